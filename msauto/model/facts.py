@@ -1,0 +1,193 @@
+"""Facts: what templates may know of a target, read layer by layer (listing < clip < xmp).
+
+Touching a layer that was not read raises :class:`Need`; the survey reads that layer and evaluates again. Nobody
+declares what to read, and what was looked at is remembered, so that the fingerprint covers that and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Literal
+
+from msauto.model.live import Asset, Entry, Link, Xmp, show_folder
+from msauto.model.timecode import TimecodeError, rate_of
+
+Layer = Literal["clip", "xmp", "links"]
+
+_NUMBERS = frozenset(
+    [
+        "bps",
+        "channels",
+        "frames",
+        "height",
+        "width",
+        "sample_rate",
+        "first_frame",
+        "last_frame",
+        "link_id",
+        "layer",
+        "mime_type",
+        "icon_pos",
+    ]
+)
+_TIMES = frozenset({"create_time", "rec_time"})
+_ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
+
+
+class Need(Exception):  # noqa: N818 - it asks, it is no error
+    """A layer of facts was touched that has not been read yet."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__(layer)
+        self.layer: Layer = layer
+
+
+class NoAssetError(LookupError):
+    """A fact of an asset was touched, and there is no asset: none is there, or the task has none."""
+
+
+class Facts:
+    """Facts of one target, as far as they were read.
+
+    ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts.
+    ``there`` is false for an asset that the server does not have, and for channels and databases.
+    """
+
+    __slots__ = ("asset", "entry", "links", "looked", "there", "xmp")
+
+    def __init__(
+        self,
+        *,
+        entry: Entry | None = None,
+        asset: Asset | None = None,
+        xmp: Xmp | None = None,
+        links: tuple[Link, ...] | None = None,
+        there: bool = True,
+    ) -> None:
+        self.entry = entry
+        self.asset = asset
+        self.xmp = xmp
+        self.links = links
+        self.there = there
+        self.looked: dict[str, Any] = {}
+
+    @classmethod
+    def none(cls) -> Facts:
+        """Return facts of nothing: for channels, databases, and assets that are not there."""
+        return cls(there=False)
+
+    def get(self, name: str) -> Any:
+        """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
+
+        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction,
+        ``duration`` seconds, ``markers``, ``segments`` and ``links`` lists of mappings, ``xmp`` a mapping of lists.
+        """
+        if not self.there:
+            raise NoAssetError(name)
+        value = self._find(name)
+        self.looked[name] = value
+        return value
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names that the layers read so far can answer: for messages and completion."""
+        known = {"fps", "duration", "markers", "segments", "links", "xmp", *_ROOT}
+        for layer in (self.entry, self.asset):
+            known.update(layer.attributes if layer else ())
+        return tuple(sorted(known))
+
+    def _find(self, name: str) -> Any:
+        special = {
+            "fps": self._fps,
+            "duration": self._duration,
+            "markers": self._markers,
+            "segments": self._segments,
+            "links": self._links,
+            "xmp": self._xmp,
+        }.get(name)
+        if special is not None:
+            return special()
+        if self.asset is None and self.entry is not None:
+            found = _of_entry(self.entry, name)
+            if found is not None:
+                return found
+        return _of_asset(self._clip(), name)
+
+    def _clip(self) -> Asset:
+        if self.asset is None:
+            raise Need("clip")
+        return self.asset
+
+    def _attribute(self, name: str) -> str | None:
+        if self.asset is None and self.entry is not None and name in self.entry.attributes:
+            return self.entry.attributes[name]
+        return self._clip().attributes.get(name)
+
+    def _rate(self) -> Fraction:
+        text = self._attribute("frame_time")
+        try:
+            return rate_of(text or "")
+        except TimecodeError as error:
+            raise AttributeError("fps: the asset tells no usable frame_time") from error
+
+    def _fps(self) -> int | Fraction:
+        rate = self._rate()
+        return rate.numerator if rate.denominator == 1 else rate
+
+    def _duration(self) -> int | float:
+        frames = self._attribute("frames")
+        if frames is None:
+            raise AttributeError("duration: the asset tells no frames")
+        seconds = int(frames) / self._rate()
+        return seconds.numerator if seconds.denominator == 1 else float(seconds)
+
+    def _markers(self) -> list[dict[str, Any]]:
+        return [{"uid": m.uid, "frame": m.frame, **m.fields} for m in self._clip().markers]
+
+    def _segments(self) -> list[dict[str, Any]]:
+        return [asdict(segment) for segment in self._clip().segments]
+
+    def _links(self) -> list[dict[str, Any]]:
+        if self.links is None:
+            raise Need("links")
+        return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
+
+    def _xmp(self) -> Mapping[str, list[str]]:
+        if self.xmp is None:
+            raise Need("xmp")
+        return {name: list(values) for name, values in self.xmp.items()}
+
+
+def _of_entry(entry: Entry, name: str) -> Any:
+    if name == "title":
+        return entry.title
+    if name in {"link_id", "finalized"}:
+        return getattr(entry, name)
+    return _typed(name, entry.attributes.get(name))
+
+
+def _of_asset(asset: Asset, name: str) -> Any:
+    if name in _ROOT:
+        value = getattr(asset, name)
+        if name == "folder" and value is not None:
+            value = show_folder(value)
+    else:
+        value = _typed(name, asset.attributes.get(name))
+    if value is None:
+        raise AttributeError(f"the server does not report {name!r} of this asset")
+    return value
+
+
+def _typed(name: str, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        if name in _NUMBERS:
+            return int(text)
+        if name in _TIMES:
+            return datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return text

@@ -1,0 +1,175 @@
+"""Live state: what a server told us, as plain values. Shapes: interface, «Resources and their fields»."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from msauto.model.timecode import TimecodeError, rate_of
+
+Folder = tuple[str, ...]
+"""A folder as the plain names from the root down; ``()`` is the root of the database."""
+
+ROOT: Folder = ()
+
+
+def parse_folder(text: str) -> Folder:
+    r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Folder»).
+
+    Slashes at either end, and doubled ones, mean nothing. A backslash before anything else stands for itself.
+    """
+    names: list[str] = []
+    name: list[str] = []
+    signs = iter(text)
+    for sign in signs:
+        if sign == "/":
+            names.append("".join(name))
+            name = []
+        elif sign == "\\":
+            following = next(signs, "")
+            name.append(following if following in {"/", "\\"} and following else sign + following)
+        else:
+            name.append(sign)
+    names.append("".join(name))
+    return tuple(part for part in names if part)
+
+
+def show_folder(folder: Folder) -> str:
+    r"""Write a folder as playbooks do: the inverse of :func:`parse_folder`."""
+    return "/".join(name.replace("\\", "\\\\").replace("/", "\\/") for name in folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A key frame marker. ``frame`` is in frames as the server counts; ``fields`` its Attr texts by name.
+
+    ``fields`` holds track, title, comment, user, keywords, rating where reported, and any other Attr.
+    """
+
+    uid: int
+    frame: int
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def track(self) -> str:
+        """The marker type; empty if the server told none."""
+        return self.fields.get("track", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment; ``start`` and ``duration`` in frames. ``titles`` may be several. ``None`` is not reported."""
+
+    number: int
+    start: int
+    duration: int
+    name: str | None = None
+    titles: tuple[str, ...] = ()
+    track: str | None = None
+    rating: str | None = None
+    keywords: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A shortcut to an asset in a folder."""
+
+    folder: Folder
+    title: str
+    link_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One clip of a listing: where it is listed, and what the listing says of it (StoredTree ``Clip``)."""
+
+    folder: Folder
+    title: str
+    link_id: int | None = None
+    finalized: bool | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed."""
+
+    folder: Folder
+    entries: tuple[Entry, ...] = ()
+    folders: tuple[Folder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One asset in detail (root ``Clip``). ``None`` means that the answer does not carry it.
+
+    ``attributes`` are the Attr texts by name and unknown attributes of the root; ``links`` only where the server
+    lists them; ``parameters`` the names of a graphic template's parameters.
+    """
+
+    title: str | None
+    folder: Folder | None = None
+    hires: str | None = None
+    proxy: str | None = None
+    archive: str | None = None
+    link_id: int | None = None
+    finalized: bool | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    markers: tuple[Marker, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    links: tuple[Link, ...] | None = None
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Frames a second, exact; ``None`` for what has no frames (audio, notes) or tells no frame time."""
+        return _rate(self.attributes)
+
+    @property
+    def frames(self) -> int | None:
+        """The length in frames."""
+        return whole(self.attributes.get("frames"))
+
+
+@dataclass(frozen=True, slots=True)
+class RssItem:
+    """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is not there."""
+
+    guid: str
+    title: str | None = None
+    description: str | None = None
+    link: str | None = None
+    pub_date: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RssChannel:
+    """A channel and its items, in the order that it shows them."""
+
+    name: str
+    items: tuple[RssItem, ...] = ()
+
+
+Xmp = Mapping[str, tuple[str, ...]]
+"""XMP fields by ``ns:name``; each a list of values, one or none for a plain field."""
+
+
+def whole(text: str | None) -> int | None:
+    """Read an integer attribute; ``None`` where there is none or it is no integer."""
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def _rate(attributes: Mapping[str, str]) -> Fraction | None:
+    text = attributes.get("frame_time")
+    if text is None or not text.strip():
+        return None
+    try:
+        return rate_of(text)
+    except TimecodeError:
+        return None

@@ -1,0 +1,191 @@
+"""The plan: a frozen value. What is shown is what is sent; JSON form: the contract, «The plan»."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from msauto.model.live import Folder
+from msauto.model.wanted import InputFile, Source
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Action = Literal["add", "change", "delete", "run"]
+Aspect = Literal[
+    "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore",
+    "rss_item", "thumbnail", "proxy", "xmp_batch", "command",
+]  # fmt: skip
+Kind = Literal["asset", "rss_channel", "database"]
+Basis = Literal["live", "ledger", "none"]
+Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between wanted and live.
+
+    ``key`` names the thing within its aspect: a field's name, a segment's number, ``Cue Point@750`` or ``uid 9``
+    for a marker, ``Playout/Tonight/Title`` for a link, a guid. ``before`` and ``after`` are JSON values; those of
+    list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``moved_from``
+    names the item that is taken over. ``basis`` says where ``before`` comes from.
+    """
+
+    action: Action
+    aspect: Aspect
+    key: str
+    before: Json
+    after: Json
+    basis: Basis
+    reversible: bool
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What must be seen of one thing when the target is read again.
+
+    ``want`` maps attributes to values that must be equal (other attributes are free); ``None``: it must be gone.
+    ``visible`` false: reading cannot show it (partner commands, what the server does not report).
+    ``not_uids``: uids of markers that were there before, so that a new twin is told from an old one.
+    """
+
+    aspect: Aspect
+    key: str
+    want: Json
+    visible: bool = True
+    not_uids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes of a request's body."""
+
+    content: bytes
+    media_type: str = "text/plain; charset=utf-8"
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the content, in hex."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, built before anything is sent; ``path`` is byte for byte what goes on the wire.
+
+    ``changes`` are indices into the target's changes; ``expect`` what the request must show when read again.
+    """
+
+    method: Method
+    path: str
+    changes: tuple[int, ...] = ()
+    body: Body | None = None
+    expect: tuple[Expect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How a target is read again: an asset by title, or by ``namespace`` and identifier; a channel by name."""
+
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One asset, channel or database of one server, with its changes and requests, or with its error.
+
+    ``address`` is how it is read before the first write, ``address_after`` once all is done (a rename).
+    ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames.
+    """
+
+    server: str
+    database: str
+    kind: Kind
+    name: str
+    folder: Folder | None = None
+    fingerprint: str = ""
+    changes: tuple[Change, ...] = ()
+    requests: tuple[Request, ...] = ()
+    error: str | None = None
+    address: Address = Address("")
+    address_after: Address = Address("")
+    link_id: int | None = None
+    create_time: str | None = None
+    looked: tuple[str, ...] = ()
+    rate: Fraction | None = None
+    wait: float = 0.0  # seconds that the proof may wait for a restore
+
+    @property
+    def id(self) -> TargetId:
+        """What the ledger keeps its memories of this target under."""
+        return TargetId(
+            self.server,
+            self.database,
+            self.kind,
+            self.address_after.name or self.name,
+            self.link_id,
+            self.create_time,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetId:
+    """What a memory is kept under: a clip recorded anew is another clip."""
+
+    server: str
+    database: str
+    kind: Kind
+    name: str
+    link_id: int | None = None
+    create_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A limit that the plan breaks: shown with the plan, and apply ends with 4 unless ``remedy`` is given."""
+
+    code: str
+    limit: int | str
+    count: int | str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done, whole. ``targets`` holds those that change or are in error, in the order of the run.
+
+    ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
+    """
+
+    created: str
+    msauto: str
+    inputs: tuple[InputFile, ...] = ()
+    targets: tuple[Target, ...] = ()
+    unchanged: int = 0
+    skipped: int = 0
+    reads: int = 0
+    refusals: tuple[Refusal, ...] = ()
+    warnings: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    unchanged_by_server: tuple[tuple[str, int], ...] = field(default=())
+
+    @property
+    def errors(self) -> int:
+        """How many targets cannot be planned."""
+        return sum(target.error is not None for target in self.targets)
+
+    @property
+    def can_apply(self) -> bool:
+        """A plan with an error or a refusal can be looked at, not applied."""
+        return not self.errors and not self.refusals
+
+    def count(self, action: Action) -> int:
+        """Count the changes of one action."""
+        return sum(change.action == action for target in self.targets for change in target.changes)
+
+    @property
+    def requests(self) -> int:
+        """How many requests applying sends."""
+        return sum(len(target.requests) for target in self.targets)

@@ -1,0 +1,131 @@
+"""Ports: what planning and applying need of the world, handed in; tests pass real small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.wanted import SelectRef
+
+
+@dataclass(frozen=True, slots=True)
+class XmpAnswer:
+    """XMP fields of an asset; ``fields`` is ``None`` where the server's answer cannot be read, or never is.
+
+    A name that was asked for and is not in ``fields`` is empty on the server.
+    """
+
+    fields: Xmp | None
+
+
+class Reader(Protocol):
+    """Reads one server. Within one reader each answer is asked for once; errors are ``ServerError``."""
+
+    @property
+    def reads(self) -> int:
+        """Requests sent so far."""
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        """Return the asset, or ``None`` where the server says that there is none."""
+
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+        """Return the XMP fields; ``names`` (empty: all) matter only where the server must be asked one by one."""
+
+    async def read_folder(self, database: str, folder: Folder) -> Listing | None:
+        """Return a folder's listing, or ``None`` where there is no such folder."""
+
+    async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
+        """Return the entries that the listing's own filters leave, ``None`` where the folder is unknown.
+
+        ``where`` is not looked at. Filters are applied once more on our side, for a server may ignore them.
+        """
+
+    async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
+        """Return all shortcuts to an asset: a listing of the whole database unless the clip lists them itself."""
+
+    async def read_channel(self, name: str) -> RssChannel | None:
+        """Return a channel, or ``None`` where there is no such channel."""
+
+    async def has_database(self, name: str) -> bool:
+        """Tell whether the database itself is there."""
+
+    def fresh(self) -> Reader:
+        """Return a reader of the same server that has asked nothing yet: for proofs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A server's answer to a write that it did not reject. Nothing in it is relied on."""
+
+    status: int
+    text: str = ""
+
+
+class Sender(Protocol):
+    """Sends one write, once. Raises ``NotSentError``, ``FateUnknownError`` or ``RejectedError``."""
+
+    async def send(self, request: Request) -> Answer:
+        """Send; returning means that the server accepted it, not that it is proved."""
+
+
+class Clock(Protocol):
+    """Time, handed in."""
+
+    def now(self) -> datetime:
+        """The time of day, with a zone."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Memory(Protocol):
+    """What was last written of a target. Items are named ``aspect:key``, e.g. ``field:comment``."""
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return the items that we remember of a target; empty if none."""
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        """Keep items; a value of ``None`` forgets the item."""
+
+
+class Journal(Protocol):
+    """The write-ahead record of a run. Every call is durable when it returns."""
+
+    def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
+        """Open a run with its plan; return the run's name."""
+
+    def planned(self, run: str, target: Target) -> None:
+        """All requests of a target, before its first is sent."""
+
+    def sending(self, run: str, target: Target, index: int) -> None:
+        """The request is about to leave."""
+
+    def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
+        """What came of the request."""
+
+    def finished(self, run: str, result: TargetResult) -> None:
+        """What came of the target."""
+
+    def end(self, run: str, result: Result) -> None:
+        """Close the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTarget:
+    """All that proving one target reads again. ``asset`` ``None``: not there.
+
+    ``folders`` maps each folder that a link is wanted in to its entries, ``None`` for a folder that is not there.
+    """
+
+    asset: Asset | None = None
+    xmp: Xmp | None = None
+    folders: Mapping[Folder, tuple[Entry, ...] | None] = field(default_factory=dict)
+    channel: RssChannel | None = None

@@ -1,0 +1,57 @@
+"""What came of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from msauto.model.plan import Json, Plan, Target
+
+Outcome = Literal["changed", "unchanged", "failed", "unproved", "skipped", "not attempted"]
+RequestOutcome = Literal["done", "failed", "unproved", "not sent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A thing that is not as wanted when read again."""
+
+    aspect: str
+    key: str
+    wanted: Json
+    live: Json
+
+
+@dataclass(frozen=True, slots=True)
+class RequestResult:
+    """What came of one request: ``tries`` counts how often it was sent (more than one only where certain)."""
+
+    outcome: RequestOutcome
+    status: int | None = None
+    message: str = ""
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """What came of one target; ``requests`` runs beside ``target.requests``."""
+
+    target: Target
+    outcome: Outcome
+    message: str = ""
+    requests: tuple[RequestResult, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run: one result for each target of the plan, in its order."""
+
+    run: str
+    plan: Plan
+    targets: tuple[TargetResult, ...]
+    interrupted: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Everything is done and proved."""
+        return all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)

@@ -1,0 +1,108 @@
+"""What is known of a server before it is asked anything: address, limits, version, and its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+DEFAULT_PORT = 7901
+"""Interface, «Limits»: the port is one of the few fixed constants."""
+
+
+class Secret:
+    """A text that must never show. Only :meth:`reveal` gives it out, at the edge where it is sent."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a server answers where the interface is silent; each key is a rule of the field notes.
+
+    The first value of each ``Literal`` is the default, and the choices are what the inventory may say.
+    """
+
+    not_found: Literal["auto", "status", "text"] = "auto"
+    xmp_read: Literal["auto", "never"] = "auto"
+    list_separator: str = ","
+    segment_update: Literal["recreate", "overwrite"] = "recreate"
+    marker_update: Literal["full", "changed"] = "full"
+    folder_missing: Literal["refuse", "create"] = "refuse"
+    link_delete: Literal["refuse", "by_title"] = "refuse"
+    link_title: Literal["plain", "escaped"] = "plain"
+    rss_update: Literal["put", "delete_put"] = "put"
+    rss_guid: Literal["auto", "item", "file", "stem"] = "auto"
+    rss_body: Literal["auto", "text", "item"] = "auto"
+    position_origin: Literal["file", "in"] = "file"
+    title_address: Literal["plain", "ns"] = "plain"
+    listing_depth: Literal["auto", "deep", "shallow"] = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: to connect, between bytes of an answer, for a listing, for a web proxy that is made meanwhile."""
+
+    connect: float = 5.0
+    read: float = 30.0
+    listing: float = 300.0
+    proxy: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """How to get in; at most one of basic and bearer, and any headers (interface, «Authentication»: not shown)."""
+
+    username: str | None = None
+    password: Secret | None = None
+    bearer: Secret | None = None
+    headers: tuple[tuple[str, Secret], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS towards an ``https`` server; paths of PEM files. ``verify=False`` trusts anybody."""
+
+    verify: bool = True
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One media server: the ``server:`` block of a host.
+
+    ``url`` is scheme, host and port without a path; ``version`` the product version as numbers, ``None`` means
+    newest; ``timezone`` an IANA name for times that carry none; ``request_line`` the cap in bytes.
+    """
+
+    name: str
+    url: str
+    version: tuple[int, ...] | None = None
+    timezone: str | None = None
+    auth: Auth = Auth()
+    tls: Tls = Tls()
+    timeouts: Timeouts = Timeouts()
+    connections: int = 16
+    request_line: int = 8000
+    dialect: Dialect = Dialect()
+    variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -1,0 +1,142 @@
+"""Exact time: frame rates as fractions, positions and durations as whole frames. No float touches a position.
+
+Source: interface, «Asset commands» (``HH:MM:SS[:;]FF``, ``HH:MM:SS.ss`` or a frame number) and «Asset (clip)»
+(``frame_time``, decimal seconds per frame).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
+"""Frame numbers left out at the start of each minute that is no multiple of ten (SMPTE 12M)."""
+
+_TIMECODE = re.compile(r"(?P<h>\d{2,}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d+))?")
+_FRAMES = re.compile(r"\d+")
+
+
+class TimecodeError(ValueError):
+    """A time code that cannot be read, or that does not exist at the rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timecode:
+    """A position or a duration as somebody wrote it; a number of frames only once the rate is known.
+
+    ``kind``: ``frames`` (a number), ``non_drop`` (``HH:MM:SS:FF``), ``drop`` (``HH:MM:SS;FF``),
+    ``seconds`` (``HH:MM:SS.ss``).
+    """
+
+    text: str
+    kind: Literal["frames", "non_drop", "drop", "seconds"]
+    seconds: int = 0
+    frames: int = 0
+    fraction: Fraction = Fraction(0)
+
+    @classmethod
+    def parse(cls, value: str | int) -> Timecode:
+        """Read a frame number or a time code.
+
+        >>> Timecode.parse("00:00:10:05").to_frames(Fraction(25))
+        255
+        """
+        text = str(value).strip()
+        if isinstance(value, int):
+            if value < 0:
+                raise TimecodeError(f"a position cannot be negative: {value}")
+            return cls(text, "frames", frames=value)
+        if _FRAMES.fullmatch(text):
+            return cls(text, "frames", frames=int(text))
+        match = _TIMECODE.fullmatch(text)
+        if match is None or (match["sep"] is None and match["dec"] is None):
+            raise TimecodeError(
+                f"{text!r} is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
+            )
+        whole = int(match["h"]) * 3600 + int(match["m"]) * 60 + int(match["s"])
+        if match["dec"] is not None:
+            digits = match["dec"]
+            return cls(text, "seconds", seconds=whole, fraction=Fraction(int(digits), 10 ** len(digits)))
+        kind: Literal["drop", "non_drop"] = "drop" if match["sep"] == ";" else "non_drop"
+        return cls(text, kind, seconds=whole, frames=int(match["f"]))
+
+    def to_frames(self, rate: Fraction) -> int:
+        """Whole frames at ``rate`` (frames a second); seconds are rounded to the nearest frame, halves up."""
+        if self.kind == "frames":
+            return self.frames
+        if self.kind == "seconds":
+            exact = (self.seconds + self.fraction) * rate
+            return int(exact + Fraction(1, 2))
+        nominal = nominal_rate(rate)
+        if self.frames >= nominal:
+            raise TimecodeError(
+                f"{self.text} does not exist: a second has frames 00 to {nominal - 1:02} at {show_rate(rate)}"
+            )
+        number = self.seconds * nominal + self.frames
+        return number if self.kind == "non_drop" else number - self._dropped(rate)
+
+    def _dropped(self, rate: Fraction) -> int:
+        per_minute = DROP_FRAME_RATES.get(rate)
+        if per_minute is None:
+            raise TimecodeError(
+                f"{self.text} is drop frame (;), which {show_rate(rate)} does not have: write {self.text.replace(';', ':')}"
+            )
+        minutes, second = divmod(self.seconds, 60)
+        if second == 0 and minutes % 10 and self.frames < per_minute:
+            raise TimecodeError(f"{self.text} does not exist: drop frame leaves it out")
+        return per_minute * (minutes - minutes // 10)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def rate_of(frame_time: str) -> Fraction:
+    """Return the exact rate that a ``frame_time`` (decimal seconds per frame, ten digits) stands for.
+
+    >>> rate_of("0.0333666667")
+    Fraction(30000, 1001)
+    """
+    try:
+        period = Fraction(frame_time.strip())
+    except (ValueError, ZeroDivisionError) as error:
+        raise TimecodeError(f"frame_time {frame_time!r} is no decimal number of seconds") from error
+    if period <= 0:
+        raise TimecodeError(f"frame_time {frame_time!r} is not above zero")
+    return (1 / period).limit_denominator(1001)
+
+
+def nominal_rate(rate: Fraction) -> int:
+    """Frames that a time code counts in a second: 30 for 30000/1001."""
+    return -(-rate.numerator // rate.denominator)
+
+
+def show_rate(rate: Fraction) -> str:
+    """Return ``25 fps`` or ``29.97 fps``, as people say it."""
+    return f"{rate.numerator} fps" if rate.denominator == 1 else f"{float(rate):.2f} fps"
+
+
+def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
+    """Write frames as ``HH:MM:SS:FF`` (or ``;FF`` with ``drop``), hours running past 24."""
+    nominal = nominal_rate(rate)
+    separator = ":"
+    if drop:
+        per_minute = DROP_FRAME_RATES.get(rate)
+        if per_minute is None:
+            raise TimecodeError(f"{show_rate(rate)} has no drop frame")
+        frames += _left_out(frames, nominal, per_minute)
+        separator = ";"
+    seconds, frame = divmod(frames, nominal)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours:02}:{minute:02}:{second:02}{separator}{frame:0{max(2, len(str(nominal - 1)))}}"
+
+
+def _left_out(frames: int, nominal: int, per_minute: int) -> int:
+    ten_minutes = 600 * nominal - 9 * per_minute
+    minute = 60 * nominal - per_minute
+    tens, rest = divmod(frames, ten_minutes)
+    left = 9 * per_minute * tens
+    first = 60 * nominal
+    return left if rest < first else left + per_minute * ((rest - first) // minute + 1)

@@ -1,0 +1,283 @@
+"""Wanted state, and the intents that yield it once facts are known.
+
+A playbook resolves to **intents**: a :data:`Ref` (which target) and a pure ``evaluate(facts) -> Wanted | None``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from msauto.errors import Place
+from msauto.model.facts import Facts
+from msauto.model.live import Folder
+from msauto.model.spec import ServerSpec
+from msauto.model.timecode import Timecode
+
+T = TypeVar("T")
+
+
+class _Absent(Enum):
+    ABSENT = "not named"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Final = _Absent.ABSENT
+"""Not named by the playbook, hence not managed. An empty value, by contrast, clears."""
+
+Absent = Literal[_Absent.ABSENT]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where in the playbooks a wanted value stands, and the name of its task."""
+
+    place: Place
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[T]):
+    """A wanted value, and where it was said."""
+
+    value: T
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position: a time code less the ``origin`` of its task. Frames only once the rate is known.
+
+    A frame number counts from the clip's first frame whatever the origin; durations have no origin.
+    """
+
+    timecode: Timecode
+    origin: Timecode | None = None
+
+    def to_frames(self, rate: Fraction) -> int:
+        """Whole frames from the first frame of the file; raises ``TimecodeError``. May be negative."""
+        frames = self.timecode.to_frames(rate)
+        if self.origin is None or self.timecode.kind == "frames":
+            return frames
+        return frames - self.origin.to_frames(rate)
+
+    def __str__(self) -> str:
+        return self.timecode.text
+
+
+# Which target -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TitleRef:
+    """One asset by title; ``was`` are former titles, one of which may be found instead."""
+
+    database: str
+    title: str
+    was: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IdRef:
+    """One asset by a key field: ``NS:ID`` (interface, «Asset (clip)»)."""
+
+    database: str
+    namespace: str
+    identifier: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRef:
+    """All assets of a listing that ``where`` holds for.
+
+    Times without a zone are the server's own. ``expect_min``/``expect_max`` bound how many may be found.
+    """
+
+    database: str
+    folder: Folder = ()
+    recursive: bool = False
+    created_after: datetime | date | None = None
+    created_before: datetime | date | None = None
+    created_within: timedelta | None = None
+    mimetypes: tuple[str, ...] = ()
+    where: Callable[[Facts], bool] | None = field(default=None, compare=False)
+    expect_min: int | None = None
+    expect_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRef:
+    """One RSS channel."""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseRef:
+    """A media database as a whole."""
+
+    database: str
+
+
+Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
+
+# What is wanted of it ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentWanted:
+    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it."""
+
+    number: int | Absent = ABSENT
+    start: Position | Absent = ABSENT
+    duration: Position | Absent = ABSENT
+    title: str | Absent = ABSENT
+    keywords: str | Absent = ABSENT
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationWanted:
+    """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
+
+    duration: Position
+    title: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerWanted:
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named."""
+
+    uid: int | Absent = ABSENT
+    at: Position | Absent = ABSENT
+    track: str | Absent = ABSENT
+    fields: Mapping[str, str] = field(default_factory=dict)
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LinkWanted:
+    """A shortcut. ``title`` ABSENT: the asset's own."""
+
+    folder: Folder
+    title: str | Absent = ABSENT
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
+
+    segments: Source | None = None
+    markers: Source | None = None
+    links: Source | None = None
+    tracks: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetWanted:
+    """What one task wants of one asset, or, united, what all tasks want of it.
+
+    An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
+    positions for first_frame, last_frame and icon_pos.
+    """
+
+    source: Source
+    present: bool = True
+    missing: Literal["error", "skip"] = "error"
+    unfinalized: Literal["error", "skip", "allow"] = "error"
+    lossy: bool = False
+    folder: Said[Folder] | None = None
+    title: Said[str] | None = None
+    fields: Mapping[str, Said[str | Position]] = field(default_factory=dict)
+    xmp: Mapping[str, Said[tuple[str, ...]]] = field(default_factory=dict)
+    segments: tuple[Said[SegmentWanted], ...] = ()
+    segmentation: Said[SegmentationWanted] | None = None
+    markers: tuple[Said[MarkerWanted], ...] = ()
+    links: tuple[Said[LinkWanted], ...] = ()
+    exactly: Exactly = Exactly()
+    restore: Said[float] | None = None  # seconds that the proof may wait for the file
+
+
+@dataclass(frozen=True, slots=True)
+class RssItemWanted:
+    """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
+
+    guid: str
+    file: str = ""
+    text: str | Absent = ABSENT
+    item: Mapping[str, str] | Absent = ABSENT
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RssWanted:
+    """What one task wants of one channel."""
+
+    source: Source
+    items: tuple[Said[RssItemWanted], ...] = ()
+    exactly: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandWanted:
+    """One of the commands that are run rather than compared (interface, «Asset commands»)."""
+
+    source: Source
+    name: str
+    params: tuple[tuple[str, str], ...] = ()
+    run: Literal["always", "once", "changed"] = "always"
+
+
+Wanted = AssetWanted | RssWanted | CommandWanted
+
+# The bridge from playbooks to planning --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What one task wants of one or many targets of one server, not yet evaluated.
+
+    ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
+    there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
+    """
+
+    ref: Ref
+    source: Source
+    evaluate: Callable[[Facts], Wanted | None]
+    missing: Literal["error", "skip"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that the playbooks ask of one server, in the order of the tasks."""
+
+    server: ServerSpec
+    intents: tuple[Intent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What playbooks and inventory come to: work for each server, and the files that were read."""
+
+    work: tuple[Work, ...]
+    inputs: tuple[InputFile, ...] = ()
+    warnings: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
