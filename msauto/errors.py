@@ -3,14 +3,14 @@
 ::
 
     MsautoError
-     ├── InputError            text from outside is wrong: playbook, inventory, settings, plan file (all problems at once)
+     ├── InputError            text from outside is wrong: playbook, inventory, settings, plan file
      ├── PlanningError         one target cannot be planned: unknown asset, conflict, guard, failed assert
      ├── RefusedError          a person must decide: limits, consent, stale plan, freeze
      ├── LockedError           another run holds the lock
      ├── LedgerError           the ledger cannot be used: locked, corrupt, read-only, full
      ├── DownloadError         a file could not be written: disk full, no permission
      └── ServerError           the server, or the way to it
-          ├── NotSentError     certain: the request never left (refused connection, name, TLS, time-out while connecting)
+          ├── NotSentError     certain: the request never left (refused connection, TLS, time-out while connecting)
           ├── FateUnknownError the request may have been done: no answer, or half of one
           ├── RejectedError    the server answered with an error
           │    └── NotFoundError   ... and the error is that there is no such thing

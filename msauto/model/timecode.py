@@ -81,7 +81,8 @@ class Timecode:
         per_minute = DROP_FRAME_RATES.get(rate)
         if per_minute is None:
             raise TimecodeError(
-                f"{self.text} is drop frame (;), which {show_rate(rate)} does not have: write {self.text.replace(';', ':')}"
+                f"{self.text} is drop frame (;), which {show_rate(rate)} does not have: "
+                f"write {self.text.replace(';', ':')}"
             )
         minutes, second = divmod(self.seconds, 60)
         if second == 0 and minutes % 10 and self.frames < per_minute:

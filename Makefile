@@ -1,0 +1,55 @@
+# Two commands do all their set-up themselves, with Python 3.11+ and nothing else: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint scale bench schemas clean
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+WORKERS ?= auto
+
+help:
+	@echo "make demo     the whole story on an embedded media server"
+	@echo "make test     every test (but those marked slow)"
+	@echo "make lint     ruff, mypy, import-linter, schemas"
+	@echo "make scale    the slow tests"
+	@echo "make bench    the benchmarks, as ratios"
+
+.venv/.made:
+	@test -n "$(PYTHON)" || { echo "msauto needs Python 3.11 or newer; none was found on PATH" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/.demo: .venv/.made pyproject.toml
+	@echo "Installing msauto into .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[simulator]'
+	@touch $@
+
+.venv/.dev: .venv/.demo pyproject.toml
+	@echo "Installing the tools of the tests into .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+demo: .venv/.demo
+	@$(BIN)/msauto demo
+
+test: .venv/.dev
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
+
+scale: .venv/.dev
+	@$(BIN)/python -m pytest -m scale $(ARGS)
+
+lint: .venv/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.lint.house
+
+bench: .venv/.dev
+	@$(BIN)/python -m bench
+
+schemas: .venv/.dev
+	@for name in playbook inventory settings plan; do $(BIN)/msauto schema $$name > schemas/$$name.json || exit 1; done
+
+clean:
+	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
