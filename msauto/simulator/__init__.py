@@ -1,0 +1,39 @@
+"""The embedded media server: the whole interface over real HTTP, with dialects, faults and a request log.
+
+It imports nothing of the rest of msauto, so that it cannot share the mistakes it is to find.
+
+    from msauto.simulator import Simulator
+    with Simulator(dialect=["segment_update=overwrite"], faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
+        sim.url, sim.house.clip("Evening News raw").segments, sim.writes()
+"""
+
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.faults import Fault, Faults
+from msauto.simulator.house import Card, Channel, Clip, Database, Entry, Folder, House, Item, Marker, Segment
+from msauto.simulator.log import LogEntry
+from msauto.simulator.seed import bulk_house, empty_house, house_of, seeded_house
+from msauto.simulator.server import DEFAULT_PORT, Simulator, serve
+
+__all__ = [
+    "DEFAULT_PORT",
+    "Card",
+    "Channel",
+    "Clip",
+    "Database",
+    "Entry",
+    "Fault",
+    "Faults",
+    "Folder",
+    "House",
+    "Item",
+    "LogEntry",
+    "Marker",
+    "Segment",
+    "SimDialect",
+    "Simulator",
+    "bulk_house",
+    "empty_house",
+    "house_of",
+    "seeded_house",
+    "serve",
+]
