@@ -27,8 +27,8 @@ class Change:
 
     ``key`` names the thing within its aspect: a field's name, a segment's number, ``Cue Point@750`` or ``uid 9``
     for a marker, ``Playout/Tonight/Title`` for a link, a guid. ``before`` and ``after`` are JSON values; those of
-    list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``moved_from``
-    names the item that is taken over. ``basis`` says where ``before`` comes from.
+    list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``basis`` says
+    where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it.
     """
 
     action: Action
@@ -39,6 +39,7 @@ class Change:
     basis: Basis
     reversible: bool
     source: Source
+    exactly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class Target:
     """One asset, channel or database of one server, with its changes and requests, or with its error.
 
     ``address`` is how it is read before the first write, ``address_after`` once all is done (a rename).
-    ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames.
+    ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames. ``emptied``
+    names the lists that ``exactly`` empties, with their length before; ``link_folders`` where else the asset shows.
     """
 
     server: str
@@ -116,15 +118,18 @@ class Target:
     looked: tuple[str, ...] = ()
     rate: Fraction | None = None
     wait: float = 0.0  # seconds that the proof may wait for a restore
+    emptied: tuple[tuple[Aspect, int], ...] = ()
+    link_folders: tuple[Folder, ...] = ()
 
     @property
     def id(self) -> TargetId:
-        """What the ledger keeps its memories of this target under."""
+        """What the ledger keeps its memories of this target under: the title after the run, even if read by id."""
+        by_title = self.address_after.name if not self.address_after.namespace else ""
         return TargetId(
             self.server,
             self.database,
             self.kind,
-            self.address_after.name or self.name,
+            by_title or self.name,
             self.link_id,
             self.create_time,
         )

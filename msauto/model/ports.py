@@ -123,9 +123,11 @@ class LiveTarget:
     """All that proving one target reads again. ``asset`` ``None``: not there.
 
     ``folders`` maps each folder that a link is wanted in to its entries, ``None`` for a folder that is not there.
+    ``links`` are all shortcuts to the asset, ``None`` where nobody asked. ``xmp`` ``None``: not read, or unreadable.
     """
 
     asset: Asset | None = None
     xmp: Xmp | None = None
     folders: Mapping[Folder, tuple[Entry, ...] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
+    links: tuple[Link, ...] | None = None
