@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,11 +44,68 @@ async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable
     return [result async for result in concurrent_map(function, items, limit=limit)]
 
 
+class Place:
+    """One of a limited number of places; whoever waits for long may leave it and come back."""
+
+    __slots__ = ("_held", "_places")
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._held = True
+
+    def leave(self) -> None:
+        """Give the place to somebody else."""
+        if self._held:
+            self._held = False
+            self._places.release()
+
+    async def enter(self) -> None:
+        """Wait for a place again."""
+        if not self._held:
+            await self._places.acquire()
+            self._held = True
+
+
+async def run_each(function: Callable[[T, Place], Awaitable[None]], items: Iterable[T], *, limit: int) -> None:
+    """Run ``function(item, place)`` for each item, begun in order, at most ``limit`` of them in a place at once.
+
+    Items are drawn only as places become free; a slow one holds up no other. The first exception cancels the rest.
+    """
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
+    places = asyncio.Semaphore(limit)
+    async with asyncio.TaskGroup() as group:
+        for item in items:
+            await places.acquire()
+            group.create_task(_occupy(function, item, Place(places)))
+
+
+async def run_unless(work: Coroutine[Any, Any, None], alarm: asyncio.Event) -> bool:
+    """Run ``work`` until it ends or ``alarm`` is set, which cancels it; tell whether it ended by itself."""
+    task = asyncio.ensure_future(work)
+    bell = asyncio.ensure_future(alarm.wait())
+    try:
+        await asyncio.wait({task, bell}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _cancel((task, bell))
+    if task.cancelled():
+        return False
+    task.result()
+    return True
+
+
+async def _occupy(function: Callable[[T, Place], Awaitable[None]], item: T, place: Place) -> None:
+    try:
+        await function(item, place)
+    finally:
+        place.leave()
+
+
 async def _call(function: Callable[[T], Awaitable[R]], item: T) -> R:
     return await function(item)
 
 
-async def _cancel(tasks: Iterable[asyncio.Task[R]]) -> None:
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     left = list(tasks)
     for task in left:
         task.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -97,7 +98,10 @@ class Memory(Protocol):
 
 
 class Journal(Protocol):
-    """The write-ahead record of a run. Every call is durable when it returns."""
+    """The write-ahead record of a run. Every call is durable when it returns, or when its ``together`` ends."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make the calls inside, and those of the memory beside it, durable as one: all of them or none."""
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""

@@ -1,0 +1,77 @@
+"""What the ledger tells of runs, as values: for ``msauto history``, for undo, resume and recovery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from msauto.model.plan import Json, Target
+from msauto.model.result import Difference, Outcome, RequestOutcome
+
+RunStatus = Literal["running", "ok", "failed", "interrupted", "died"]
+"""``died``: the run's process is gone and never closed it. ``failed``: something is not done, proved or as wanted."""
+
+RequestState = Literal["planned", "sending"] | RequestOutcome
+"""``planned``: never sent. ``sending``: it may have been sent, and nobody has settled it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run. Times are ISO 8601 in UTC; ``ended`` is ``None`` for a run that goes on or died.
+
+    ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads) and,
+    once ended, what came of its targets (changed, failed, unproved, skipped, not attempted).
+    """
+
+    run: str
+    started: str
+    ended: str | None
+    status: RunStatus
+    playbooks: tuple[str, ...]
+    summary: dict[str, int]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the form of the contract (``msauto history --format json``)."""
+        return {
+            "run": self.run,
+            "started": self.started,
+            "ended": self.ended,
+            "status": self.status,
+            "playbooks": list(self.playbooks),
+            "summary": dict(self.summary),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """What the ledger knows of one request; it runs beside ``target.requests``. Times are ISO 8601 in UTC."""
+
+    state: RequestState
+    tries: int = 0
+    status: int | None = None
+    message: str = ""
+    sent: str | None = None
+    settled: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that)."""
+
+    target: Target
+    requests: tuple[RequestRecord, ...] = ()
+    begun: str | None = None
+    outcome: Outcome | None = None
+    message: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """Everything about one run. ``pid`` and ``host`` are of the process that did it."""
+
+    summary: RunSummary
+    pid: int
+    host: str
+    msauto: str
+    targets: tuple[TargetRecord, ...] = field(default=())
