@@ -1,0 +1,1 @@
+"""(intents, live) → plan. This room reads through ports and cannot send."""

@@ -1,0 +1,25 @@
+"""The asset as a whole: deletion (interface, «Delete asset»). The plan shows what goes: folder, length, creation."""
+
+from __future__ import annotations
+
+from msauto.model.live import Asset, show_folder
+from msauto.model.plan import Expect, Json
+from msauto.model.wanted import Source
+from msauto.planning.draft import Draft, Scene
+from msauto.planning.order import Phase
+from msauto.server import requests
+
+
+def plan_deletion(scene: Scene, source: Source, draft: Draft) -> None:
+    """Delete the asset. Cannot be taken back."""
+    draft.look("asset", "folder", "length")
+    number = draft.change(
+        "delete", "asset", scene.title, before=_shown(scene.asset), after=None, source=source, reversible=False
+    )
+    gone = Expect("asset", scene.title, None)
+    draft.send(Phase.ASSET_DELETE, requests.delete_asset(scene.path), [number], gone)
+
+
+def _shown(asset: Asset) -> dict[str, Json]:
+    folder = show_folder(asset.folder) if asset.folder is not None else None
+    return {"folder": folder, "frames": asset.frames, "create_time": asset.attributes.get("create_time")}

@@ -1,0 +1,20 @@
+"""The asset's title: SETFIELD ``clip_name`` (interface, «Link»), addressed by the title that it still has."""
+
+from __future__ import annotations
+
+from msauto.model.plan import Expect
+from msauto.model.wanted import Said
+from msauto.planning.compare import same_text
+from msauto.planning.draft import Draft, Scene
+from msauto.planning.order import Phase
+from msauto.server import requests
+
+
+def plan_title(scene: Scene, live_title: str, wanted: Said[str], draft: Draft) -> None:
+    """Rename the asset where it is called otherwise."""
+    draft.look("title")
+    if same_text(live_title, wanted.value):
+        return
+    number = draft.change("change", "title", "title", before=live_title, after=wanted.value, source=wanted.source)
+    request = requests.set_field(scene.path_before, "clip_name", wanted.value)
+    draft.send(Phase.RENAME, request, [number], Expect("title", "title", wanted.value))

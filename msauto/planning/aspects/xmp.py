@@ -1,0 +1,78 @@
+"""XMP fields: all that differ in one SETUSERFIELDS, split only at the cap of the request line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msauto.model.plan import Basis, Expect, Json, Request
+from msauto.model.wanted import Said
+from msauto.planning.compare import same_list
+from msauto.planning.draft import Draft, Scene, refuse
+from msauto.planning.order import Phase
+from msauto.server import requests, versions
+
+Changed = tuple[str, Said[tuple[str, ...]], int]
+
+
+def plan_xmp(scene: Scene, wanted: Mapping[str, Said[tuple[str, ...]]], draft: Draft) -> None:
+    """Write the XMP fields that are not as wanted."""
+    check_separator(wanted, scene.server.dialect.list_separator)
+    changed: list[Changed] = []
+    for name, said in wanted.items():
+        before, basis = _known(scene, name)
+        draft.look(f"xmp:{name}")
+        if basis != "none" and same_list(before, said.value):
+            continue
+        shown: Json = list(before) if basis != "none" else None
+        after: Json = list(said.value)
+        number = draft.change("change", "xmp", name, before=shown, after=after, source=said.source, basis=basis)
+        changed.append((name, said, number))
+    if changed:
+        versions.require(scene.server, versions.Feature.SET_USER_FIELDS)
+    for group in _split(scene, changed):
+        _send(scene, group, draft)
+
+
+def check_separator(wanted: Mapping[str, Said[tuple[str, ...]]], separator: str) -> None:
+    """Refuse a value that holds the separator of lists: the server would read it as several values."""
+    for name, said in wanted.items():
+        for value in said.value:
+            if separator in value:
+                raise refuse(
+                    f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
+                    said.source,
+                    "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
+                )
+
+
+def _known(scene: Scene, name: str) -> tuple[Sequence[str], Basis]:
+    if scene.live.xmp is not None:
+        return scene.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
+    remembered = scene.memory.get(f"xmp:{name}")
+    return ([str(value) for value in remembered], "ledger") if isinstance(remembered, list) else ((), "none")
+
+
+def _split(scene: Scene, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
+    group: list[Changed] = []
+    for item in changed:
+        if group and _length(scene, [*group, item]) > scene.server.request_line:
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+def _length(scene: Scene, group: Sequence[Changed]) -> int:
+    return requests.request_line_length(_request(scene, group))
+
+
+def _request(scene: Scene, group: Sequence[Changed]) -> Request:
+    values = {name: said.value for name, said, _ in group}
+    return requests.set_user_fields(scene.path, values, scene.server.dialect.list_separator)
+
+
+def _send(scene: Scene, group: Sequence[Changed], draft: Draft) -> None:
+    visible = scene.live.xmp is not None
+    expects = [Expect("xmp", name, list(said.value), visible=visible) for name, said, _ in group]
+    draft.send(Phase.XMP, _request(scene, group), [number for *_, number in group], *expects)

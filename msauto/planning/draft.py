@@ -1,0 +1,85 @@
+"""What the aspects write into and read from while one target is planned: :class:`Draft` and :class:`Scene`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from msauto.errors import PlanningError
+from msauto.model.live import Asset
+from msauto.model.plan import Action, Aspect, Basis, Change, Expect, Json, Request
+from msauto.model.ports import LiveTarget
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import Source
+from msauto.planning.order import Phase, rank
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
+
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``.
+    """
+
+    server: ServerSpec
+    database: str
+    path_before: str
+    path: str
+    title: str
+    asset: Asset
+    live: LiveTarget
+    memory: Mapping[str, Json] = field(default_factory=dict)
+    lossy: bool = False
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Frames a second; ``None`` where the clip tells none."""
+        return self.asset.rate
+
+
+class Draft:
+    """Changes and requests of one target in the making. Requests name their changes by the number given here."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.looked: set[str] = set()
+        self.warnings: list[str] = []
+        self.emptied: list[tuple[Aspect, int]] = []
+        self.wait = 0.0
+        self._requests: list[tuple[int, Request]] = []
+
+    def change(
+        self,
+        action: Action,
+        aspect: Aspect,
+        key: str,
+        *,
+        before: Json,
+        after: Json,
+        source: Source,
+        basis: Basis = "live",
+        reversible: bool = True,
+        exactly: bool = False,
+    ) -> int:
+        """Add a change; return its number. What was never known cannot be taken back."""
+        reversible = reversible and basis != "none"
+        self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
+        return len(self.changes) - 1
+
+    def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expect) -> None:
+        """Add a request that makes these changes and must show this when read again."""
+        self._requests.append((rank(phase), replace(request, changes=tuple(changes), expect=tuple(expect))))
+
+    def look(self, *names: str) -> None:
+        """Note what was compared: the fingerprint covers it."""
+        self.looked.update(names)
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the requests in the order of the table; within one phase, as the aspects added them."""
+        return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+
+
+def refuse(message: str, source: Source | None, remedy: str = "") -> PlanningError:
+    """Make the error of one target, at the place that asks for what cannot be."""
+    return PlanningError(message, place=source.place if source else None, remedy=remedy)

@@ -1,0 +1,51 @@
+"""The order of a target's requests, as a table: ``ORDER`` from first to last, with the reason beside each row."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class Phase(Enum):
+    """What a request does, as far as its place in the order goes."""
+
+    RENAME = auto()
+    RESTORE = auto()
+    FIELD = auto()
+    XMP = auto()
+    SEGMENT_DELETE = auto()
+    SEGMENT_CREATE = auto()
+    MARKER_DELETE = auto()
+    MARKER_CHANGE = auto()
+    MARKER_CREATE = auto()
+    LINK_DELETE = auto()
+    LINK_CREATE = auto()
+    RSS_PUT = auto()
+    RSS_DELETE = auto()
+    RUN = auto()
+    ASSET_DELETE = auto()
+
+
+ORDER: tuple[tuple[Phase, str], ...] = (
+    (Phase.RENAME, "all that follows is addressed to the new title"),
+    (Phase.RESTORE, "takes minutes: it starts early and works while the rest is sent"),
+    (Phase.FIELD, "plain values of the clip, before what points into it"),
+    (Phase.XMP, "plain values too; partner commands at the end read them"),
+    (Phase.SEGMENT_DELETE, "a number must be free before a segment is created under it"),
+    (Phase.SEGMENT_CREATE, "after every delete, so that no two segments hold a number or overlap on the way"),
+    (Phase.MARKER_DELETE, "what goes makes room; nobody sees an old and a new marker at one position"),
+    (Phase.MARKER_CHANGE, "a moved marker leaves its place before a new one takes it"),
+    (Phase.MARKER_CREATE, "last of the markers: a new uid is told from all the earlier ones"),
+    (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
+    (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
+    (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
+    (Phase.RSS_DELETE, "after the new items are there"),
+    (Phase.RUN, "a command works on the clip as wanted"),
+    (Phase.ASSET_DELETE, "nothing can be said to an asset that is gone"),
+)
+
+_RANK = {phase: rank for rank, (phase, _) in enumerate(ORDER)}
+
+
+def rank(phase: Phase) -> int:
+    """Return the place of a phase in the order, from 0."""
+    return _RANK[phase]
