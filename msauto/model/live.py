@@ -102,6 +102,25 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class MamAsset:
+    """One asset of a linear list (``format=mam``). ``length`` is ``HH:MM:SS``, perhaps with a fraction."""
+
+    title: str
+    folder: Folder
+    length: str
+    hires: str
+    proxy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One database of the server's list; ``listing`` what the list describes of its content, if anything."""
+
+    name: str
+    listing: Listing | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Asset:
     """One asset in detail (root ``Clip``). ``None`` means that the answer does not carry it.
 
