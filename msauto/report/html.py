@@ -1,0 +1,121 @@
+"""The plan as one HTML page that needs nothing else: no script, no picture, no font, nothing from the network.
+
+Every foreign text is made visible, then escaped; the content security policy forbids all but our one style sheet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from msauto.model.plan import Change, Plan, Request, Target
+from msauto.report.heads import folder_of, head_of
+from msauto.report.paint import SIGNS
+from msauto.report.sentences import by_server, plan_sentence, plural, refusal_sentence
+from msauto.report.values import Part, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.report.visible import show, visible, visible_lines
+
+_STYLE = """
+:root{color-scheme:light dark}
+body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.3rem}h2{font-size:1.1rem}h3{font-size:1rem;margin:1.5rem 0 .3rem;overflow-wrap:anywhere}
+h3 small{font-weight:normal;opacity:.7}
+table{border-collapse:collapse;width:100%}
+td{border-top:1px solid #8884;padding:.2rem .6rem .2rem 0;vertical-align:top;overflow-wrap:anywhere}
+td:first-child,code,.value{font-family:ui-monospace,monospace}
+td:last-child{opacity:.75}
+.value{white-space:pre-wrap}
+.label{opacity:.7}
+.add td:first-child{color:#1a7f37}.change td:first-child{color:#9a6700}.run td:first-child{color:#0a7ea4}
+.delete,.error,.refusal{color:#cf222e}.warning{color:#9a6700}
+del{opacity:.7}ins{text-decoration:none;font-weight:600}
+""".strip()
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def render_plan(plan: Plan) -> str:
+    """Write a plan as one page of HTML: the sentence, refusals, errors and warnings first, then every target."""
+    sentence = escape(plan_sentence(plan))
+    lines = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
+        '<meta name="viewport" content="width=device-width">\n<meta name="referrer" content="no-referrer">',
+        f"<title>msauto: {sentence}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        f"<h1>{sentence}</h1>",
+        f"<p><small>Planned {_text(plan.created)} by msauto {_text(plan.msauto)}</small></p>",
+        *_paragraphs("refusal", map(refusal_sentence, plan.refusals)),
+        *(line for target in plan.targets if target.error is not None for line in _error(target)),
+        *_paragraphs("warning", plan.warnings),
+        *_servers(plan),
+        "</body>\n</html>",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+def _paragraphs(kind: str, texts: Iterable[str]) -> Iterator[str]:
+    return (f'<p class="{kind}">{"<br>".join(map(escape, visible_lines(text)))}</p>' for text in texts)
+
+
+def _error(target: Target) -> Iterator[str]:
+    yield _head(target)
+    yield from _paragraphs("error", [target.error or ""])
+
+
+def _head(target: Target) -> str:
+    folder = folder_of(target)
+    return f"<h3>{escape(head_of(target))}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
+
+
+def _servers(plan: Plan) -> Iterator[str]:
+    groups = by_server(target for target in plan.targets if target.error is None and target.changes)
+    for server, targets in groups.items():
+        yield f"<h2>{escape(show(server))}</h2>"
+        for target in targets:
+            yield from _target(target)
+
+
+def _target(target: Target) -> Iterator[str]:
+    yield _head(target)
+    yield "<table>"
+    yield from (_row(change, target) for change in target.changes)
+    yield "</table>"
+    yield from (f'<p class="error">{escape(words)}</p>' for words in emptied_words(target))
+    if target.requests:
+        yield f"<details><summary>{plural(len(target.requests), 'request')}</summary>\n<ol>"
+        yield from map(_request, target.requests)
+        yield "</ol>\n</details>"
+
+
+def _row(change: Change, target: Target) -> str:
+    parts = "<br>".join(map(_part, change_parts(change, target)))
+    cells = (
+        SIGNS[change.action],
+        change.aspect,
+        escape(show_key(change)),
+        parts,
+        escape("; ".join(change_notes(change))),
+    )
+    return f'<tr class="{change.action}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _part(part: Part) -> str:
+    label = f'<span class="label">{escape(part.label)}</span> ' if part.label else ""
+    if part.moves:
+        value = f"<del>{escape(part.before or '')}</del> → <ins>{escape(part.after or '')}</ins>"
+    else:
+        value = escape(part.value)
+    return f'{label}<span class="value">{value}</span>'
+
+
+def _request(request: Request) -> str:
+    body = f"<br>{escape(show_body(request.body))}" if request.body else ""
+    return f"<li><code>{request.method} {_text(request.path)}</code>{body}</li>"

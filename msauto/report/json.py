@@ -1,0 +1,100 @@
+"""JSON: the plan's mapping is made by planning; here it is written, and joined with what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.report.visible import is_hidden
+
+
+def dump(value: object) -> str:
+    """Write JSON: names in their order, two blanks of indent, signs as they are, a newline at the end.
+
+    What a terminal would obey or a reader not see is written as an escape, which changes no value. Times become
+    ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
+    return "".join(_escaped(sign) if sign != "\n" and is_hidden(sign) else sign for sign in text) + "\n"
+
+
+def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
+    """Return the plan's JSON with a ``result`` for the run, for each target and for each request.
+
+    ``plan_json`` is not touched; targets are found by server, database, kind and name. A target that the run does
+    not know (an error that was left out) was not attempted.
+    """
+    results = _by_name(result)
+    targets = [
+        _with_result(target, next(results.get(_name(target), iter(())), None)) for target in plan_json["targets"]
+    ]
+    return {**plan_json, "targets": targets, "result": _summary(result)}
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Fraction):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _escaped(sign: str) -> str:
+    code = ord(sign)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+_Name = tuple[Any, ...]
+
+
+def _name(target: Mapping[str, Any]) -> _Name:
+    return tuple(target.get(key) for key in ("server", "database", "kind", "name"))
+
+
+def _by_name(result: Result) -> dict[_Name, Iterator[TargetResult]]:
+    groups: dict[_Name, list[TargetResult]] = {}
+    for item in result.targets:
+        target = item.target
+        groups.setdefault((target.server, target.database, target.kind, target.name), []).append(item)
+    return {name: iter(items) for name, items in groups.items()}
+
+
+def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict[str, Any]:
+    requests = list(target.get("requests", ()))
+    known = list(result.requests) if result else []
+    known += [RequestResult("not sent")] * (len(requests) - len(known))
+    joined = [{**request, "result": _request(came)} for request, came in zip(requests, known, strict=False)]
+    return {**target, "requests": joined, "result": _target(result)}
+
+
+def _target(result: TargetResult | None) -> dict[str, Any]:
+    if result is None:
+        return {"outcome": "not attempted", "message": "", "differences": []}
+    differences = [
+        {"aspect": item.aspect, "key": item.key, "wanted": item.wanted, "live": item.live}
+        for item in result.differences
+    ]
+    return {"outcome": result.outcome, "message": result.message, "differences": differences}
+
+
+def _request(result: RequestResult) -> dict[str, Any]:
+    return {"outcome": result.outcome, "status": result.status, "message": result.message, "tries": result.tries}
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    counts = Counter(target.outcome.replace(" ", "_") for target in result.targets)
+    outcomes = ("changed", "unchanged", "failed", "unproved", "skipped", "not_attempted")
+    return {
+        "run": result.run,
+        "ok": result.ok,
+        "interrupted": result.interrupted,
+        **{outcome: counts[outcome] for outcome in outcomes},
+    }

@@ -1,0 +1,146 @@
+"""Progress of an applying run on a terminal: one live line that leaves nothing behind.
+
+::
+
+    [=======>            ] 12/40 targets · 31/96 requests · 1 failed · Evening News · 2 wait for a restore (3 min)
+
+An :class:`~msauto.model.events.Observer`. Where the stream is no terminal, a plain line every half a minute instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TextIO
+
+from msauto.model.events import (
+    Event,
+    RequestSettled,
+    RunEnded,
+    RunStarted,
+    TargetFinished,
+    TargetStarted,
+    WaitingForRestore,
+)
+from msauto.model.plan import Target
+from msauto.report.sentences import plural
+from msauto.report.values import show_seconds
+from msauto.report.visible import shorten, show
+
+_ERASE: Final = "\r\x1b[2K"
+_BAR: Final = 20
+_PAUSE: Final = 0.1
+"""Seconds between two drawings: enough for the eye, and nothing beside a request."""
+
+
+class Ticks(Protocol):
+    """The part of a :class:`~msauto.model.ports.Clock` that is needed here."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+
+_Key = tuple[str, str, str, str]
+
+
+def _key(target: Target) -> _Key:
+    return (target.server, target.database, target.kind, target.name)
+
+
+class Progress:
+    """Draws events on ``stream`` (standard error). ``live``: it is a terminal; ``width`` tells its columns.
+
+    Without ``live``, a line every ``every`` seconds, ``None`` for none at all. As a context manager it erases
+    itself on the way out, whatever happened; :meth:`erase` lets others write in between.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        clock: Ticks,
+        *,
+        live: bool,
+        width: Callable[[], int] = lambda: 80,
+        every: float | None = 30.0,
+    ) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._live = live
+        self._width = width
+        self._every = _PAUSE if live else every
+        self._drawn = False
+        self._last = clock.monotonic()
+        self._targets = self._requests = 0
+        self._finished = self._settled = 0
+        self._bad = {"failed": 0, "unproved": 0}
+        self._under_way: dict[_Key, Target] = {}
+        self._restores: dict[_Key, float] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.erase()
+
+    def tell(self, event: Event) -> None:
+        """Count the event, and draw if it is time."""
+        self._note(event)
+        if isinstance(event, RunEnded):
+            self.erase()
+        elif self._is_due(event):
+            self._last = self._clock.monotonic()
+            self._draw()
+
+    def erase(self) -> None:
+        """Take the live line away; the next event draws it anew."""
+        if self._drawn:
+            self._write(_ERASE)
+            self._drawn = False
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self._targets, self._requests = event.targets, event.requests
+        elif isinstance(event, TargetStarted):
+            self._under_way[_key(event.target)] = event.target
+        elif isinstance(event, RequestSettled):
+            self._settled += 1
+        elif isinstance(event, WaitingForRestore):
+            self._restores[_key(event.target)] = event.waited
+        elif isinstance(event, TargetFinished):
+            self._finish(event)
+
+    def _finish(self, event: TargetFinished) -> None:
+        self._finished += 1
+        self._under_way.pop(_key(event.result.target), None)
+        self._restores.pop(_key(event.result.target), None)
+        if event.result.outcome in self._bad:
+            self._bad[event.result.outcome] += 1
+
+    def _is_due(self, event: Event) -> bool:
+        if self._live and isinstance(event, RunStarted):
+            return True
+        return self._every is not None and self._clock.monotonic() - self._last >= self._every
+
+    def _draw(self) -> None:
+        line = shorten(self._line(), self._width() - 1)
+        self._write(f"{_ERASE}{line}" if self._live else f"{line}\n")
+        self._drawn = self._live
+
+    def _write(self, text: str) -> None:
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"  # a terminal may not know our dots
+        self._stream.write(text.encode(encoding, "replace").decode(encoding))
+        self._stream.flush()
+
+    def _line(self) -> str:
+        parts = [f"{self._finished}/{self._targets} targets", f"{self._settled}/{self._requests} requests"]
+        parts += [f"{number} {outcome}" for outcome, number in self._bad.items() if number]
+        parts += [show(next(reversed(self._under_way.values())).name, limit=30)] if self._under_way else []
+        if self._restores:
+            waited = show_seconds(max(self._restores.values()))
+            parts.append(f"{plural(len(self._restores), 'restore')} waited for ({waited})")
+        return " · ".join([f"{self._bar()} {parts[0]}" if self._live else parts[0], *parts[1:]])
+
+    def _bar(self) -> str:
+        whole = self._requests or self._targets
+        done = self._settled if self._requests else self._finished
+        filled = min(_BAR, _BAR * done // whole) if whole else 0
+        return f"[{'=' * filled}{'>' if filled < _BAR else ''}{' ' * (_BAR - filled - 1)}]"

@@ -1,0 +1,183 @@
+"""Sentences that every form says alike: counts, refusals, what came of a run, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from msauto.model.plan import Plan, Refusal, Target
+from msauto.model.result import Outcome, Result, TargetResult
+
+_KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
+_REFUSALS: Final = {
+    "delete_assets": "deletes {count}, the limit is {limit}",
+    "remove_items": "removes {count} by `exactly`, the limit is {limit}",
+    "requests": "sends {count}, the limit is {limit}",
+}
+_COUNTED: Final = {"delete_assets": "asset", "remove_items": "list item", "requests": "request"}
+
+
+def plural(count: int, word: str) -> str:
+    """Return ``1 asset``, ``2 assets``.
+
+    >>> plural(1, "request"), plural(0, "request")
+    ('1 request', '0 requests')
+    """
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
+    """Return the closing sentence of a plan, in Terraform's manner."""
+    if not any(target.changes for target in plan.targets) and not plan.errors:
+        return _no_changes(plan)
+    counts = ", ".join(f"{plan.count(action)} to {action}" for action in ("add", "change", "delete", "run"))
+    on = _on(target for target in plan.targets if target.changes and target.error is None)
+    sentences = [f"Plan: {counts}{on and f', on {on}'}; {plural(plan.requests, 'request')}."]
+    if plan.unchanged:
+        sentences.append(f"{plan.unchanged} unchanged.")
+    if plan.skipped:
+        sentences.append(f"{plan.skipped} skipped.")
+    if plan.errors:
+        sentences.append(_errors(plan.errors, keep_going))
+    return " ".join(sentences)
+
+
+def refusal_sentence(refusal: Refusal) -> str:
+    """Return what is refused, by which limit, and what allows it. Holds foreign text: titles, globs."""
+    form = _REFUSALS.get(refusal.code)
+    if form and isinstance(refusal.count, int):
+        reason = form.format(count=plural(refusal.count, _COUNTED[refusal.code]), limit=refusal.limit)
+    else:
+        reason = f"{refusal.code.replace('_', ' ')}: {refusal.count}, the limit is {refusal.limit}"
+    return f"Refused: {reason}." + (f" To allow it: {refusal.remedy}" if refusal.remedy else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Recap:
+    """One server's line of the recap; ``requests`` counts what was sent, repetitions included."""
+
+    server: str
+    changed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    unproved: int = 0
+    skipped: int = 0
+    not_attempted: int = 0
+    requests: int = 0
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Names and numbers, in the order of the line."""
+        return [
+            ("changed", self.changed),
+            ("unchanged", self.unchanged),
+            ("failed", self.failed),
+            ("unproved", self.unproved),
+            ("skipped", self.skipped),
+            ("not-attempted", self.not_attempted),
+            ("requests", self.requests),
+        ]
+
+
+def recap_of(result: Result) -> tuple[Recap, ...]:
+    """Count the results of each server, in the order of the run; servers without a change included."""
+    plan = result.plan
+    names = dict.fromkeys([*plan.servers, *(target.target.server for target in result.targets)])
+    unchanged = dict(plan.unchanged_by_server)
+    if len(names) == 1 and not unchanged:  # a plan that was saved tells only the whole number
+        unchanged = dict.fromkeys(names, plan.unchanged)
+    skipped = plan.skipped if len(names) == 1 else 0
+    return tuple(_recap(name, result.targets, unchanged.get(name, 0), skipped) for name in names)
+
+
+def result_sentence(result: Result) -> str:
+    """Return the closing sentence of a run."""
+    counts = _outcomes(result)
+    sent = sum(recap.requests for recap in recap_of(result))
+    told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+    end = f"{told}; {plural(sent, 'request')}" if told else plural(sent, "request")
+    if result.interrupted:
+        return f"Interrupted: {end}. What was sent is recorded: msauto history {result.run}"
+    if not result.ok:
+        return f"Not all is as wanted: {end}. The whole story: msauto history {result.run}"
+    if not counts["changed"]:
+        return f"Nothing was changed: {end}."
+    return f"Done: {end}. Everything was read again and is as wanted."
+
+
+def advice(result: TargetResult) -> str:
+    """Say what to do next about a target that is not as wanted."""
+    if result.outcome == "unproved":
+        return (
+            "the server may have done it, or may yet; nothing is sent again by itself. "
+            "Look at the server, then plan again: it starts from what is then there"
+        )
+    if result.outcome == "not attempted":
+        return "nothing was sent for it; run again to apply it"
+    if result.differences and all(request.outcome == "done" for request in result.requests):
+        return (
+            "the server accepted every request, yet shows something else; "
+            "look for who else writes there, then run again"
+        )
+    return "mend the cause and run again: what is done is not sent again"
+
+
+def by_server(targets: Iterable[Target]) -> dict[str, list[Target]]:
+    """Group targets by server, servers in the order in which they first come."""
+    groups: dict[str, list[Target]] = {}
+    for target in targets:
+        groups.setdefault(target.server, []).append(target)
+    return groups
+
+
+def kind_word(target: Target) -> str:
+    """``asset``, ``channel`` or ``database``."""
+    return _KINDS[target.kind]
+
+
+def _no_changes(plan: Plan) -> str:
+    skipped = f" {plan.skipped} skipped." if plan.skipped else ""
+    if not plan.unchanged:
+        return f"No changes. Nothing was compared.{skipped}"
+    verb = "is" if plan.unchanged == 1 else "are"
+    return f"No changes. {plural(plan.unchanged, 'target')} {verb} as wanted.{skipped}"
+
+
+def _errors(errors: int, keep_going: bool) -> str:
+    if keep_going:
+        return f"{plural(errors, 'target')} in error: left out."
+    return f"{plural(errors, 'target')} in error: nothing can be applied."
+
+
+def _on(targets: Iterable[Target]) -> str:
+    counts: dict[str, int] = {}
+    for target in targets:
+        counts[kind_word(target)] = counts.get(kind_word(target), 0) + 1
+    parts = [plural(counts[word], word) for word in _KINDS.values() if word in counts]
+    return parts[0] if len(parts) == 1 else " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped: int) -> Recap:
+    mine = [result for result in results if result.target.server == server]
+    return Recap(
+        server,
+        changed=_count(mine, "changed"),
+        unchanged=_count(mine, "unchanged") + unchanged,
+        failed=_count(mine, "failed"),
+        unproved=_count(mine, "unproved"),
+        skipped=_count(mine, "skipped") + skipped,
+        not_attempted=_count(mine, "not attempted"),
+        requests=sum(request.tries for result in mine for request in result.requests),
+    )
+
+
+def _outcomes(result: Result) -> dict[Outcome, int]:
+    outcomes: tuple[Outcome, ...] = ("changed", "unchanged", "failed", "unproved", "skipped", "not attempted")
+    counts = {outcome: _count(result.targets, outcome) for outcome in outcomes}
+    counts["unchanged"] += result.plan.unchanged
+    counts["skipped"] += result.plan.skipped
+    return counts
+
+
+def _count(results: Iterable[TargetResult], outcome: Outcome) -> int:
+    return sum(result.outcome == outcome for result in results)

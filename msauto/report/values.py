@@ -1,0 +1,294 @@
+"""Changes in words: the parts that every form draws, so that all forms tell the same.
+
+Values of changes are JSON; frames are numbers and get their time codes here, at the target's rate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from msauto.model.live import show_folder
+from msauto.model.plan import Action, Body, Change, Json, Target
+from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
+from msauto.report.sentences import plural
+from msauto.report.visible import display_width, show, show_pair, visible
+
+_IN_FRAMES = frozenset(
+    {
+        "at",
+        "duration",
+        "first_frame",
+        "frame",
+        "frames",
+        "icon_pos",
+        "last_frame",
+        "length",
+        "pos",
+        "start",
+        "start_frame",
+    }
+)
+_PLACE = ("at", "frame", "pos", "start", "start_frame")
+"""Attributes that tell a reader which item it is; shown even where they stay."""
+_ORDER = (*_PLACE, "duration", "track", "title", "titles", "comment", "user", "keywords", "rating")
+_NOTHING = "(nothing)"
+_UNKNOWN = "(unknown)"
+_BASIS = {"ledger": "not reported by the server; last written by us", "none": "never known"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One attribute of a change, ready to be read: ``before`` alone is removed, ``after`` alone is new.
+
+    Both, and equal: it stays, and is shown only to tell which item is meant. ``label`` is empty for plain values.
+    """
+
+    label: str
+    before: str | None
+    after: str | None
+
+    @property
+    def moves(self) -> bool:
+        """Something differs between before and after."""
+        return self.before is not None and self.after is not None and self.before != self.after
+
+    @property
+    def value(self) -> str:
+        """The one value of a part that does not move."""
+        return (self.after if self.after is not None else self.before) or ""
+
+    def __str__(self) -> str:
+        words = f"{self.before} → {self.after}" if self.moves else self.value
+        return f"{self.label} {words}" if self.label else words
+
+
+@dataclass(frozen=True, slots=True)
+class Shortness:
+    """How many columns a value may take, alone and within a list item; ``None`` is no limit."""
+
+    alone: int | None = 60
+    item: int | None = 36
+
+
+WHOLE = Shortness(None, None)
+
+
+def change_parts(change: Change, target: Target, short: Shortness = WHOLE) -> tuple[Part, ...]:
+    """Say what a change does, attribute by attribute; empty where its key says it all."""
+    if change.aspect == "asset" and change.action == "delete":
+        return tuple(_deleted(change, target))
+    if isinstance(change.before, dict) or isinstance(change.after, dict):
+        return tuple(_item(change, target.rate, short))
+    if change.aspect == "restore" and target.wait:
+        return (Part("waits up to", None, show_seconds(target.wait)),)
+    return tuple(_plain(change, target.rate, short))
+
+
+def change_notes(change: Change) -> tuple[str, ...]:
+    """Say what a reader must know besides: where ``before`` comes from, and whether it can be undone."""
+    notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
+    if change.exactly:
+        notes.append("`exactly` does not name it")
+    if not change.reversible:
+        notes.append("cannot be undone")
+    return tuple(notes)
+
+
+def emptied_words(target: Target) -> tuple[str, ...]:
+    """Say which lists ``exactly`` empties: a reader must not have to count."""
+    return tuple(
+        f"all {count} {aspect.replace('_', ' ')}s go: nothing is left" for aspect, count in target.emptied if count > 1
+    )
+
+
+def show_key(change: Change) -> str:
+    """Return what the change names within its aspect, visible; empty where the aspect says it all."""
+    return show(change.key) if change.key else ""
+
+
+def show_body(body: Body, limit: int | None = None) -> str:
+    """Describe a request's body: its size and type, then its text, or its sum where it is no text."""
+    size = f"{plural(len(body.content), 'byte')} of {visible(body.media_type)}"
+    try:
+        return f"{size}: {show(body.content.decode(), limit=limit, quoted=True)}"
+    except UnicodeDecodeError:
+        return f"{size}, sha256 {body.sha256}"
+
+
+def show_frames(frames: int, rate: Fraction | None) -> str:
+    """Write a number of frames with its time code; drop frame beside it where the rate has it.
+
+    >>> show_frames(18750, Fraction(25)), show_frames(1800, Fraction(30000, 1001)), show_frames(5, None)
+    ('00:12:30:00 (18750)', '00:01:00:00 / 00:01:00;02 (1800)', '5 frames')
+    """
+    if rate is None or rate <= 0 or frames < 0:
+        return plural(frames, "frame")
+    code = show_timecode(frames, rate)
+    if rate in DROP_FRAME_RATES:
+        code = f"{code} / {show_timecode(frames, rate, drop=True)}"
+    return f"{code} ({frames})"
+
+
+def show_seconds(seconds: float) -> str:
+    """Write a length of time as people say it: ``30 min``, ``1 h 15 min``, ``45 s``."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    parts = [f"{number} {unit}" for number, unit in ((hours, "h"), (minutes, "min"), (left, "s")) if number]
+    return " ".join(parts) or "0 s"
+
+
+def show_value(
+    value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None, in_item: bool = False
+) -> str:
+    """Write one JSON value on one line, visible; frames by the name of their attribute.
+
+    ``in_item``: it stands among others, so texts of more than one word are quoted.
+    """
+    frames = _frames(value, name)
+    if frames is not None:
+        return show_frames(frames, rate)
+    if value is None:
+        return _NOTHING
+    if isinstance(value, str):
+        return show(value, limit=limit, quoted=_reads_as_other(value, in_item))
+    if isinstance(value, list):
+        return show_list(value, limit=limit)
+    if isinstance(value, dict):
+        return show(json.dumps(value, ensure_ascii=False), limit=limit)
+    return json.dumps(value)
+
+
+def show_list(values: list[Json], *, limit: int | None = None) -> str:
+    """Write a list in brackets; values that hold a comma or a bracket are quoted. ``limit`` cuts its end off."""
+    shown: list[str] = []
+    room = limit
+    for value in values:
+        element = _element(value, limit)
+        if room is not None:
+            room -= display_width(element) + 2
+            if room < 0 and shown:
+                shown.append(f"[…{len(values) - len(shown)}…]")
+                break
+        shown.append(element)
+    return "[" + ", ".join(shown) + "]"
+
+
+def show_pair_of(
+    before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None, *, in_item: bool = False
+) -> tuple[str, str]:
+    """Write two values so that they can be told apart."""
+    if isinstance(before, str) and isinstance(after, str) and _frames(before, name) is None:
+        quoted = _reads_as_other(before, in_item) or _reads_as_other(after, in_item)
+        return show_pair(before, after, limit=limit, quoted=quoted)
+    old = show_value(before, name, rate, limit=limit, in_item=in_item)
+    new = show_value(after, name, rate, limit=limit, in_item=in_item)
+    if old != new or before == after:
+        return old, new
+    whole = show_value(before, name, rate), show_value(after, name, rate)
+    return whole if whole[0] != whole[1] else (visible(json.dumps(before)), visible(json.dumps(after)))
+
+
+def _reads_as_other(text: str, in_item: bool) -> bool:
+    return text in {_NOTHING, _UNKNOWN} or text.startswith("[") or (in_item and any(sign in text for sign in " ,"))
+
+
+def _element(value: Json, limit: int | None) -> str:
+    if isinstance(value, str):
+        return show(value, limit=limit, quoted=any(sign in value for sign in ",[]"))
+    return show_value(value, limit=limit)
+
+
+def _frames(value: Json, name: str) -> int | None:
+    if name not in _IN_FRAMES or isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def _plain(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[Part]:
+    before, after, limit = change.before, change.after, short.alone
+    if change.action == "change":
+        old, new = show_pair_of(before, after, change.key, rate, limit)
+        yield Part("", _UNKNOWN if before is None and change.basis == "none" else old, new)
+    elif change.action == "delete":
+        if before is not None:
+            yield Part("", show_value(before, change.key, rate, limit=limit), None)
+    elif after is not None:
+        yield Part("", None, show_value(after, change.key, rate, limit=limit))
+
+
+def _item(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[Part]:
+    before = change.before if isinstance(change.before, dict) else {}
+    after = change.after if isinstance(change.after, dict) else {}
+    for name in _names(before, after):
+        part = _attribute(change, name, (before, after), rate, short.item)
+        if part is not None and not _in_key(change.key, name, before | after):
+            yield part
+
+
+def _attribute(
+    change: Change,
+    name: str,
+    sides: tuple[Mapping[str, Json], Mapping[str, Json]],
+    rate: Fraction | None,
+    limit: int | None,
+) -> Part | None:
+    old, new = sides[0].get(name), sides[1].get(name)
+    label = visible(name)
+    if change.action != "change":
+        return _one_sided(label, old if change.action == "delete" else new, change.action, name, rate, limit)
+    if name not in sides[1] or old == new:
+        shown = show_value(old, name, rate, limit=limit, in_item=True)
+        return Part(label, shown, shown) if name in _PLACE else None
+    return Part(label, *show_pair_of(old, new, name, rate, limit, in_item=True))
+
+
+def _one_sided(
+    label: str, value: Json, action: Action, name: str, rate: Fraction | None, limit: int | None
+) -> Part | None:
+    if value is None:
+        return None
+    shown = show_value(value, name, rate, limit=limit, in_item=True)
+    return Part(label, shown, None) if action == "delete" else Part(label, None, shown)
+
+
+def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
+    found = [*before, *(name for name in after if name not in before)]
+    return sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
+    """Tell whether the key of the change says this attribute already."""
+    value = item.get(name)
+    if name in {"number", "guid", "uid"}:
+        return key in {str(value), f"{name} {value}"}
+    if name == "track":
+        return key.startswith(f"{value}@")
+    return name in {"folder", "title"} and key == f"{item.get('folder')}/{item.get('title')}"
+
+
+def _deleted(change: Change, target: Target) -> Iterator[Part]:
+    """A deleted clip: where it lives, how long it is, when it was made, and all else that is told of it."""
+    told: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
+    folder = told.pop("folder", None)
+    if folder is None and target.folder is not None:
+        folder = show_folder(target.folder)
+    if folder is not None:
+        yield Part("in", show_value(folder) if folder else "the root folder", None)
+    for name in ("frames", "length", "duration"):
+        length = told.pop(name, None)
+        if length is not None:
+            yield Part("length", show_value(length, name, target.rate), None)
+    created = told.pop("create_time", None) or target.create_time
+    if created is not None:
+        yield Part("created", show_value(created), None)
+    if target.link_folders:
+        yield Part("also shown in", show_list([show_folder(folder) for folder in target.link_folders]), None)
+    for name, value in told.items():
+        if value is not None and value != target.name:
+            yield Part(visible(name), show_value(value, name, target.rate), None)

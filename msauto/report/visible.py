@@ -1,0 +1,165 @@
+r"""Foreign text made visible and harmless, and how wide it is on a terminal.
+
+A title must not be able to write to the terminal, nor to look like another title: control characters, terminal
+escapes, bidirectional and zero-width signs are written as ``\x1b``, ``\u202e`` and so on.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+_BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Signs that draw nothing although their category says otherwise (Hangul fillers, blank Braille, joiners)."""
+_OURS = ("→", " · ", "[…")
+"""Marks of our own reports: a text that holds one is quoted, so that it cannot pass for ours."""
+
+Piece = tuple[str, int]
+"""What is shown for one sign with its accents, and its width in columns."""
+
+
+def is_hidden(sign: str) -> bool:
+    """Tell whether a reader would not see ``sign``, or a terminal would obey it."""
+    if " " <= sign <= "~":
+        return False
+    category = unicodedata.category(sign)
+    if category in _HIDDEN or sign in _BLANK_SIGNS:
+        return True
+    if category == "Zs":
+        return sign not in {" ", "\u3000"}
+    return "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef"  # variation selectors
+
+
+def escape_sign(sign: str) -> str:
+    r"""Write one sign as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
+    code = ord(sign)
+    if sign in _NAMED:
+        return _NAMED[sign]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def visible(text: str) -> str:
+    """Escape what is hidden, and leave everything else as it is: for messages and places."""
+    return "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
+
+
+def visible_lines(text: str) -> list[str]:
+    """Return the lines of a message of our own, each escaped; a tab counts as one blank."""
+    return [visible(line.replace("\t", " ")) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def sign_width(sign: str) -> int:
+    """Return the columns that a sign takes: 0 (accents), 1 or 2 (Chinese, Japanese, Korean, emoji)."""
+    if " " <= sign <= "~":
+        return 1
+    if unicodedata.category(sign) in {"Mn", "Me"} or "\u1160" <= sign <= "\u11ff":
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in {"W", "F"} else 1
+
+
+def display_width(text: str) -> int:
+    """Return the columns that ``text`` takes on a terminal; it must hold no control characters."""
+    return sum(map(sign_width, text))
+
+
+def pad(text: str, width: int) -> str:
+    """Fill ``text`` with blanks up to ``width`` columns."""
+    return text + " " * (width - display_width(text))
+
+
+def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
+    r"""Write a foreign text on one line: as it is, or quoted where a reader could be misled.
+
+    Quoted are empty texts, blanks at the ends or in a row, hidden signs and our own marks; only inside quotes
+    does a backslash begin an escape. ``limit`` (columns) cuts out of the middle and tells how much.
+
+    >>> show("Part 1"), show("two\nlines"), show("abcdefghijklmnopqrstuvwxyz", limit=20)
+    ('Part 1', '"two\\nlines"', 'abcdefgh[…14…]wxyz')
+    """
+    in_quotes = quoted or _needs_quotes(text)
+    return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)
+
+
+def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
+    """Write two texts that differ, cut so that the first difference stays in sight."""
+    in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
+    old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
+    skip = 0
+    if limit is not None and max(_width(old), _width(new)) > limit:
+        alike = _common(old, new)
+        skip = alike - 4 if alike > limit // 3 else 0
+    return _wrap(_cut(old, limit, skip), in_quotes), _wrap(_cut(new, limit, skip), in_quotes)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut the middle out of a text that is visible already."""
+    return _cut(_pieces(text, in_quotes=False), limit, 0)
+
+
+def _needs_quotes(text: str) -> bool:
+    if not text or text != text.strip() or "  " in text or text[0] == '"':
+        return True
+    return any(mark in text for mark in _OURS) or any(map(is_hidden, text))
+
+
+def _wrap(text: str, in_quotes: bool) -> str:
+    return f'"{text}"' if in_quotes else text
+
+
+def _pieces(text: str, in_quotes: bool) -> list[Piece]:
+    pieces: list[Piece] = []
+    for sign in text:
+        if is_hidden(sign):
+            shown = escape_sign(sign)
+            pieces.append((shown, len(shown)))
+        elif in_quotes and sign in '"\\':
+            pieces.append((f"\\{sign}", 2))
+        elif pieces and sign_width(sign) == 0:
+            pieces[-1] = (pieces[-1][0] + sign, pieces[-1][1])
+        else:
+            pieces.append((sign, sign_width(sign)))
+    return pieces
+
+
+def _width(pieces: list[Piece]) -> int:
+    return sum(width for _, width in pieces)
+
+
+def _common(old: list[Piece], new: list[Piece]) -> int:
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _cut(pieces: list[Piece], limit: int | None, skip: int) -> str:
+    lead = f"[…{skip}…]" if skip else ""
+    rest = pieces[skip:]
+    if limit is None or _width(rest) + len(lead) <= limit:
+        return lead + _text(rest)
+    room = max(12, limit - len(lead) - len(f"[…{len(rest)}…]"))
+    head = _fit(rest, room * 2 // 3)
+    tail = _fit(rest[::-1], room - room * 2 // 3)
+    left = len(rest) - head - tail
+    if left <= 0:
+        return lead + _text(rest)
+    return f"{lead}{_text(rest[:head])}[…{left}…]{_text(rest[len(rest) - tail :])}"
+
+
+def _fit(pieces: list[Piece], room: int) -> int:
+    count = 0
+    for _, width in pieces:
+        room -= width
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def _text(pieces: list[Piece]) -> str:
+    return "".join(text for text, _ in pieces)
