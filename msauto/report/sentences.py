@@ -8,6 +8,7 @@ from typing import Final
 
 from msauto.model.plan import Plan, Refusal, Target
 from msauto.model.result import Outcome, Result, TargetResult
+from msauto.report.visible import visible
 
 _KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
 _REFUSALS: Final = {
@@ -44,13 +45,13 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
 
 
 def refusal_sentence(refusal: Refusal) -> str:
-    """Return what is refused, by which limit, and what allows it. Holds foreign text: titles, globs."""
+    """Return what is refused, by which limit, and what allows it; visible, for it may hold titles and globs."""
     form = _REFUSALS.get(refusal.code)
     if form and isinstance(refusal.count, int):
         reason = form.format(count=plural(refusal.count, _COUNTED[refusal.code]), limit=refusal.limit)
     else:
         reason = f"{refusal.code.replace('_', ' ')}: {refusal.count}, the limit is {refusal.limit}"
-    return f"Refused: {reason}." + (f" To allow it: {refusal.remedy}" if refusal.remedy else "")
+    return visible(f"Refused: {reason}." + (f" To allow it: {refusal.remedy}" if refusal.remedy else ""))
 
 
 @dataclass(frozen=True, slots=True)

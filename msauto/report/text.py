@@ -52,7 +52,7 @@ def render_plan(
             lines += [*_target(target, form), ""]
     lines += _errors(plan, form)
     lines += _warnings(plan, form)
-    lines += [form.paint(visible(refusal_sentence(refusal)), RED) for refusal in plan.refusals]
+    lines += [form.paint(refusal_sentence(refusal), RED) for refusal in plan.refusals]
     lines.append(form.paint(plan_sentence(plan, keep_going=keep_going), BOLD))
     return "".join(f"{line}\n" for line in lines)
 

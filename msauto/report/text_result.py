@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from msauto.model.plan import Json
 from msauto.model.result import Difference, Outcome, RequestResult, Result, TargetResult
 from msauto.report.heads import head_of
 from msauto.report.paint import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
@@ -48,12 +47,13 @@ def difference_words(difference: Difference, result: TargetResult) -> Iterator[s
                 pair = show_pair_of(value, live.get(attribute), attribute, rate, None)
                 yield f"{name} {visible(attribute)}: wanted {pair[0]}, live {pair[1]}"
         return
-    pair = show_pair_of(wanted, live, difference.key, rate, None)
-    yield f"{name}: wanted {_gone(wanted, pair[0])}, live {_gone(live, pair[1])}"
-
-
-def _gone(value: Json, shown: str) -> str:
-    return "not there" if value is None else shown
+    if live is None and isinstance(wanted, dict):
+        yield f"{name}: wanted, and not there"
+    elif wanted is None:
+        yield f"{name}: still there, and should be gone"
+    else:
+        pair = show_pair_of(wanted, live, difference.key, rate, None)
+        yield f"{name}: wanted {pair[0]}, live {pair[1]}"
 
 
 def _target(result: TargetResult, colour: bool, verbosity: int) -> Iterator[str]:

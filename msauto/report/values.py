@@ -36,7 +36,7 @@ _PLACE = ("at", "frame", "pos", "start", "start_frame")
 _ORDER = (*_PLACE, "duration", "track", "title", "titles", "comment", "user", "keywords", "rating")
 _NOTHING = "(nothing)"
 _UNKNOWN = "(unknown)"
-_BASIS = {"ledger": "not reported by the server; last written by us", "none": "never known"}
+_BASIS = {"ledger": "not reported by the server; last written by us", "none": "not reported by the server; never known"}
 
 
 @dataclass(frozen=True, slots=True)

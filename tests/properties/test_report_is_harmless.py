@@ -1,0 +1,213 @@
+"""Whatever text stands in whatever field, a report stays a report: nothing obeys it, nothing is broken by it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msauto.errors import Place, Problem
+from msauto.model.plan import Action, Aspect, Body, Change, Plan, Refusal, Request, Target
+from msauto.model.result import Difference, RequestResult, Result, TargetResult
+from msauto.model.wanted import Source
+from msauto.report import html, markdown, text
+from msauto.report.json import dump
+from msauto.report.tables import render_table
+
+NASTY = [
+    *["\x1b[2J", "\x9b31m", "\u202e", "\u200b", "\u2028", "\x00", "\ud800", "\n", "\r\n", "\t"],
+    *["|", "`", "```", "\\", "\\|", "*_[x](y)", "@all", "<script>", "</td>", "&lt;", "-->", "]]>", '"', "'"],
+    *["→", "日本", "и\u0306", "x"],
+]
+TEXT = st.lists(st.sampled_from(NASTY) | st.text(max_size=6), max_size=5).map("".join)
+ACTIONS: tuple[Action, ...] = ("add", "change", "delete", "run")
+ASPECTS: tuple[Aspect, ...] = ("asset", "field", "xmp", "marker", "link", "rss_item", "command", "restore")
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Change:
+    value: st.SearchStrategy[Any] = (
+        st.none() | TEXT | st.lists(TEXT, max_size=3) | st.dictionaries(TEXT, TEXT, max_size=3) | st.integers()
+    )
+    place = Place(draw(TEXT), 3, 4)
+    return Change(
+        draw(st.sampled_from(ACTIONS)),
+        draw(st.sampled_from(ASPECTS)),
+        draw(TEXT),
+        draw(value),
+        draw(value),
+        draw(st.sampled_from(["live", "ledger", "none"])),
+        draw(st.booleans()),
+        Source(place, draw(TEXT)),
+        exactly=draw(st.booleans()),
+    )
+
+
+@st.composite
+def targets(draw: st.DrawFn) -> Target:
+    body = draw(st.none() | st.binary(max_size=8).map(Body) | TEXT.map(lambda t: Body(t.encode(errors="replace"), t)))
+    return Target(
+        draw(TEXT),
+        draw(TEXT),
+        draw(st.sampled_from(["asset", "rss_channel", "database"])),
+        draw(TEXT),
+        draw(st.none() | st.tuples(TEXT)),
+        changes=tuple(draw(st.lists(changes(), min_size=1, max_size=3))),
+        requests=(Request("PUT", draw(TEXT), (0,), body),),
+        error=draw(st.none() | TEXT),
+        rate=draw(st.sampled_from([None, Fraction(25), Fraction(30000, 1001)])),
+        create_time=draw(st.none() | TEXT),
+        link_folders=tuple(draw(st.lists(st.tuples(TEXT), max_size=2))),
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    return Plan(
+        draw(TEXT),
+        draw(TEXT),
+        targets=tuple(draw(st.lists(targets(), max_size=2))),
+        refusals=tuple(Refusal(t, t, t, t) for t in draw(st.lists(TEXT, max_size=1))),
+        warnings=tuple(draw(st.lists(TEXT, max_size=2))),
+        servers=(draw(TEXT),),
+    )
+
+
+COLOURS = re.compile(r"\x1b\[(?:1|2|3[1-6]|0)m")
+
+
+def is_harmless(shown: str) -> bool:
+    """Only our own colours and line ends are left of what a terminal obeys; nothing is hidden."""
+    rest = COLOURS.sub("", shown).replace("\n", "")
+    return not any(unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"} for sign in rest)
+
+
+@given(plans(), st.integers(0, 2), st.none() | st.integers(1, 200))
+@settings(deadline=None, max_examples=150)
+def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int | None) -> None:
+    plain = text.render_plan(plan, colour=False, verbosity=verbosity, width=width)
+    assert "\x1b" not in plain
+    assert is_harmless(plain)
+    coloured = text.render_plan(plan, colour=True, verbosity=verbosity, width=width)
+    assert is_harmless(coloured)
+    assert COLOURS.sub("", coloured) == plain
+
+
+@given(targets(), TEXT, TEXT)
+@settings(deadline=None, max_examples=100)
+def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, value: str) -> None:
+    came = TargetResult(
+        target,
+        "failed",
+        message,
+        (RequestResult("failed", 500, message, 1),),
+        (Difference(message, value, {value: message}, {}), Difference(value, message, value, None)),
+    )
+    result = Result("r", Plan("", "", servers=(value,)), (came,))
+    shown = text.render_result(result, colour=False, verbosity=1)
+    assert is_harmless(shown)
+    assert "\x1b" not in shown
+
+
+@given(TEXT, TEXT, TEXT, TEXT)
+@settings(deadline=None)
+def test_problems_tables_and_json_write_nothing_but_text(one: str, two: str, three: str, four: str) -> None:
+    problem = Problem(one, Place(two, 1, 1), three, four)
+    assert is_harmless(text.render_problems([problem], colour=True))
+    assert is_harmless(render_table(["a", "b"], [[one, two], [three, four]], colour=False, width=40))
+    assert is_harmless(dump({one: [two, three], "x": four}))
+
+
+class Skeleton(HTMLParser):
+    """Which tags and attributes a page has, foreign texts left out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[object] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append(tag)
+
+    def handle_comment(self, data: str) -> None:
+        self.tags.append(("comment", data))
+
+    def handle_pi(self, data: str) -> None:
+        self.tags.append(("instruction", data))
+
+    def unknown_decl(self, data: str) -> None:
+        self.tags.append(("declaration", data))
+
+
+def with_text(plan: Plan, said: str) -> Plan:
+    """The same plan, with one text wherever a text may stand alone."""
+
+    def one(target: Target) -> Target:
+        told = tuple(replace(item, key=said, before=said, after={"at": 3, said: said}) for item in target.changes)
+        paths = tuple(
+            replace(request, path=said, body=Body(said.encode(errors="replace"))) for request in target.requests
+        )
+        return replace(
+            target, server=said, database=said, name=said, folder=(said,), changes=told, requests=paths,
+            create_time=said, error=None if target.error is None else "x" + " ".join(said.split()),
+        )  # fmt: skip
+
+    flat = " ".join(said.split())
+    return replace(
+        plan,
+        created=said,
+        msauto=said,
+        targets=tuple(map(one, plan.targets)),
+        warnings=tuple("x" + flat for _ in plan.warnings),
+        refusals=tuple(Refusal("x", flat, flat, "x" + flat) for _ in plan.refusals),
+    )
+
+
+@given(plans(), TEXT)
+@settings(deadline=None, max_examples=150)
+def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, said: str) -> None:
+    hostile = html.render_plan(with_text(plan, f"q{said}"))
+    assert Skeleton(hostile).tags == Skeleton(html.render_plan(with_text(plan, "q"))).tags
+    assert is_harmless(hostile)
+
+
+CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
+"""A code span of CommonMark: it ends at the first run of backticks of the same length."""
+ENTITIES = re.compile(r"<code>((?:[^\W_]|[ &#;]|[^\x00-\x7f])*)</code>")
+
+
+def skeleton(page: str) -> list[str]:
+    return [CODE.sub("C", ENTITIES.sub("C", line)) for line in page.splitlines()]
+
+
+def is_whole_row(line: str) -> bool:
+    """Five cells, and no bar that somebody could take for another one."""
+    return not line.startswith("|") or line.count("|") == 6
+
+
+@given(plans(), TEXT)
+@settings(deadline=None, max_examples=150)
+def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, said: str) -> None:
+    hostile = markdown.render_plan(with_text(plan, f"q{said}"))
+    assert skeleton(hostile) == skeleton(markdown.render_plan(with_text(plan, "q")))
+    assert all(map(is_whole_row, hostile.split("\n")))
+    assert is_harmless(hostile)
+
+
+@given(plans())
+@settings(deadline=None, max_examples=50)
+def test_pages_of_any_plan_are_harmless(plan: Plan) -> None:
+    assert is_harmless(html.render_plan(plan))
+    shown = markdown.render_plan(plan, limit=None)
+    assert is_harmless(shown)
+    assert all(map(is_whole_row, shown.split("\n")))

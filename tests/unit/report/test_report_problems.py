@@ -1,0 +1,62 @@
+"""Problems and errors as text."""
+
+from __future__ import annotations
+
+from msauto.errors import InputError, Place, PlanningError, Problem, RejectedError
+from msauto.report.text import render_error, render_problems
+from tests.unit.report.made_plans import check_golden
+
+PROBLEMS = [
+    Problem(
+        "unknown key «titel»",
+        Place("news.yml", 12, 9),
+        "did you mean «title»?",
+        "  12 |         titel: Evening News\n     |         ^",
+    ),
+    Problem("the inventory is empty", Place("hosts.yml"), "name a server under all/hosts"),
+    Problem(
+        "«日本» is no folder of ours\nit was renamed",
+        Place("日.yml", 3, 12),
+        excerpt="  3 | x: {日本: и\u0306, y: \x1b[2J}\n    |        ^",
+    ),
+]
+
+
+def test_problems_read_as_agreed() -> None:
+    check_golden("problems.txt", render_problems(PROBLEMS, colour=False))
+
+
+def test_coloured_problems_read_as_agreed() -> None:
+    check_golden("problems-colour.txt", render_problems(PROBLEMS, colour=True))
+
+
+def test_no_problems_no_text() -> None:
+    assert render_problems([], colour=True) == ""
+
+
+def test_caret_stands_under_what_the_reader_sees() -> None:
+    line = "  3 | 日本: x"
+    caret = "    |     ^"  # four signs, six columns
+    text = render_problems([Problem("wrong", Place("a", 3, 5), excerpt=f"{line}\n{caret}")], colour=False)
+    assert text.splitlines()[1:3] == [line, "    |       ^"]
+
+
+def test_caret_stays_in_ascii_lines_with_tabs() -> None:
+    text = render_problems([Problem("wrong", excerpt="  3 | \ta: b\n    |  ^")], colour=False)
+    assert text.splitlines()[1:3] == ["  3 |  a: b", "    |  ^"]
+
+
+def test_caret_past_the_end_of_the_line_stays_there() -> None:
+    text = render_problems([Problem("wrong", excerpt="  3 | ab\n    |      ^")], colour=False)
+    assert text.splitlines()[1:3] == ["  3 | ab", "    |      ^"]
+
+
+def test_any_error_of_ours_has_one_form() -> None:
+    error = PlanningError("no asset «x\x1b»", place=Place("a.yml", 3, 4), remedy="look again")
+    assert render_error(error, colour=False) == "error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
+    rejected = RejectedError("no", status=500, server="studio-a", request="GET /storage")
+    assert render_error(rejected, colour=True) == "\x1b[31merror:\x1b[0m server studio-a: GET /storage no\n"
+
+
+def test_input_errors_show_all_problems() -> None:
+    assert render_error(InputError(PROBLEMS), colour=False) == render_problems(PROBLEMS, colour=False)

@@ -1,0 +1,120 @@
+"""Progress on a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from msauto.model.events import (
+    Event,
+    RequestSettled,
+    RunEnded,
+    RunStarted,
+    TargetFinished,
+    TargetStarted,
+    WaitingForRestore,
+)
+from msauto.model.result import RequestResult, TargetResult
+from msauto.report.progress import Progress
+from msauto.report.visible import display_width
+from tests.unit.report.made_plans import episode, film, mixed_result
+
+ERASE = "\r\x1b[2K"
+
+
+class Ticking:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+def run_of(*events: Event, live: bool = True, step: float = 1.0, **more: object) -> str:
+    stream, clock = io.StringIO(), Ticking()
+    progress = Progress(stream, clock, live=live, **more)  # type: ignore[arg-type]
+    for event in events:
+        clock.time += step
+        progress.tell(event)
+    return stream.getvalue()
+
+
+STORY: list[Event] = [
+    RunStarted("r", 4, 8),
+    TargetStarted(episode()),
+    RequestSettled(episode(), 0, RequestResult("done", 200, tries=1)),
+    RequestSettled(episode(), 1, RequestResult("done", 200, tries=1)),
+    TargetStarted(film()),
+    WaitingForRestore(episode(), 180, 1800),
+    TargetFinished(TargetResult(film(), "failed")),
+]
+
+
+def test_live_line_tells_where_the_run_is() -> None:
+    lines = run_of(*STORY, width=lambda: 160).split(ERASE)
+    assert lines[1] == "[>                   ] 0/4 targets · 0/8 requests"
+    assert lines[-2] == ("[=====>              ] 0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min)")
+    assert lines[-1] == (
+        "[=====>              ] 1/4 targets · 2/8 requests · 1 failed · Evening News · 1 restore waited for (3 min)"
+    )
+
+
+def test_restore_is_no_longer_waited_for_once_the_target_is_finished() -> None:
+    text = run_of(*STORY, TargetFinished(TargetResult(episode(), "changed")), width=lambda: 160)
+    assert text.split(ERASE)[-1] == "[=====>              ] 2/4 targets · 2/8 requests · 1 failed"
+
+
+def test_line_is_gone_when_the_run_ends() -> None:
+    text = run_of(*STORY, RunEnded(mixed_result()))
+    assert text.endswith(ERASE)
+    assert "\n" not in text
+
+
+def test_line_is_gone_whatever_happens() -> None:
+    stream = io.StringIO()
+    try:
+        with Progress(stream, Ticking(), live=True) as progress:
+            progress.tell(STORY[0])
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        pass
+    assert stream.getvalue().endswith(f"requests{ERASE}")
+    progress.erase()
+    assert stream.getvalue().endswith(f"requests{ERASE}")  # nothing is drawn, nothing is erased
+
+
+def test_line_never_wraps() -> None:
+    for line in run_of(*STORY, width=lambda: 60).split(ERASE):
+        assert display_width(line) < 60
+
+
+def test_many_events_are_few_drawings() -> None:
+    assert run_of(*STORY, step=0.001).count(ERASE) == 1
+
+
+def test_without_a_terminal_a_plain_line_now_and_then() -> None:
+    text = run_of(*STORY, live=False, step=20)
+    assert text.splitlines() == [
+        "0/4 targets · 0/8 requests · Evening News",
+        "0/4 targets · 2/8 requests · Evening News",
+        "0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (2 min)".replace("2 min", "3 min"),
+    ]
+    assert "\x1b" not in text
+
+
+def test_without_a_terminal_nothing_at_all_if_so_wanted() -> None:
+    assert run_of(*STORY, RunEnded(mixed_result()), live=False, every=None) == ""
+
+
+def test_bar_is_full_at_the_end() -> None:
+    settled = [RequestSettled(film(), 0, RequestResult("done", tries=1))] * 3
+    assert "[====================] 0/1 targets · 3/2 requests" in run_of(RunStarted("r", 1, 2), *settled)
+
+
+def test_streams_that_cannot_write_our_signs() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
+    Progress(stream, Ticking(), live=True).tell(STORY[0])
+    assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())

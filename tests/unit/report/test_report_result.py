@@ -1,0 +1,118 @@
+"""What came of a run, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.report.json import dump, result_json
+from msauto.report.sentences import recap_of, result_sentence
+from msauto.report.text import render_result
+from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_result_reads_as_agreed(verbosity: int) -> None:
+    check_golden(f"result-v{verbosity}.txt", render_result(mixed_result(), colour=False, verbosity=verbosity))
+
+
+def test_coloured_result_reads_as_agreed() -> None:
+    check_golden("result-colour.txt", render_result(mixed_result(), colour=True))
+
+
+def good(**more: object) -> Result:
+    requests = tuple(RequestResult("done", 200, tries=1) for _ in episode().requests)
+    changed = TargetResult(episode(), "changed", requests=requests)
+    return replace(Result("r1", plan_of(episode(), unchanged=12), (changed,)), **more)  # type: ignore[arg-type]
+
+
+def test_recap_line_is_in_the_manner_of_ansible() -> None:
+    line = "studio-a : changed=1 unchanged=12 failed=0 unproved=0 skipped=0 not-attempted=0 requests=3"
+    assert render_result(good(), colour=False).splitlines()[0] == line
+
+
+def test_good_run_says_so() -> None:
+    told = "Done: 1 changed, 12 unchanged; 3 requests. Everything was read again and is as wanted."
+    assert result_sentence(good()) == told
+
+
+def test_run_without_changes() -> None:
+    assert result_sentence(good(targets=())) == "Nothing was changed: 12 unchanged; 0 requests."
+
+
+def test_interrupted_run_names_its_record() -> None:
+    assert result_sentence(good(interrupted=True)).startswith("Interrupted: 1 changed, 12 unchanged; 3 requests.")
+
+
+def test_recap_counts_each_server_by_itself() -> None:
+    recaps = {recap.server: recap for recap in recap_of(mixed_result())}
+    assert list(recaps) == ["studio-a", "studio-b", "studio-c"]
+    assert (recaps["studio-a"].failed, recaps["studio-a"].not_attempted, recaps["studio-a"].unchanged) == (1, 1, 10)
+    assert (recaps["studio-b"].unproved, recaps["studio-b"].unchanged) == (1, 2)
+    assert recaps["studio-a"].requests == 3  # one was sent twice
+
+
+def plan_json() -> dict[str, object]:
+    def target(name: str, server: str, requests: int) -> dict[str, object]:
+        paths = [{"method": "POST", "path": f"/{number}"} for number in range(requests)]
+        return {"server": server, "database": "NEWS", "kind": "asset", "name": name, "requests": paths}
+
+    return {"format": "msauto-plan", "targets": [target("Evening News", "studio-a", 3), target("Gone", "studio-a", 1)]}
+
+
+def test_json_of_a_result_is_the_plan_with_results() -> None:
+    plan = plan_json()
+    joined = result_json(plan, mixed_result())
+    assert "result" not in plan
+    episode_json, unknown = joined["targets"]
+    assert episode_json["result"]["outcome"] == "failed"
+    assert episode_json["result"]["differences"][0] == {
+        "aspect": "field", "key": "first_frame", "wanted": 250, "live": 0,
+    }  # fmt: skip
+    outcomes = [request["result"]["outcome"] for request in episode_json["requests"]]
+    assert outcomes == ["done", "failed", "not sent"]
+    assert episode_json["requests"][1]["result"] == {
+        "outcome": "failed", "status": 500, "message": "Error: no\x1b[2J", "tries": 2,
+    }  # fmt: skip
+    assert unknown["result"]["outcome"] == "not attempted"
+    assert unknown["requests"][0]["result"]["outcome"] == "not sent"
+    assert joined["result"] == {
+        "run": "2026-11-20-1", "ok": False, "interrupted": False,
+        "changed": 1, "unchanged": 0, "failed": 1, "unproved": 1, "skipped": 0, "not_attempted": 1,
+    }  # fmt: skip
+
+
+def test_two_targets_of_one_name_keep_their_own_results() -> None:
+    plan = plan_of(film(), film())
+    results = (TargetResult(film(), "changed"), TargetResult(film(), "failed"))
+    twin = {"server": "studio-b", "database": "ARCHIVE", "kind": "asset", "name": "Promo 1", "requests": []}
+    joined = result_json({"targets": [twin, twin]}, Result("r", plan, results))
+    assert [target["result"]["outcome"] for target in joined["targets"]] == ["changed", "failed"]
+
+
+def test_dump_is_stable_and_safe_on_a_terminal() -> None:
+    value = {"b": "Новости \x9b31m\u202e\U000e0001\ud800", "a": [1, Fraction(30000, 1001)]}
+    text = dump(value)
+    assert text == (
+        '{\n  "b": "Новости \\u009b31m\\u202e\\udb40\\udc01\\ud800",\n  "a": [\n    1,\n    "30000/1001"\n  ]\n}\n'
+    )
+    assert json.loads(text)["b"] == value["b"]
+    text.encode()
+
+
+def test_dump_refuses_what_has_no_json_form() -> None:
+    with pytest.raises(TypeError, match="bytes"):
+        dump({"a": b""})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dump(float("nan"))
+
+
+def test_errors_left_out_are_not_attempted() -> None:
+    wrong = lost()
+    target = {"server": wrong.server, "database": "NEWS", "kind": "asset", "name": wrong.name, "requests": []}
+    joined = result_json({"targets": [target]}, Result("r", plan_of(wrong), ()))
+    assert joined["targets"][0]["result"]["outcome"] == "not attempted"

@@ -1,0 +1,109 @@
+"""The plan as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from msauto.model.plan import Plan, Refusal, Request, Target
+from msauto.report.text import render_plan
+from tests.unit.report.made_plans import change, check_golden, episode, film, lost, plan_of, ticker, whole_plan
+
+
+@pytest.mark.parametrize("verbosity", [0, 1, 2])
+def test_plan_reads_as_agreed(verbosity: int) -> None:
+    check_golden(f"plan-v{verbosity}.txt", render_plan(whole_plan(), colour=False, verbosity=verbosity))
+
+
+def test_coloured_plan_reads_as_agreed() -> None:
+    check_golden("plan-colour.txt", render_plan(whole_plan(), colour=True))
+
+
+def test_plan_of_one_server_has_no_server_header() -> None:
+    text = render_plan(plan_of(episode(), ticker(), unchanged=3), colour=False)
+    assert "━━" not in text
+    assert text.startswith("studio-a · NEWS · Evening News  in Raw/2026\n")
+
+
+def last_line(plan: Plan, **more: bool) -> str:
+    return render_plan(plan, colour=False, **more).splitlines()[-1]
+
+
+def bare(action: str, requests: int = 1) -> Target:
+    return Target(
+        "s",
+        "NEWS",
+        "asset",
+        "A",
+        changes=(change(action, "field", "comment", "a", "b"),),  # type: ignore[arg-type]
+        requests=(Request("POST", "/storage/NEWS@A?command=X", (0,)),) * requests,
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        (plan_of(unchanged=12), "No changes. 12 targets are as wanted."),
+        (plan_of(unchanged=1, skipped=2), "No changes. 1 target is as wanted. 2 skipped."),
+        (plan_of(), "No changes. Nothing was compared."),
+        (
+            plan_of(bare("add")),
+            "Plan: 1 to add, 0 to change, 0 to delete, 0 to run, on 1 asset; 1 request.",
+        ),
+        (
+            plan_of(bare("change", 2), bare("run"), unchanged=12, skipped=1),
+            "Plan: 0 to add, 1 to change, 0 to delete, 1 to run, on 2 assets; 3 requests. 12 unchanged. 1 skipped.",
+        ),
+        (
+            plan_of(bare("change"), ticker()),
+            "Plan: 0 to add, 2 to change, 1 to delete, 0 to run, on 1 asset and 1 channel; 4 requests.",
+        ),
+        (
+            plan_of(lost()),
+            (
+                "Plan: 0 to add, 0 to change, 0 to delete, 0 to run; 0 requests. "
+                "1 target in error: nothing can be applied."
+            ),
+        ),
+        (
+            plan_of(bare("change"), ticker(), Target("s", "", "database", "NEWS", changes=ticker().changes)),
+            "Plan: 0 to add, 3 to change, 2 to delete, 0 to run, on 1 asset, 1 channel and 1 database; 4 requests.",
+        ),
+    ],
+)
+def test_closing_sentence(plan: Plan, sentence: str) -> None:
+    assert last_line(plan) == sentence
+
+
+def test_errors_that_are_left_out_are_not_in_the_way() -> None:
+    assert last_line(plan_of(lost(), lost()), keep_going=True).endswith("2 targets in error: left out.")
+
+
+def test_refusal_names_what_allows_it() -> None:
+    plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
+    text = render_plan(plan, colour=False)
+    assert "Refused: deletes 2 assets, the limit is 0. To allow it: --allow-delete 2\n" in text
+
+
+def test_width_shortens_values_and_verbosity_does_not() -> None:
+    long = "x" * 300
+    plan = plan_of(replace(episode(), changes=(change("change", "field", "comment", long, long + "!"),)))
+    shortened = render_plan(plan, colour=False, width=80)
+    assert all(len(line) <= 80 for line in shortened.splitlines()[:2])
+    assert shortened.splitlines()[1].endswith("!")
+    assert long in render_plan(plan, colour=False, verbosity=1, width=80)
+
+
+def test_irreversible_and_deleted_are_marked() -> None:
+    line = render_plan(plan_of(film()), colour=True).splitlines()[1]
+    assert line == (
+        "  \x1b[31m- asset  Promo 1  in Promos, length 00:01:00:00 / 00:01:00;02 (1800), created 2026-11-12T10:00:00, "
+        "also shown in [Playout/Tonight]  (cannot be undone)\x1b[0m"
+    )
+
+
+def test_a_title_cannot_write_to_the_terminal() -> None:
+    hostile = replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder=("a\nb",))
+    head = render_plan(plan_of(hostile), colour=False).splitlines()[0]
+    assert head == r'studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in "a\nb"'
