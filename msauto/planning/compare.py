@@ -1,6 +1,6 @@
-"""Equality, shared by the diff and the proof: what counts as the same is said once, here.
+r"""Equality, shared by the diff and the proof: what counts as the same is said once, here.
 
-Texts are compared after Unicode NFC and line ends to ``\\n``, numbers as numbers, positions in frames. Only the
+Texts are compared after Unicode NFC and line ends to ``\n``, numbers as numbers, positions in frames. Only the
 attributes that a want names are compared; a want is a mapping of attributes to JSON values.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from msauto.model.live import Entry, Folder, Marker, RssItem, Segment
@@ -197,5 +197,5 @@ def instant(text: str) -> datetime | None:
             time = read(text.strip())
         except (ValueError, TypeError, IndexError):
             continue
-        return time if time.tzinfo else time.replace(tzinfo=timezone.utc)  # noqa: UP017 - one import of datetime
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
     return None

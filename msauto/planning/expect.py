@@ -125,7 +125,7 @@ def _link(expect: Expect, live: LiveTarget) -> bool | None:
     return (entry_called(entries or (), where, title) is None) == (expect.want is None)
 
 
-def _restore(expect: Expect, live: LiveTarget) -> bool | None:
+def _restore(_: Expect, live: LiveTarget) -> bool | None:
     return bool(live.asset and live.asset.hires)
 
 
@@ -239,7 +239,7 @@ def _show_marker(expect: Expect, live: LiveTarget) -> Json:
     return show_marker(marker) if marker else None
 
 
-def _show_link(expect: Expect, live: LiveTarget) -> Json:
+def _show_link(expect: Expect, _: LiveTarget) -> Json:
     return None if expect.want is not None else expect.key
 
 

@@ -1,0 +1,109 @@
+"""The fingerprint of what was compared: a saved plan is stale if any of that has changed, and not otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Asset, Segment, parse_folder, show_folder
+from msauto.model.plan import Target
+from msauto.model.ports import LiveTarget
+from msauto.planning.compare import entry_called, plain
+
+
+def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
+    """Return ``sha256:…`` over the canonical JSON of what ``looked`` names, as ``live`` shows it.
+
+    Names: ``fact:frames`` for a fact that a template touched, ``field:comment``, ``xmp:dc:title``, ``segments``,
+    ``markers``, ``link:Folder/Title``, ``links``, ``items`` and the like for what an aspect compared.
+    """
+    values = {name: _look(name, live) for name in sorted(looked)}
+    text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
+    return f"sha256:{hashlib.sha256(plain(text).encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def is_fresh(target: Target, live: LiveTarget) -> bool:
+    """Tell whether what was compared when planning is still so."""
+    return fingerprint(target.looked, live) == target.fingerprint
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Fraction):
+        return str(value)
+    return dict(value) if isinstance(value, Mapping) else list(value)
+
+
+def _look(name: str, live: LiveTarget) -> Any:
+    kind, _, key = name.partition(":")
+    if kind == "items":
+        return [asdict(item) for item in live.channel.items] if live.channel else None
+    if live.asset is None:
+        return None
+    whole = _WHOLE.get(name)
+    if whole is not None:
+        return whole(live.asset, live)
+    return _KEYED[kind](live.asset, live, key) if kind in _KEYED else None
+
+
+def _length(asset: Asset, _: LiveTarget) -> Any:
+    return [asset.frames, asset.attributes.get("frame_time"), asset.attributes.get("create_time")]
+
+
+def _segments(asset: Asset, _: LiveTarget) -> Any:
+    return sorted((_segment(segment) for segment in asset.segments), key=lambda segment: segment["number"])
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
+    return asdict(segment)
+
+
+def _markers(asset: Asset, _: LiveTarget) -> Any:
+    markers = sorted(asset.markers, key=lambda marker: marker.uid)
+    return [{"uid": marker.uid, "frame": marker.frame, **marker.fields} for marker in markers]
+
+
+def _links(_: Asset, live: LiveTarget) -> Any:
+    links = live.links
+    return None if links is None else sorted(show_folder((*link.folder, link.title)) for link in links)
+
+
+_WHOLE: Mapping[str, Callable[[Asset, LiveTarget], Any]] = {
+    "asset": lambda *_: True,
+    "folder": lambda asset, _: asset.folder,
+    "title": lambda asset, _: asset.title,
+    "finalized": lambda asset, _: asset.finalized,
+    "hires": lambda asset, _: bool(asset.hires),
+    "create_time": lambda asset, _: asset.attributes.get("create_time"),
+    "length": _length,
+    "segments": _segments,
+    "markers": _markers,
+    "links": _links,
+}
+
+
+def _fact(asset: Asset, live: LiveTarget, name: str) -> Any:
+    try:
+        return Facts(asset=asset, xmp=live.xmp, links=live.links).get(name)
+    except (AttributeError, Need, NoAssetError):
+        return None
+
+
+def _link(_: Asset, live: LiveTarget, key: str) -> Any:
+    *folder, title = parse_folder(key) or ("",)
+    return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title) is not None
+
+
+_KEYED: Mapping[str, Callable[[Asset, LiveTarget, str], Any]] = {
+    "fact": _fact,
+    "field": lambda asset, _, name: asset.attributes.get(name),
+    "xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ())),
+    "link": _link,
+}

@@ -1,0 +1,74 @@
+"""What a proof must read again of a target, and reading it: the same values that the plan was made from."""
+
+from __future__ import annotations
+
+from msauto.errors import UnsupportedError
+from msauto.model.live import Entry, Folder, parse_folder
+from msauto.model.plan import Address, Target
+from msauto.model.ports import LiveTarget, Reader
+
+
+def folders_to_read(target: Target) -> tuple[Folder, ...]:
+    """Return the folders that links are compared in."""
+    keys = (name.removeprefix("link:") for name in target.looked if name.startswith("link:"))
+    changed = (change.key for change in target.changes if change.aspect == "link")
+    return tuple(dict.fromkeys(parse_folder(key)[:-1] for key in (*keys, *changed)))
+
+
+def xmp_names(target: Target) -> frozenset[str]:
+    """Return the names of the XMP fields that are compared."""
+    return frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
+
+
+def needs_links(target: Target) -> bool:
+    """Tell whether all shortcuts of the asset were compared: a listing of the whole database."""
+    return "links" in target.looked or "fact:links" in target.looked
+
+
+async def read_live(target: Target, reader: Reader, *, after: bool = False) -> LiveTarget:
+    """Read all that was compared of a target, ``after`` its run under the title that it has then.
+
+    Raises ``ServerError``. Nothing is read that the plan did not look at.
+    """
+    if target.kind == "rss_channel":
+        return LiveTarget(channel=await reader.read_channel(target.name))
+    if target.kind != "asset":
+        return LiveTarget()
+    address = target.address_after if after else target.address
+    asset = await reader.read_asset(target.database, address)
+    if asset is None:
+        return LiveTarget()
+    names = xmp_names(target)
+    every = "fact:xmp" in target.looked
+    return LiveTarget(
+        asset=asset,
+        xmp=await read_xmp_fields(reader, target.database, address, names, every=every) if names or every else None,
+        folders=await read_folders(reader, target.database, folders_to_read(target)),
+        links=await reader.read_links(target.database, asset) if needs_links(target) else None,
+    )
+
+
+async def read_xmp_fields(
+    reader: Reader, database: str, address: Address, names: frozenset[str], *, every: bool = False
+) -> dict[str, tuple[str, ...]] | None:
+    """Return XMP fields, all or those named; ``None`` where the server cannot tell (an old version, for one)."""
+    try:
+        if every:
+            answer = await reader.read_xmp(database, address, frozenset())
+            if answer.fields is not None or not names:
+                return None if answer.fields is None else dict(answer.fields)
+        answer = await reader.read_xmp(database, address, names)
+    except UnsupportedError:
+        return None
+    return None if answer.fields is None else dict(answer.fields)
+
+
+async def read_folders(
+    reader: Reader, database: str, folders: tuple[Folder, ...]
+) -> dict[Folder, tuple[Entry, ...] | None]:
+    """Return the entries of each folder; ``None`` for one that is not there."""
+    found: dict[Folder, tuple[Entry, ...] | None] = {}
+    for folder in folders:
+        listing = await reader.read_folder(database, folder)
+        found[folder] = None if listing is None else listing.entries
+    return found

@@ -1,0 +1,79 @@
+"""What the ledger keeps after a proof: what the server does not report, and whose uid and guid is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msauto.model.plan import Change, Expect, Json, Target
+from msauto.model.ports import LiveTarget
+from msauto.planning.expect import holds, item_expected, last_words, mapping, marker_expected, segment_numbered
+
+Item = tuple[str, Json]
+
+
+def memories(target: Target, live: LiveTarget) -> dict[str, Json]:
+    """Return the items ``aspect:key`` to keep of a target; ``None`` forgets one."""
+    kept: dict[str, Json] = {}
+    for change in target.changes:
+        kept.update(_of_change(change))
+    for word in last_words(target):
+        rememberer = _REMEMBERERS.get(word.aspect)
+        kept.update(rememberer(word, live) if rememberer else ())
+    return kept
+
+
+def _of_change(change: Change) -> Iterator[Item]:
+    """Forget what a deletion, or the move of a marker, makes untrue."""
+    before = mapping(change.before)
+    if change.aspect == "marker" and before:
+        yield f"marker:{before.get('track')}@{before.get('frame')}", None
+    if change.aspect == "rss_item" and change.action == "delete":
+        yield f"rss_item:{change.key}", None
+
+
+def _field(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    reported = live.asset is not None and word.key in live.asset.attributes
+    if reported:
+        yield f"reported:{word.key}", True
+    yield f"field:{word.key}", None if reported or word.visible else word.want
+
+
+def _xmp(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    yield f"xmp:{word.key}", word.want if live.xmp is None else None
+
+
+def _segment(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    segment = segment_numbered(live, word.key)
+    hidden = segment is not None and segment.keywords is None
+    yield f"segment-keywords:{word.key}", mapping(word.want).get("keywords") if hidden else None
+
+
+def _marker(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    marker = marker_expected(word, live) if word.want is not None else None
+    if marker is not None and not word.key.startswith("uid "):
+        yield f"marker:{word.key}", marker.uid
+
+
+def _rss_item(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    if word.want is None:
+        return
+    item = item_expected(word, live)
+    want = mapping(word.want)
+    content: dict[str, Json] = {name: want[name] for name in ("text", "item") if name in want}
+    yield f"rss_item:{word.key}", {"content": content, "seen": item is not None}
+    yield f"rss-guid:{word.key}", item.guid if item is not None and item.guid != word.key else None
+
+
+def _command(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    if word.want == "once" and holds(word, live) is not False:
+        yield f"command:{word.key}", True
+
+
+_REMEMBERERS: Mapping[str, Callable[[Expect, LiveTarget], Iterator[Item]]] = {
+    "field": _field,
+    "xmp": _xmp,
+    "segment": _segment,
+    "marker": _marker,
+    "rss_item": _rss_item,
+    "command": _command,
+}

@@ -1,0 +1,119 @@
+"""What the aspects segment and segmentation share: live segments in frames of the file, and the two requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from msauto.model.live import Segment
+from msauto.model.plan import Expect, Json
+from msauto.model.wanted import Source
+from msauto.planning.compare import as_number, segment_title
+from msauto.planning.draft import Draft, Scene, refuse
+from msauto.planning.expect import show_segment
+from msauto.planning.order import Phase
+from msauto.planning.positions import in_point, to_wire
+from msauto.server import requests
+
+
+def live_segments(scene: Scene) -> tuple[Segment, ...]:
+    """Return the live segments, counted from the first frame of the file, by number."""
+    origin = in_point(scene.asset, scene.server.dialect)
+    found = [replace(segment, start=segment.start + origin) for segment in scene.asset.segments]
+    return tuple(sorted(found, key=lambda segment: segment.number))
+
+
+def show(scene: Scene, segment: Segment) -> dict[str, Json]:
+    """Return a live segment as plans show it, with the keywords that only the ledger knows."""
+    keywords = keywords_of(scene, segment)
+    return show_segment(segment) | ({"keywords": keywords} if keywords else {})
+
+
+def keywords_of(scene: Scene, segment: Segment) -> str | None:
+    """Return a segment's keywords: as shown, else as we last wrote them; ``None`` if nobody knows."""
+    if segment.keywords is not None:
+        return segment.keywords
+    remembered = scene.memory.get(f"segment-keywords:{segment.number}")
+    return None if remembered is None else str(remembered)
+
+
+def cannot_write_back(segment: Segment) -> tuple[str, ...]:
+    """Return what the interface has no way to write again: CREATESEGMENT knows neither track nor rating."""
+    losses = [f"its track {segment.track!r}"] if segment.track else []
+    if segment.rating and as_number(segment.rating) != 0:
+        losses.append(f"its rating {segment.rating}")
+    if len(segment.titles) > 1:
+        losses.append(f"its further titles {', '.join(map(repr, segment.titles[1:]))}")
+    return tuple(losses)
+
+
+def check_lossy(scene: Scene, segment: Segment, source: Source) -> None:
+    """Refuse to recreate a segment that cannot be made again as it is, unless the task says ``lossy``."""
+    losses = cannot_write_back(segment)
+    if losses and not scene.lossy and scene.server.dialect.segment_update == "recreate":
+        raise refuse(
+            f"segment {segment.number} can only be changed by making it anew, which loses {' and '.join(losses)}",
+            source,
+            "say `lossy: true` in the task, or change the segment by hand",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NewSegment:
+    """A segment to create; ``start`` counts from the first frame of the file."""
+
+    number: int
+    start: int
+    duration: int
+    title: str | None = None
+    keywords: str | None = None
+
+    def shown(self) -> dict[str, Json]:
+        """Return it as plans show it."""
+        shown: dict[str, Json] = {"number": self.number, "start": self.start, "duration": self.duration}
+        told = {"title": self.title, "keywords": self.keywords}
+        return shown | {name: value for name, value in told.items() if value is not None}
+
+
+def remake(
+    scene: Scene, live: Segment, number: int, title: str | None = None, keywords: str | None = None
+) -> NewSegment:
+    """Return a live segment as it would be created again, with what is named instead of what it has."""
+    kept = segment_title(live) or None
+    return NewSegment(
+        number,
+        live.start,
+        live.duration,
+        title if title is not None else kept,
+        keywords if keywords is not None else keywords_of(scene, live),
+    )
+
+
+def send_delete(scene: Scene, number: int, changes: Sequence[int], draft: Draft) -> None:
+    """Delete a segment."""
+    request = requests.delete_segment(scene.path, number)
+    draft.send(Phase.SEGMENT_DELETE, request, changes, Expect("segment", str(number), None))
+
+
+def send_create(scene: Scene, new: NewSegment, changes: Sequence[int], source: Source, draft: Draft) -> None:
+    """Create a segment, or write over the one of that number where the dialect says so."""
+    start = to_wire(new.start, in_point(scene.asset, scene.server.dialect), source)
+    request = requests.create_segment(scene.path, new.number, start, new.duration, new.title, new.keywords)
+    want: dict[str, Json] = {"start": start, "duration": new.duration}
+    told = {"title": new.title, "keywords": new.keywords}
+    want |= {name: value for name, value in told.items() if value is not None}
+    draft.send(Phase.SEGMENT_CREATE, request, changes, Expect("segment", str(new.number), want))
+
+
+def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
+    """Return warnings about segments (number, start, duration) that overlap or leave gaps between them."""
+    warnings = []
+    ordered = sorted(segments, key=lambda segment: (segment[1], segment[2]))
+    for (number, start, duration), (following, begin, _) in pairwise(ordered):
+        end = start + duration
+        if begin < end:
+            warnings.append(f"{title}: segments {number} and {following} overlap by {end - begin} frames")
+        elif begin > end:
+            warnings.append(f"{title}: {begin - end} frames lie between segments {number} and {following}")
+    return warnings
