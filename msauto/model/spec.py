@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msauto.model.limits import Limits
+
+__all__ = ["DEFAULT_PORT", "Auth", "Dialect", "Limits", "Secret", "ServerSpec", "Timeouts", "Tls"]
+
 DEFAULT_PORT = 7901
 """Interface, «Limits»: the port is one of the few fixed constants."""
 
