@@ -1,0 +1,108 @@
+"""Judging an answer: what was asked for, an error, or neither (interface, «Errors»; field notes, rules)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TypeVar
+
+from msauto.errors import NotFoundError, RejectedError, UnreadableError
+from msauto.model.spec import Dialect
+from msauto.server.shapes.failure import Failure, parse_failure, show_body
+
+T = TypeVar("T")
+
+_REMEDIES = {
+    401: "check `auth` in the server's inventory entry",
+    403: "check `auth` in the server's inventory entry, and what this user may do",
+    407: "check the network: a proxy stands between",
+    413: "send less at once",
+    414: "lower `request_line` in the server's inventory entry",
+    429: "the server is asked too much: lower `connections` or `--forks`",
+    503: "the server is busy or being started: try again later",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect."""
+
+    status: int
+    data: bytes = b""
+    charset: str | None = None
+    media_type: str = ""
+    retry_after: float | None = None
+    location: str = ""
+
+
+def judge_status(reply: Reply, dialect: Dialect) -> None:
+    """Raise :class:`RejectedError` for a status of 300 and above."""
+    if reply.status < 300:
+        return
+    if reply.status < 400:
+        raise RejectedError(
+            f"the server redirects to {reply.location or 'nowhere'}, and redirects are not followed",
+            status=reply.status,
+            remedy="set the server's `url` to where it really is",
+        )
+    failure = parse_failure(reply.data, reply.charset)
+    raise _error(reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect)
+
+
+def judge_body(reply: Reply, dialect: Dialect) -> None:
+    """Raise :class:`RejectedError` where a good status comes with an error text or an error document.
+
+    Only for answers of which nothing is expected, or that were found not to be what was asked for.
+    """
+    failure = parse_failure(reply.data, reply.charset)
+    if failure is not None:
+        raise _error(reply, failure, dialect)
+
+
+def read_reply(reply: Reply, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:
+    """Parse what was asked for. What parses is never an error, whatever words are in it."""
+    try:
+        return parse(reply.data, reply.charset)
+    except UnreadableError:
+        judge_body(reply, dialect)
+        raise
+
+
+def read_retry_after(text: str | None, now: datetime) -> float | None:
+    """Return the seconds of a ``Retry-After``, be it a number or a date (RFC 9110, 10.2.3)."""
+    if not text:
+        return None
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    return max(0.0, ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _error(reply: Reply, failure: Failure, dialect: Dialect) -> RejectedError:
+    told = failure.text or _phrase(reply.status)
+    kind = NotFoundError if _is_not_found(reply, failure, dialect) else RejectedError
+    status = "" if reply.status < 300 else f" {reply.status}"
+    return kind(
+        f"the server answered{status}: {told}",
+        status=reply.status,
+        retry_after=reply.retry_after,
+        remedy=_REMEDIES.get(reply.status, "look at the server's log" if reply.status >= 500 else ""),
+    )
+
+
+def _is_not_found(reply: Reply, failure: Failure, dialect: Dialect) -> bool:
+    by_status = reply.status == HTTPStatus.NOT_FOUND and dialect.not_found != "text"
+    return by_status or (failure.not_found and dialect.not_found != "status")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no further words"

@@ -1,0 +1,261 @@
+"""Live state of one server, each answer asked for once: the ``Reader`` port over the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeVar, cast
+
+from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
+from msauto.flow import concurrent_list
+from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.plan import Address
+from msauto.model.ports import Clock, XmpAnswer
+from msauto.model.wanted import SelectRef
+from msauto.server.client import AsyncMediaServer
+from msauto.server.retries import SystemClock
+from msauto.server.selection import Bounds, bounds_of, same_text, unlike, within
+from msauto.server.shapes.links import links_of
+from msauto.server.versions import Feature, supports
+
+T = TypeVar("T")
+
+_TITLE_KEYS = frozenset({"", "title"})
+_NO_ANSWER = frozenset({401, 403, 407, 429, 502, 503, 504})
+"""Statuses that say nothing of what was asked."""
+
+_KEPT = 8192
+"""Answers kept for assets: 300,000 clips must not be held, and the survey goes target by target."""
+
+
+class ServerReader:
+    """Reads one server; concurrent askers of one answer share one request. ``fresh()`` forgets everything."""
+
+    def __init__(self, client: AsyncMediaServer, *, clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._answers: dict[Hashable, asyncio.Future[object]] = {}
+        self._reads = 0
+        self._now: datetime | None = None
+        self._one_by_one = False  # GETUSERFIELDS must be asked by name
+        self._deep = False  # listings show what is below their sub-folders
+
+    @property
+    def reads(self) -> int:
+        """Requests sent so far, without repetitions."""
+        return self._reads
+
+    def fresh(self) -> ServerReader:
+        """Return a reader of the same server that has asked nothing yet: for proofs."""
+        reader = ServerReader(self._client, clock=self._clock)
+        reader._one_by_one = self._one_by_one  # what the server is like does not grow old
+        reader._deep = self._deep
+        return reader
+
+    # Assets ----------------------------------------------------------------------------------------------------
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        """Return the asset, or ``None`` if there is none.
+
+        Raises ``UnreadableError`` where the answer carries another title than the one asked for: never the wrong clip.
+        """
+
+        async def read() -> Asset | None:
+            asset = await self._found(self._client.asset(database, address))
+            if asset is not None:
+                self._check_title(address, asset)
+            return asset
+
+        return await self._once(("asset", database, address), read)
+
+    def _check_title(self, address: Address, asset: Asset) -> None:
+        if address.namespace not in _TITLE_KEYS or asset.title is None or same_text(asset.title, address.name):
+            return
+        raise UnreadableError(
+            f"asked for {address.name!r}, the server answered with {asset.title!r}",
+            server=self._client.spec.name,
+            remedy="use the title as the server writes it, letter by letter",
+        )
+
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+        """Return the XMP fields: one request for all, or one for each name where the server wants that."""
+        if self._client.spec.dialect.xmp_read == "never":
+            return XmpAnswer(None)
+        if self._one_by_one and names:
+            return await self._each_field(database, address, names)
+        fields = await self._once(("xmp", database, address), lambda: self._field(database, address, None))
+        if fields or not names:
+            return XmpAnswer(_with_prefixes(fields, names) if fields is not None else None)
+        answer = await self._each_field(database, address, names)
+        # An asset may just have no fields: only an error, or a field shown by name alone, tells what the server wants.
+        if answer.fields is not None and (fields is None or any(answer.fields.values())):
+            self._one_by_one = True
+        return answer
+
+    async def _each_field(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+        fields: dict[str, tuple[str, ...]] = {}
+        for name in sorted(names):
+            ask = partial(self._field, database, address, name)
+            shown = await self._once(("xmp", database, address, name), ask)
+            if shown is None:
+                return XmpAnswer(None)
+            fields.update(shown)
+        return XmpAnswer(fields)
+
+    async def _field(self, database: str, address: Address, name: str | None) -> Xmp | None:
+        """Return all fields, or one; ``None`` where the answer says nothing of them."""
+        try:
+            return await self._counted(self._client.xmp(database, address, name))
+        except NotFoundError:
+            return {} if name is not None else None  # the asset is there: it is the field that is not
+        except UnreadableError:
+            return None
+        except RejectedError as error:
+            if error.status in _NO_ANSWER:
+                raise
+            return None
+
+    # Folders ---------------------------------------------------------------------------------------------------
+
+    async def read_folder(self, database: str, folder: Folder) -> Listing | None:
+        """Return a folder's listing, or ``None`` if there is no such folder."""
+        return await self._once(("list", database, folder), lambda: self._list(database, folder, None, None))
+
+    async def _list(self, database: str, folder: Folder, after: str | None, mimetype: str | None) -> Listing | None:
+        return await self._found(self._client.list(database, folder, created_after=after, mimetype=mimetype))
+
+    async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
+        """Return the entries that the listing's own filters leave, ``None`` if the folder is unknown.
+
+        One listing for each MIME type, none twice. Times are compared once more on our side.
+        """
+        self._now = self._now or self._clock.now()  # one moment for all of a run
+        bounds = bounds_of(select, self._now, self._client.spec.timezone)
+        found: list[Entry] = []
+        for mimetype in select.mimetypes or (None,):
+            listing = await self._tree(select.database, select.folder, bounds.asked, mimetype, deep=select.recursive)
+            if listing is None:
+                return None
+            found.extend(listing.entries)
+        return [entry for entry in unlike(found) if _chosen(entry, select, bounds)]
+
+    async def _tree(
+        self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
+    ) -> Listing | None:
+        """Return a listing with all that is below it, whatever depth the server shows at once."""
+        key: Hashable = ("list", database, folder)
+        if after is not None or mimetype is not None:
+            key = (*cast("tuple[object, ...]", key), after, mimetype)
+        top = await self._once(key, lambda: self._list(database, folder, after, mimetype))
+        if top is None or not deep or not self._shallow(top):
+            return top
+
+        async def below(child: Folder) -> Listing | None:
+            return await self._tree(database, child, after, mimetype, deep=True)
+
+        children = [child for child in top.folders if len(child) == len(folder) + 1]
+        lists = await concurrent_list(below, children, limit=max(1, self._client.spec.connections))
+        known = [listing for listing in lists if listing is not None]
+        entries = [entry for entry in top.entries if entry.folder == folder]
+        return Listing(
+            folder,
+            (*entries, *(entry for listing in known for entry in listing.entries)),
+            (*children, *(child for listing in known for child in listing.folders)),
+        )
+
+    def _shallow(self, listing: Listing) -> bool:
+        """Tell whether what is below the sub-folders must be asked for (dialect ``listing_depth``)."""
+        depth = self._client.spec.dialect.listing_depth
+        if depth != "auto" or not listing.folders:
+            return depth == "shallow" and bool(listing.folders)
+        below = any(entry.folder != listing.folder for entry in listing.entries)
+        nested = any(len(folder) > len(listing.folder) + 1 for folder in listing.folders)
+        self._deep = self._deep or below or nested
+        return not self._deep
+
+    async def has_database(self, name: str) -> bool:
+        """Tell whether the database itself is there. Never asks for the list of databases, which may be endless."""
+
+        async def ask() -> bool:
+            if supports(self._client.spec, Feature.FOLDERLIST):
+                return await self._found(self._client.list_folders(name)) is not None
+            return await self.read_folder(name, ()) is not None
+
+        return await self._once(("database", name), ask)
+
+    async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
+        """Return all shortcuts to an asset: those that the clip lists, else by a listing of the whole database."""
+        if asset.links is not None:
+            return asset.links
+        whole = await self._once(("tree", database), lambda: self._tree(database, (), None, None, deep=True))
+        return links_of(asset, whole.entries) if whole is not None else ()
+
+    # Channels --------------------------------------------------------------------------------------------------
+
+    async def read_channel(self, name: str) -> RssChannel | None:
+        """Return a channel, or ``None`` if there is no such channel."""
+        return await self._once(("channel", name), lambda: self._found(self._client.channel(name)))
+
+    # Each answer once ------------------------------------------------------------------------------------------
+
+    async def _found(self, answer: Awaitable[T]) -> T | None:
+        try:
+            return await self._counted(answer)
+        except NotFoundError:
+            return None
+
+    async def _counted(self, answer: Awaitable[T]) -> T:
+        self._reads += 1
+        return await answer
+
+    async def _once(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
+        while (asked := self._answers.get(key)) is not None:
+            if not asked.cancelled():
+                try:
+                    return cast("T", await asyncio.shield(asked))
+                except asyncio.CancelledError:
+                    if not asked.cancelled():
+                        raise  # it is we who are cancelled
+            if self._answers.get(key) is asked:
+                del self._answers[key]
+        return await self._ask(key, ask)
+
+    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._answers[key] = future
+        try:
+            answer = await ask()
+        except MsautoError as error:
+            future.set_exception(error)
+            future.exception()  # seen: nobody else need ask
+            raise
+        except BaseException:
+            future.cancel()
+            raise
+        future.set_result(answer)
+        self._drop_old()
+        return answer
+
+    def _drop_old(self) -> None:
+        if len(self._answers) <= 2 * _KEPT:
+            return
+        old = [key for key, answer in self._answers.items() if answer.done() and _is_of_asset(key)]
+        for key in old[:-_KEPT]:
+            del self._answers[key]
+
+
+def _is_of_asset(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[0] in {"asset", "xmp"}
+
+
+def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
+    """Let ``dc:subject`` be found where the server shows just ``subject``."""
+    bare = {name: name.rpartition(":")[2] for name in names if name not in fields}
+    return {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
+
+
+def _chosen(entry: Entry, select: SelectRef, bounds: Bounds) -> bool:
+    return (select.recursive or entry.folder == select.folder) and within(entry, bounds)

@@ -1,0 +1,63 @@
+"""Reads are tried again, three times, with backoff and jitter. Writes are not: see :mod:`msauto.applying`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+from msauto.errors import FateUnknownError, NotSentError, RejectedError, ServerError
+from msauto.model.ports import Clock
+
+T = TypeVar("T")
+
+RETRIES: Final = 3
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 60.0
+_PASSING: Final = frozenset({429, 502, 503, 504})
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+async def with_retries(
+    read: Callable[[], Awaitable[T]], clock: Clock, *, jitter: Callable[[], float] = random.random
+) -> T:
+    """Await ``read()``, again after an error that may pass: no or half an answer, 429, 502, 503, 504."""
+    for attempt in range(RETRIES):
+        try:
+            return await read()
+        except ServerError as error:
+            if not _may_pass(error):
+                raise
+            pause = _pause(error, attempt, jitter())
+        await clock.sleep(pause)
+    return await read()
+
+
+def _may_pass(error: ServerError) -> bool:
+    if isinstance(error, RejectedError):
+        return error.status in _PASSING
+    return isinstance(error, (NotSentError, FateUnknownError))
+
+
+def _pause(error: ServerError, attempt: int, jitter: float) -> float:
+    asked = error.retry_after if isinstance(error, RejectedError) and error.retry_after else 0.0
+    backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + jitter)
+    return min(_LONGEST_PAUSE, max(asked, backoff))

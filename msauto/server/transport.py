@@ -1,0 +1,204 @@
+"""Exact bytes, one send: an httpx2 transport over an aiohttp session.
+
+The ready-made bridges are unsafe here: they rewrite paths (``%40`` becomes ``@``, dot segments vanish), aiohttp
+sends idempotent methods again on a dropped kept-alive connection, and errors after sending come back as connect
+errors. ``tests/wire`` proves this one against raw sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+import httpx2
+import yarl
+
+from msauto.errors import FateUnknownError, MsautoError, NotSentError
+
+TARGET: Final = "target"
+"""The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
+
+# Many servers close an idle connection after five seconds. A write on a connection that is being closed has an
+# unknown fate, so ours are given up a little earlier.
+_IDLE_SECONDS: Final = 4.0
+_HEAD_BYTES: Final = 65536
+_DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
+
+# Raised only while a connection is being made: nothing of the request has left.
+_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
+
+
+class ExactTransport(httpx2.AsyncBaseTransport):
+    """Sends each request once, byte for byte; follows no redirects, keeps no cookies, looks at no environment.
+
+    ``connections`` is how many requests are under way at once; others wait, however long. Raises
+    :class:`NotSentError` where it is certain that nothing left, else :class:`FateUnknownError`; both also while the
+    body is read.
+    """
+
+    def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True) -> None:
+        self._tls = tls
+        self._free = asyncio.Semaphore(connections)
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request; the target is the extension ``target``, or else the URL's own path."""
+        await self._free.acquire()
+        try:
+            response = await self._send(request)
+        except BaseException:
+            self._free.release()
+            raise
+        return httpx2.Response(
+            response.status,
+            headers=_headers(response),
+            stream=_Stream(response, self._free),
+            request=request,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+            await asyncio.sleep(0)  # lets plain sockets close their transports before the loop ends
+            self._session = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        await self.aclose()
+
+    async def _send(self, request: httpx2.Request) -> aiohttp.ClientResponse:
+        content = await request.aread()
+        try:
+            return await self._open().request(
+                request.method,
+                _exact_url(request),
+                headers=[(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw],
+                skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
+                data=content or None,
+                allow_redirects=False,
+                timeout=_timeout(request.extensions.get("timeout") or {}),
+            )
+        except _NOT_SENT as error:
+            raise _not_sent(error) from error
+        except _BROKEN as error:
+            raise _fate_unknown(error) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise NotSentError("the client is closed", remedy="open a new one")
+        if self._session is None:
+            # The number of connections is bounded by the semaphore, so that waiting for one is no connect time-out.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, keepalive_timeout=_IDLE_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                middlewares=(_once,),
+                max_line_size=_HEAD_BYTES,
+                max_field_size=_HEAD_BYTES,
+            )
+        return self._session
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Tell errors apart before aiohttp sees them: on some it would send an idempotent request again.
+
+    It does so by calling its handler in a loop, on ``ClientOSError`` and ``ServerDisconnectedError`` alone; ours are
+    neither, so the loop ends.
+    """
+    try:
+        return await handler(request)
+    except _NOT_SENT as error:
+        raise _not_sent(error) from error
+    except _BROKEN as error:
+        raise _fate_unknown(error) from error
+
+
+class _Stream(httpx2.AsyncByteStream):
+    """The body, decompressed; gives the connection and its place back once, when read or closed."""
+
+    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore) -> None:
+        self._response = response
+        self._free: asyncio.Semaphore | None = free
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except _BROKEN as error:
+            raise _fate_unknown(error) from error
+
+    async def aclose(self) -> None:
+        if self._free is None:
+            return
+        free, self._free = self._free, None
+        self._response.release() if self._response.content.at_eof() else self._response.close()
+        free.release()
+
+
+def _exact_url(request: httpx2.Request) -> yarl.URL:
+    target = request.extensions.get(TARGET, request.url.raw_path)
+    url = request.url
+    port = f":{url.port}" if url.port is not None else ""
+    host = f"[{url.host}]" if ":" in url.host else url.raw_host.decode("ascii")
+    return yarl.URL(f"{url.scheme}://{host}{port}{bytes(target).decode('ascii')}", encoded=True)
+
+
+def _headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
+    # aiohttp has undone the coding of the content, which httpx2 would otherwise undo once more.
+    decoded = "Content-Encoding" in response.headers
+    return [(name, value) for name, value in response.raw_headers if not decoded or name.lower() not in _DECODED]
+
+
+def _timeout(seconds: Mapping[str, float | None]) -> aiohttp.ClientTimeout:
+    # `connect` covers looking up the name, connecting and the TLS handshake.
+    return aiohttp.ClientTimeout(total=None, connect=seconds.get("connect"), sock_read=seconds.get("read"))
+
+
+def _not_sent(error: Exception) -> MsautoError:
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return NotSentError(
+            "no connection within the time allowed", remedy="check the address, the network and the server"
+        )
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return NotSentError(
+            f"its name cannot be looked up: {_reason(error)}", remedy="check the host name in the inventory"
+        )
+    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
+        return NotSentError(
+            f"no safe connection: {_reason(error)}", remedy="check `tls` in the inventory: ca, cert, verify"
+        )
+    return NotSentError(
+        f"no connection: {_reason(error)}", remedy="check that the server runs, its address and its port"
+    )
+
+
+def _fate_unknown(error: Exception) -> MsautoError:
+    if isinstance(error, (asyncio.TimeoutError, aiohttp.ServerTimeoutError)):
+        return FateUnknownError(
+            "no answer within the time allowed", remedy="look at the server; raise `timeouts.read` if it is just slow"
+        )
+    return FateUnknownError(
+        f"the connection broke before the whole answer came: {_reason(error)}",
+        remedy="look at the server's log and the network",
+    )
+
+
+def _reason(error: Exception) -> str:
+    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    text = getattr(inner, "strerror", None) or str(inner)
+    return " ".join(str(text).split())[:200] or type(error).__name__
