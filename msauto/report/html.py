@@ -1,4 +1,4 @@
-"""The plan as one HTML page that needs nothing else: no script, no picture, no font, nothing from the network.
+"""The plan and its result as one HTML page that needs nothing else: no script, no picture, nothing from the network.
 
 Every foreign text is made visible, then escaped; the content security policy forbids all but our one style sheet.
 """
@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from msauto.model.plan import Change, Plan, Request, Target
+from msauto.model.result import Result, TargetResult
 from msauto.report.heads import folder_of, head_of
 from msauto.report.paint import SIGNS
-from msauto.report.sentences import by_server, plan_sentence, plural, refusal_sentence
+from msauto.report.sentences import by_server, plan_sentence, plural, recap_of, refusal_sentence, result_sentence
+from msauto.report.stories import TOLD, story_of
 from msauto.report.values import Part, change_notes, change_parts, emptied_words, show_body, show_key
 from msauto.report.visible import show, visible, visible_lines
 
@@ -29,7 +31,7 @@ td:last-child{opacity:.75}
 .value{white-space:pre-wrap}
 .label{opacity:.7}
 .add td:first-child{color:#1a7f37}.change td:first-child{color:#9a6700}.run td:first-child{color:#0a7ea4}
-.delete,.error,.refusal{color:#cf222e}.warning{color:#9a6700}
+.delete,.error,.difference,.refusal{color:#cf222e}.warning{color:#9a6700}
 del{opacity:.7}ins{text-decoration:none;font-weight:600}
 """.strip()
 _POLICY = (
@@ -40,21 +42,54 @@ _POLICY = (
 
 def render_plan(plan: Plan) -> str:
     """Write a plan as one page of HTML: the sentence, refusals, errors and warnings first, then every target."""
-    sentence = escape(plan_sentence(plan))
+    return _page(plan_sentence(plan), plan, [])
+
+
+def render_result(result: Result) -> str:
+    """Write what came of a run, and below it the plan that it carried out, as one page of HTML."""
+    told = (target for target in result.targets if target.outcome in TOLD)
+    return _page(result_sentence(result), result.plan, [*_recap(result), *(line for t in told for line in _story(t))])
+
+
+def _page(sentence: str, plan: Plan, first: list[str]) -> str:
+    words = _text(sentence)
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
         '<meta name="viewport" content="width=device-width">\n<meta name="referrer" content="no-referrer">',
-        f"<title>msauto: {sentence}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f"<h1>{sentence}</h1>",
+        f"<title>msauto: {words}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        f"<h1>{words}</h1>",
+        *first,
+        *_plan(plan),
         f"<p><small>Planned {_text(plan.created)} by msauto {_text(plan.msauto)}</small></p>",
-        *_paragraphs("refusal", map(refusal_sentence, plan.refusals)),
-        *(line for target in plan.targets if target.error is not None for line in _error(target)),
-        *_paragraphs("warning", plan.warnings),
-        *_servers(plan),
         "</body>\n</html>",
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    yield from _paragraphs("refusal", map(refusal_sentence, plan.refusals))
+    for target in plan.targets:
+        if target.error is not None:
+            yield _head(target)
+            yield from _paragraphs("error", [target.error])
+    yield from _paragraphs("warning", plan.warnings)
+    yield from _servers(plan)
+
+
+def _recap(result: Result) -> Iterator[str]:
+    yield "<table>"
+    for recap in recap_of(result):
+        cells = (escape(show(recap.server)), *(f"{name}={number}" for name, number in recap.counts()))
+        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    yield "</table>"
+
+
+def _story(result: TargetResult) -> Iterator[str]:
+    yield _head(result.target)
+    yield f'<p class="error">{result.outcome}</p>\n<ul>'
+    yield from (f'<li class="{kind}">{escape(words)}</li>' for kind, words in story_of(result))
+    yield "</ul>"
 
 
 def _text(text: str) -> str:
@@ -63,11 +98,6 @@ def _text(text: str) -> str:
 
 def _paragraphs(kind: str, texts: Iterable[str]) -> Iterator[str]:
     return (f'<p class="{kind}">{"<br>".join(map(escape, visible_lines(text)))}</p>' for text in texts)
-
-
-def _error(target: Target) -> Iterator[str]:
-    yield _head(target)
-    yield from _paragraphs("error", [target.error or ""])
 
 
 def _head(target: Target) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
 from typing import Any
 
+from msauto.errors import Problem
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.visible import is_hidden
 
@@ -34,6 +35,26 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
         _with_result(target, next(results.get(_name(target), iter(())), None)) for target in plan_json["targets"]
     ]
     return {**plan_json, "targets": targets, "result": _summary(result)}
+
+
+def problems_json(problems: Iterable[Problem]) -> dict[str, Any]:
+    """Return problems of playbooks and inventories as ``{"problems": [{file, line, column, message, ...}]}``.
+
+    ``line`` and ``column`` count from 1, 0 means the whole file; ``file`` is ``null`` where there is none.
+    """
+    return {"problems": [_problem(problem) for problem in problems]}
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    place = problem.place
+    return {
+        "file": place.file if place else None,
+        "line": place.line if place else 0,
+        "column": place.column if place else 0,
+        "message": problem.message,
+        "remedy": problem.remedy,
+        "excerpt": problem.excerpt,
+    }
 
 
 def _plain(value: object) -> str:

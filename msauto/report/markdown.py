@@ -1,4 +1,4 @@
-"""The plan as Markdown, for a comment on a pull request: one table a target.
+"""The plan and its result as Markdown, for a comment on a pull request: one table a target.
 
 All foreign text stands in code: nobody is mentioned, nothing is linked, no table breaks.
 """
@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator
 
 from msauto.model.plan import Change, Plan, Target
+from msauto.model.result import Result
 from msauto.report.heads import folder_of, head_of
 from msauto.report.paint import SIGNS
-from msauto.report.sentences import plan_sentence, plural, refusal_sentence
+from msauto.report.sentences import plan_sentence, plural, recap_of, refusal_sentence, result_sentence
+from msauto.report.stories import TOLD, story_of
 from msauto.report.values import Shortness, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.report.visible import visible, visible_lines
+from msauto.report.visible import show, visible, visible_lines
 
 _SHORT = Shortness(200, 80)
 _BODY = 200
@@ -34,6 +36,22 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     text = "".join(f"{line}\n" for line in lines)
     changing = [target for target in plan.targets if target.error is None and target.changes]
     return text + _targets(changing, None if limit is None else limit - len(text))
+
+
+def render_result(result: Result) -> str:
+    """Write what came of a run: the sentence, a table of servers, and every target that is not as wanted."""
+    recaps = recap_of(result)
+    names = [name for name, _ in recaps[0].counts()] if recaps else []
+    lines = [f"### {code(visible(result_sentence(result)))}", ""]
+    lines += [f"| server | {' | '.join(names)} |", "|-" * (len(names) + 1) + "|"] if recaps else []
+    for recap in recaps:
+        numbers = " | ".join(str(number) for _, number in recap.counts())
+        lines.append(f"| {code(show(recap.server))} | {numbers} |")
+    for target in result.targets:
+        if target.outcome in TOLD:
+            lines += ["", f"**{code(head_of(target.target))}: {target.outcome}**", ""]
+            lines += [f"- {code(words)}" for _, words in story_of(target)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def code(text: str) -> str:

@@ -9,6 +9,7 @@ An :class:`~msauto.model.events.Observer`. Where the stream is no terminal, a pl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Final, Protocol, TextIO
 
@@ -28,6 +29,7 @@ from msauto.report.visible import shorten, show
 
 _ERASE: Final = "\r\x1b[2K"
 _BAR: Final = 20
+_COLUMNS: Final = 80
 _PAUSE: Final = 0.1
 """Seconds between two drawings: enough for the eye, and nothing beside a request."""
 
@@ -46,9 +48,17 @@ def _key(target: Target) -> _Key:
     return (target.server, target.database, target.kind, target.name)
 
 
-class Progress:
-    """Draws events on ``stream`` (standard error). ``live``: it is a terminal; ``width`` tells its columns.
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
+
+class Progress:
+    """Draws events on ``stream`` (standard error). ``live``: it is a terminal (asked, unless said).
+
+    ``width`` tells the columns of the terminal, anew for each drawing, for windows change.
     Without ``live``, a line every ``every`` seconds, ``None`` for none at all. As a context manager it erases
     itself on the way out, whatever happened; :meth:`erase` lets others write in between.
     """
@@ -58,15 +68,15 @@ class Progress:
         stream: TextIO,
         clock: Ticks,
         *,
-        live: bool,
-        width: Callable[[], int] = lambda: 80,
+        live: bool | None = None,
+        width: Callable[[], int] | None = None,
         every: float | None = 30.0,
     ) -> None:
         self._stream = stream
         self._clock = clock
-        self._live = live
-        self._width = width
-        self._every = _PAUSE if live else every
+        self._live = stream.isatty() if live is None else live
+        self._width = width or (lambda: _columns(stream))
+        self._every = _PAUSE if self._live else every
         self._drawn = False
         self._last = clock.monotonic()
         self._targets = self._requests = 0
@@ -79,7 +89,12 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Erase for good: what is told afterwards is not drawn any more."""
         self.erase()
+        self._every = None
 
     def tell(self, event: Event) -> None:
         """Count the event, and draw if it is time."""
@@ -116,9 +131,9 @@ class Progress:
             self._bad[event.result.outcome] += 1
 
     def _is_due(self, event: Event) -> bool:
-        if self._live and isinstance(event, RunStarted):
-            return True
-        return self._every is not None and self._clock.monotonic() - self._last >= self._every
+        if self._every is None:
+            return False
+        return (self._live and isinstance(event, RunStarted)) or self._clock.monotonic() - self._last >= self._every
 
     def _draw(self) -> None:
         line = shorten(self._line(), self._width() - 1)

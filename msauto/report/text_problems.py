@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msauto.errors import InputError, MsautoError, Problem
+from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.report.paint import BOLD, CYAN, DIM, RED, paint
 from msauto.report.sentences import plural
 from msauto.report.visible import display_width, is_hidden, visible_lines
@@ -25,7 +25,8 @@ def render_error(error: MsautoError, *, colour: bool) -> str:
     if isinstance(error, InputError):
         return render_problems(error.problems, colour)
     first, *rest = visible_lines(str(error))
-    lines = [f"{paint('error:', RED, colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
+    head = "Refused:" if isinstance(error, RefusedError) else "Error:"
+    lines = [f"{paint(head, RED, colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -113,6 +113,10 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
     shown = text.render_result(result, colour=False, verbosity=1)
     assert is_harmless(shown)
     assert "\x1b" not in shown
+    pages = markdown.render_result(result), html.render_result(result)
+    assert all(map(is_harmless, pages))
+    assert len({line.count("|") for line in pages[0].split("\n") if line.startswith("|")}) == 1
+    assert "<script>" not in pages[1]
 
 
 @given(TEXT, TEXT, TEXT, TEXT)

@@ -10,7 +10,7 @@ from html import unescape
 
 from msauto.report import html, markdown
 from msauto.report.markdown import code
-from tests.unit.report.made_plans import check_golden, episode, film, plan_of, whole_plan
+from tests.unit.report.made_plans import check_golden, episode, film, mixed_result, plan_of, whole_plan
 
 
 def test_markdown_reads_as_agreed() -> None:
@@ -19,6 +19,11 @@ def test_markdown_reads_as_agreed() -> None:
 
 def test_html_reads_as_agreed() -> None:
     check_golden("plan.html", html.render_plan(whole_plan()))
+
+
+def test_results_read_as_agreed() -> None:
+    check_golden("result.md", markdown.render_result(mixed_result()))
+    check_golden("result.html", html.render_result(mixed_result()))
 
 
 def test_html_allows_its_own_style_and_nothing_else() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from msauto.errors import InputError, Place, PlanningError, Problem, RejectedError
+from msauto.errors import InputError, Place, PlanningError, Problem, RefusedError, RejectedError
+from msauto.report.json import problems_json
 from msauto.report.text import render_error, render_problems
 from tests.unit.report.made_plans import check_golden
 
@@ -53,10 +54,28 @@ def test_caret_past_the_end_of_the_line_stays_there() -> None:
 
 def test_any_error_of_ours_has_one_form() -> None:
     error = PlanningError("no asset «x\x1b»", place=Place("a.yml", 3, 4), remedy="look again")
-    assert render_error(error, colour=False) == "error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
+    assert render_error(error, colour=False) == "Error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
     rejected = RejectedError("no", status=500, server="studio-a", request="GET /storage")
-    assert render_error(rejected, colour=True) == "\x1b[31merror:\x1b[0m server studio-a: GET /storage no\n"
+    assert render_error(rejected, colour=True) == "\x1b[31mError:\x1b[0m server studio-a: GET /storage no\n"
 
 
 def test_input_errors_show_all_problems() -> None:
     assert render_error(InputError(PROBLEMS), colour=False) == render_problems(PROBLEMS, colour=False)
+
+
+def test_refusals_are_called_so() -> None:
+    assert render_error(RefusedError("a limit"), colour=False) == "Refused: a limit\n"
+
+
+def test_problems_as_json() -> None:
+    first, second, _ = problems_json(PROBLEMS)["problems"]
+    assert first == {
+        "file": "news.yml",
+        "line": 12,
+        "column": 9,
+        "message": "unknown key «titel»",
+        "remedy": "did you mean «title»?",
+        "excerpt": "  12 |         titel: Evening News\n     |         ^",
+    }
+    assert (second["file"], second["line"]) == ("hosts.yml", 0)
+    assert problems_json([Problem("x")])["problems"][0]["file"] is None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import termios
 
 from msauto.model.events import (
     Event,
@@ -118,3 +120,30 @@ def test_streams_that_cannot_write_our_signs() -> None:
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
     Progress(stream, Ticking(), live=True).tell(STORY[0])
     assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())
+
+
+def test_nothing_is_drawn_after_closing() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, Ticking(), live=True)
+    progress.close()
+    progress.tell(STORY[0])
+    assert stream.getvalue() == ""
+
+
+def test_a_stream_that_is_no_terminal_gets_no_live_line() -> None:
+    stream, clock = io.StringIO(), Ticking()
+    progress = Progress(stream, clock)
+    clock.time = 31
+    progress.tell(STORY[0])
+    assert stream.getvalue() == "0/4 targets · 0/8 requests\n"
+
+
+def test_a_terminal_is_asked_for_its_width() -> None:
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (24, 30))
+    with os.fdopen(slave, "w") as stream:
+        Progress(stream, Ticking()).tell(STORY[0])
+        drawn = os.read(master, 1000).decode().removeprefix(ERASE)
+    os.close(master)
+    assert display_width(drawn) < 30
+    assert "[…" in drawn
