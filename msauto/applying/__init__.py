@@ -1,0 +1,1 @@
+"""A plan becomes results: each request is journalled, sent once, settled by reading, and its target proved."""

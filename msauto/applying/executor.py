@@ -1,0 +1,102 @@
+"""Apply a plan: targets in parallel, the requests of one target in order, every outcome a value."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from msauto.applying.gate import Gate
+from msauto.applying.life import Context, Life, Server
+from msauto.applying.stop import Stop
+from msauto.applying.turns import Patience
+from msauto.errors import MsautoError
+from msauto.flow import Place, run_each, run_unless
+from msauto.model import events
+from msauto.model.plan import Plan, Target
+from msauto.model.ports import Clock, Journal, Memory
+from msauto.model.result import RequestResult, Result, TargetResult
+
+__all__ = ["Server", "apply"]
+
+
+async def apply(
+    plan: Plan,
+    servers: Mapping[str, Server],
+    journal: Journal,
+    memory: Memory,
+    clock: Clock,
+    observer: events.Observer,
+    *,
+    forks: int,
+    playbooks: Sequence[str] = (),
+    stop: Stop | None = None,
+    patience: Patience | None = None,
+) -> Result:
+    """Send what the plan shows, settle and prove it; return one result for each target, in the plan's order.
+
+    ``servers`` by their names in the plan; ``forks`` targets at a time (those that wait for a restore not counted).
+    Whatever goes wrong with a target is its result. Raises ``LedgerError`` where the run cannot be recorded, and
+    nothing was sent then. Being cancelled leaves the journal true: what was under way is unproved.
+    """
+    run = journal.start(plan, playbooks)
+    stop = stop or Stop()
+    context = Context(run, journal, memory, clock, observer, Gate(journal), stop, patience or Patience())
+    context.tell(events.RunStarted(run, len(plan.targets), plan.requests))
+    work = _Run(context, servers, plan)
+    try:
+        whole = await run_unless(run_each(work.apply_target, work.targets(), limit=forks), stop.at_once)
+    except asyncio.CancelledError:
+        work.end(interrupted=True)
+        raise
+    return work.end(interrupted=not whole or stop.requested)
+
+
+class _Run:
+    """The results of a run while it goes on."""
+
+    def __init__(self, context: Context, servers: Mapping[str, Server], plan: Plan) -> None:
+        self._context = context
+        self._servers = servers
+        self._plan = plan
+        self._results: dict[int, TargetResult] = {}
+
+    def targets(self) -> Iterator[tuple[int, Target]]:
+        """Yield the targets and their numbers, until somebody asks to stop."""
+        for number, target in enumerate(self._plan.targets):
+            if self._context.stop.requested:
+                return
+            yield number, target
+
+    async def apply_target(self, numbered: tuple[int, Target], place: Place) -> None:
+        number, target = numbered
+        server = self._servers.get(target.server)
+        if target.error is not None or server is None:
+            self._leave_out(number, target.error or f"the server {target.server} is not part of this run")
+            return
+        life = Life(self._context, server, target, place)
+        try:
+            await life.live()
+        finally:
+            if life.result is not None:
+                self._results[number] = life.result
+
+    def end(self, *, interrupted: bool) -> Result:
+        """Close the run, with a result for every target; a ledger that fails only now changes no outcome."""
+        for number in range(len(self._plan.targets)):
+            if number not in self._results:
+                self._leave_out(number, "stopped before its turn")
+        results = tuple(self._results[number] for number in range(len(self._plan.targets)))
+        result = Result(self._context.run, self._plan, results, interrupted=interrupted)
+        self._context.gate.flush()
+        if self._context.gate.broken is None:
+            with suppress(MsautoError):
+                self._context.journal.end(self._context.run, result)
+        self._context.tell(events.RunEnded(result))
+        return result
+
+    def _leave_out(self, number: int, why: str) -> None:
+        target = self._plan.targets[number]
+        requests = (RequestResult("not sent"),) * len(target.requests)
+        self._results[number] = TargetResult(target, "not attempted", why, requests)
+        self._context.tell(events.TargetFinished(self._results[number]))

@@ -1,0 +1,255 @@
+"""One target's life: carries out what ``step`` commands, and tells the journal, the memory and the observer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from msauto.applying import keeping, proving
+from msauto.applying.gate import Call, Gate
+from msauto.applying.step import abandon, begin, conclude, step
+from msauto.applying.stop import Stop
+from msauto.applying.turns import (
+    Answered,
+    Command,
+    Event,
+    Finish,
+    Journalled,
+    Look,
+    Lost,
+    NotJournalled,
+    NotSent,
+    Patience,
+    Pause,
+    Progress,
+    Prove,
+    Proved,
+    Rejected,
+    Seen,
+    Send,
+    Stopped,
+    Turn,
+    Unreadable,
+    Waited,
+    WriteAhead,
+)
+from msauto.errors import MsautoError, NotSentError, RejectedError
+from msauto.flow import Place
+from msauto.model import events
+from msauto.model.plan import Json, Target, TargetId
+from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sender
+from msauto.model.result import TargetResult
+from msauto.planning.remember import memories
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The ports of one server, and the folder readings that its proofs share."""
+
+    reader: Reader
+    sender: Sender
+    folders: proving.SharedFolders = field(default_factory=proving.SharedFolders, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all targets of a run share."""
+
+    run: str
+    journal: Journal
+    memory: Memory
+    clock: Clock
+    observer: events.Observer
+    gate: Gate
+    stop: Stop
+    patience: Patience
+
+    def tell(self, event: events.Event) -> None:
+        """Tell the observer; what it does wrong is not the run's affair."""
+        with suppress(Exception):
+            self.observer.tell(event)
+
+
+class Life:
+    """Applies one target: :meth:`live` ends with its result, whatever happens; only cancelling leaves it early."""
+
+    def __init__(self, context: Context, server: Server, target: Target, place: Place) -> None:
+        self._context = context
+        self._server = server
+        self._target = target
+        self._place = place
+        self._progress: Progress
+        self._begun = False
+        self._all_sent: float | None = None
+        self.result: TargetResult | None = None
+
+    async def live(self) -> None:
+        """Run to the end. Sets ``result``, also when cancelled: the fate of what was under way is then unknown."""
+        try:
+            await self._run()
+        except asyncio.CancelledError:
+            self._take(abandon(self._progress, "stopped at once"))
+            raise
+        except Exception as error:  # noqa: BLE001 - one target's mishap must not become the others'
+            self._take(abandon(self._progress, f"internal error: {_words(error)}"))
+        finally:
+            self._finish()
+
+    async def _run(self) -> None:
+        command = self._take(begin(len(self._target.requests), wait=self._target.wait))
+        while not isinstance(command, Finish):
+            event = await self._carry_out(command)
+            command = self._take(step(self._progress, event, self._context.patience))
+
+    def _take(self, turn: Turn) -> Command:
+        """Make a turn's progress ours, and record what it settled."""
+        self._progress = turn.progress
+        if turn.settled is not None:
+            result = turn.progress.results[turn.settled]
+            context = self._context
+            context.gate.note(partial(context.journal.settled, context.run, self._target, turn.settled, result))
+            context.tell(events.RequestSettled(self._target, turn.settled, result))
+            once = keeping.once(self._target, turn.settled) if result.outcome == "done" else {}
+            if once:
+                context.gate.note(partial(context.memory.remember, self._target.id, once))
+        return turn.command
+
+    async def _carry_out(self, command: Command) -> Event:
+        match command:
+            case WriteAhead(index):
+                return await self._write_ahead(index)
+            case Send(index):
+                return await self._send(index)
+            case Look(index):
+                return await self._look(index)
+            case Pause():
+                return await self._pause(command)
+            case Prove():
+                return await self._prove()
+            case Finish():
+                raise AssertionError("nothing is left to carry out")
+
+    # Writing ---------------------------------------------------------------------------------------------------
+
+    async def _write_ahead(self, index: int) -> Event:
+        context, target = self._context, self._target
+        if context.stop.requested:
+            return Stopped()
+        calls: list[Call] = [partial(context.journal.sending, context.run, target, index)]
+        if index == 0 and not self._progress.tries:
+            self._begun = True
+            context.tell(events.TargetStarted(target))
+            calls = [partial(context.journal.planned, context.run, target), self._forget, *calls]
+        try:
+            await context.gate.write(*calls)
+        except MsautoError as error:
+            return NotJournalled(_words(error))
+        return Journalled()
+
+    def _forget(self) -> None:
+        """Forget what is about to be written anew: should the run die, nothing is known of it but by reading."""
+        written = keeping.written(self._target)
+        for target in self._ids():
+            known = self._context.memory.recall(target)
+            gone = {item: None for item in known if keeping.is_of(item, written)}
+            if gone:
+                self._context.memory.remember(target, gone)
+
+    def _ids(self) -> tuple[TargetId, ...]:
+        """Return what memories are kept under: after the run, and before it if the asset is renamed."""
+        after = self._target.id
+        if proving.rename_of(self._target) is None or self._target.address.namespace:
+            return (after,)
+        return (after, replace(after, name=self._target.address.name))
+
+    async def _send(self, index: int) -> Event:
+        self._context.tell(events.RequestSending(self._target, index, self._progress.tries))
+        try:
+            answer = await self._server.sender.send(self._target.requests[index])
+        except NotSentError as error:
+            return NotSent(_words(error))
+        except RejectedError as error:
+            return Rejected(error.status, _words(error), error.retry_after)
+        except Exception as error:  # noqa: BLE001 - what we do not know the meaning of, we do not know the fate of
+            return Lost(_words(error))
+        return Answered(answer.status)
+
+    async def _pause(self, pause: Pause) -> Event:
+        context = self._context
+        if pause.aside:
+            context.tell(events.WaitingForRestore(self._target, self._elapsed(), self._target.wait))
+            self._place.leave()
+        if not pause.stoppable:
+            await context.clock.sleep(pause.seconds)
+        elif not await context.stop.sleep(context.clock, pause.seconds):
+            return Stopped()
+        await self._place.enter()
+        return Waited()
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    async def _look(self, index: int) -> Event:
+        try:
+            live = await self._read(index, index + 1)
+            return Seen(proving.verdict_of(self._target.requests[index], live))
+        except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing was seen
+            return Unreadable(_words(error))
+
+    async def _prove(self) -> Event:
+        done = proving.only(self._target, 0, self._progress.done)
+        try:
+            live = await self._read(0, self._progress.done)
+            differences = proving.differences_of(done, live)
+        except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing is proved
+            return Unreadable(_words(error), self._elapsed())
+        if not differences:
+            self._remember(done, live)
+        return Proved(differences, self._elapsed())
+
+    async def _read(self, first: int, end: int) -> LiveTarget:
+        """Read what the requests from ``first`` to before ``end`` are about."""
+        places = proving.addresses(self._target, max(end, self._progress.index))
+        part = proving.only(self._target, first, end)
+        return await proving.read_again(self._server.reader.fresh(), self._server.folders, part, places)
+
+    def _elapsed(self) -> float:
+        """Seconds since all was sent."""
+        now = self._context.clock.monotonic()
+        if self._all_sent is None:
+            self._all_sent = now
+        return now - self._all_sent
+
+    # Keeping ---------------------------------------------------------------------------------------------------
+
+    def _remember(self, done: Target, live: LiveTarget) -> None:
+        """Keep what the server does not report; a renamed asset takes its memories along, a deleted one has none."""
+        after, *before = self._ids()
+        items: dict[str, Json] = {}
+        for old in before if proving.rename_of(done) is not None else ():
+            carried = self._context.memory.recall(old)
+            items |= carried
+            self._context.gate.note(partial(self._context.memory.remember, old, dict.fromkeys(carried)))
+        if done.kind == "asset" and live.asset is None:
+            items |= dict.fromkeys(self._context.memory.recall(after))
+        else:
+            items |= memories(done, live)
+        if items:
+            self._context.gate.note(partial(self._context.memory.remember, after, items))
+
+    def _finish(self) -> None:
+        outcome, message = conclude(self._progress)
+        context = self._context
+        self.result = TargetResult(
+            self._target, outcome, message, self._progress.all_results, self._progress.differences
+        )
+        if self._begun:
+            context.gate.note(partial(context.journal.finished, context.run, self.result))
+        context.tell(events.TargetFinished(self.result))
+
+
+def _words(error: BaseException) -> str:
+    """Return an error in one line."""
+    text = error.message if isinstance(error, MsautoError) else str(error)
+    return " ".join(text.split()) or type(error).__name__

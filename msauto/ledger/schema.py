@@ -1,0 +1,176 @@
+"""The tables of the ledger, and a connection that keeps its promises through ``kill -9`` and power loss.
+
+Write-ahead logging with ``synchronous=EXTRA``: a commit has reached the disk when it returns. A ledger that is closed
+in good order goes back to a rollback journal, so that reading it later makes no file beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+VERSION = 1
+APPLICATION = 0x6D736175  # "msau": tells our files from other databases
+BUSY = 10.0  # seconds to wait for another msauto that writes at the same moment
+
+TABLES = (
+    """
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        started TEXT NOT NULL,
+        ended TEXT,
+        status TEXT NOT NULL CHECK (status IN ('running', 'ok', 'failed', 'interrupted')),
+        playbooks TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        msauto TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        host TEXT NOT NULL
+    )""",
+    """
+    CREATE TABLE target (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        server TEXT NOT NULL,
+        database TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        planned TEXT NOT NULL,
+        begun TEXT,
+        outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unproved', 'skipped', 'not attempted')),
+        message TEXT NOT NULL DEFAULT '',
+        differences TEXT NOT NULL DEFAULT '[]',
+        PRIMARY KEY (run, position)
+    ) WITHOUT ROWID""",
+    """
+    CREATE TABLE request (
+        run INTEGER NOT NULL,
+        target INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        planned TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'planned'
+            CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unproved', 'not sent')),
+        tries INTEGER NOT NULL DEFAULT 0,
+        status INTEGER,
+        message TEXT NOT NULL DEFAULT '',
+        sent TEXT,
+        settled TEXT,
+        PRIMARY KEY (run, target, position),
+        FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
+    """
+    CREATE TABLE memory (
+        server TEXT NOT NULL,
+        database TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        link_id TEXT NOT NULL,
+        create_time TEXT NOT NULL,
+        item TEXT NOT NULL,
+        value TEXT NOT NULL,
+        written TEXT NOT NULL,
+        PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
+    ) WITHOUT ROWID""",
+)
+
+
+class ForeignError(Exception):
+    """The file is a database, and not one that this msauto can use."""
+
+
+def connect_to_write(path: Path) -> sqlite3.Connection:
+    """Open the ledger, making it if need be; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
+    _make_private(path)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY)
+    try:
+        _look_at(connection)
+        _check(connection)
+        _prepare(connection)
+        _create(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection | None:
+    """Open the ledger so that nothing can be written; ``None`` where it was never filled."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
+    try:
+        if _look_at(connection):
+            return connection
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return None
+
+
+def close(connection: sqlite3.Connection, *, readonly: bool) -> None:
+    """Close; who writes last folds the write-ahead log into the ledger."""
+    with suppress(sqlite3.Error):
+        if not readonly:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    connection.close()
+
+
+def _make_private(path: Path) -> None:
+    """Make folder and file for their owner alone, durably: the ledger holds what was in the playbooks."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _look_at(connection: sqlite3.Connection) -> bool:
+    """Tell whether the file holds a ledger; ``False``: it is still empty."""
+    version = _number(connection, "PRAGMA user_version")
+    application = _number(connection, "PRAGMA application_id")
+    if application == APPLICATION:
+        if version > VERSION:
+            raise ForeignError(f"it was written by a newer msauto (version {version} of the ledger, not {VERSION})")
+        return True
+    if _number(connection, "SELECT count(*) FROM sqlite_master"):
+        raise ForeignError("it is a database of another program")
+    return False
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.OperationalError):  # another msauto is at it: its mode is as safe
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _look_at(connection):
+            for table in TABLES:
+                connection.execute(table)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _number(connection: sqlite3.Connection, question: str) -> int:
+    return int(connection.execute(question).fetchone()[0])

@@ -1,0 +1,121 @@
+"""One connection to the ledger: transactions, and SQLite's complaints in words that help."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from msauto.errors import LedgerError
+from msauto.ledger import schema
+
+T = TypeVar("T")
+Value = str | int | None
+Row = Sequence[Value]
+
+
+class Store:
+    """The tables. Not for several threads; errors are ``LedgerError``. Without a file it is empty and stays so."""
+
+    def __init__(self, path: Path, *, readonly: bool) -> None:
+        self.path = path
+        self._readonly = readonly
+        self._depth = 0
+        self._connection = self._translated(self._connect)
+
+    def _connect(self) -> sqlite3.Connection | None:
+        if not self._readonly:
+            return schema.connect_to_write(self.path)
+        if not self.path.exists():
+            return None
+        return schema.connect_to_read(self.path)
+
+    def close(self) -> None:
+        """Close; closing twice does nothing."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            schema.close(connection, readonly=self._readonly)
+
+    def read(self, question: str, values: Iterable[Value] = ()) -> list[Row]:
+        """Return the rows of a SELECT."""
+        connection = self._connection
+        if connection is None:
+            return []
+        return self._translated(lambda: connection.execute(question, tuple(values)).fetchall())
+
+    def write(self, statement: str, *rows: Row) -> int:
+        """Carry out a statement for each row of values, durable on return or when ``together`` ends; count rows."""
+        connection = self._writable()
+        with self.together():
+            return self._translated(lambda: connection.executemany(statement, rows).rowcount)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make all writes inside durable as one: all or none. May be nested; the outermost counts."""
+        connection = self._writable()
+        if self._depth:
+            yield
+            return
+        self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
+        self._depth += 1
+        try:
+            yield
+            self._translated(lambda: connection.execute("COMMIT"))
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        finally:
+            self._depth -= 1
+
+    def _writable(self) -> sqlite3.Connection:
+        if self._connection is None or self._readonly:
+            raise LedgerError(f"the ledger {self.path} is open for reading alone", remedy="this is a mistake in msauto")
+        return self._connection
+
+    def _translated(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except (sqlite3.Error, schema.ForeignError, OSError) as error:
+            raise explain(error, self.path) from error
+
+
+def explain(error: Exception, path: Path) -> LedgerError:
+    """Return a complaint about the ledger with its path, its cause, and what to do."""
+    cause, remedy = _cause(error)
+    return LedgerError(f"the ledger {path} {cause}", remedy=remedy)
+
+
+_BROKEN_REMEDY = (
+    "move the file away, and those with -wal and -shm behind their names, and bring back a copy if there is one; "
+    "without it the next run begins a new ledger, and writes once more what the server does not report"
+)
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: ("is locked by another program", "wait until it is done, or close it, and try again"),
+    sqlite3.SQLITE_LOCKED: ("is locked by another program", "wait until it is done, or close it, and try again"),
+    sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it, and its folder"),
+    sqlite3.SQLITE_PERM: ("may not be opened by this user", "give this user the right to write it, and its folder"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and that this user may write there"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room on the disk, or choose another --state-dir"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", _BROKEN_REMEDY),
+    sqlite3.SQLITE_NOTADB: ("is no ledger: the file holds something else, or is damaged", _BROKEN_REMEDY),
+}
+
+
+def _cause(error: Exception) -> tuple[str, str]:
+    if isinstance(error, schema.ForeignError):
+        return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
+    if isinstance(error, OSError):
+        return (
+            f"cannot be used: {error.strerror or error}",
+            "see that this user may write there, or choose another --state-dir",
+        )
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and "malformed" in str(error):
+        code = sqlite3.SQLITE_CORRUPT
+    known = _CAUSES.get((code or 0) & 0xFF)
+    if known is not None:
+        return known
+    return f"cannot be used: {error}", "see that the disk is sound and has room, or choose another --state-dir"

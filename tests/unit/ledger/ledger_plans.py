@@ -1,0 +1,52 @@
+"""Plans for the tests of the ledger: every kind of value that a plan can hold."""
+
+from fractions import Fraction
+
+from msauto.errors import Place
+from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
+from msauto.model.wanted import InputFile, Source
+
+SOURCE = Source(Place("news.yml", 9, 18), "Describe the episode")
+
+
+def field_request(index: int, value: str = "Ready") -> Request:
+    return Request(
+        "POST",
+        f"/storage/NEWS@Evening?command=SETFIELD&name=user_{index}&val={value}",
+        changes=(index,),
+        expect=(Expect("field", f"user_{index}", value, visible=False),),
+    )
+
+
+def target(name: str = "Evening", requests: int = 2) -> Target:
+    return Target(
+        server="studio-a",
+        database="NEWS",
+        kind="asset",
+        name=name,
+        folder=("Raw", "2026"),
+        fingerprint="sha256:00",
+        changes=(
+            Change("change", "field", "comment", "raw", "Новости дня", "live", True, SOURCE),
+            Change("add", "marker", "Cue Point@750", None, {"frame": 750, "track": "Cue Point"}, "live", True, SOURCE),
+        ),
+        requests=tuple(field_request(index) for index in range(requests)),
+        address=Address(name),
+        address_after=Address(name),
+        link_id=7,
+        create_time="2026-11-20T10:00:00",
+        looked=("frames",),
+        rate=Fraction(30000, 1001),
+        wait=1800.0,
+        emptied=(("marker", 3),),
+        link_folders=(("Playout", "Tonight"), ()),
+    )
+
+
+def channel() -> Target:
+    put = Request("PUT", "/rss/ticker/n-1.txt", (), Body("Überschrift".encode()), (Expect("rss_item", "n-1", None),))
+    return Target("studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker"))
+
+
+def plan(*targets: Target) -> Plan:
+    return Plan("2026-11-20T10:15:00Z", "0.1.0", (InputFile("news.yml", "ab"),), targets or (target(), channel()))

@@ -1,0 +1,55 @@
+"""What is remembered of a target, and of nothing else."""
+
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+from msauto.ledger import Ledger
+from msauto.model.plan import Json, TargetId
+
+CLIP = TargetId("studio-a", "NEWS", "asset", "Новости дня й", 7, "2026-11-20T10:00:00")
+
+
+def test_items_come_back(tmp_path: Path) -> None:
+    items: dict[str, Json] = {
+        "field:comment": "a\nb",
+        "field:layer": 3,
+        "segment:1": {"keywords": ["x", None, 1.5]},
+        "flag": False,
+    }
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(CLIP, items)
+        assert ledger.memory.recall(CLIP) == items
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.memory.recall(CLIP) == items
+
+
+def test_none_forgets(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1, "b": 2})
+        ledger.memory.remember(CLIP, {"a": None, "c": None, "b": 3})
+        assert ledger.memory.recall(CLIP) == {"b": 3}
+
+
+def test_another_clip_is_another_clip(tmp_path: Path) -> None:
+    others = [
+        replace(CLIP, server="studio-b"),
+        replace(CLIP, database="OLD"),
+        replace(CLIP, name="Новости"),
+        replace(CLIP, link_id=8),
+        replace(CLIP, link_id=None),
+        replace(CLIP, create_time="2026-11-21T10:00:00"),
+        replace(CLIP, create_time=None),
+        replace(CLIP, kind="rss_channel"),
+    ]
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(CLIP, {"a": 1})
+        assert [ledger.memory.recall(other) for other in others] == [{}] * len(others)
+
+
+def test_one_title_in_two_spellings_of_unicode(tmp_path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", CLIP.name)
+    assert decomposed != CLIP.name
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(replace(CLIP, name=decomposed), {"a": 1})
+        assert ledger.memory.recall(CLIP) == {"a": 1}

@@ -1,0 +1,176 @@
+"""A ledger that cannot be used says so: path, cause, remedy; and reading leaves no trace."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import LedgerError
+from msauto.ledger import Ledger, schema
+from tests.unit.ledger.ledger_plans import plan, target
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def refuse(folder: Path, words: str, *, readonly: bool = False) -> None:
+    with pytest.raises(LedgerError, match=words) as caught:
+        Ledger.open(folder, readonly=readonly).history()
+    assert str(folder / "ledger.sqlite") in caught.value.message
+    assert caught.value.remedy
+
+
+def test_planning_without_a_ledger_makes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with Ledger.open(folder, readonly=True) as ledger:
+        assert ledger.memory.recall(target().id) == {}
+        assert ledger.history() == []
+        assert ledger.empty
+        with pytest.raises(LedgerError, match="for reading alone"):
+            ledger.journal.start(plan(), [])
+    assert not folder.exists()
+
+
+def test_planning_with_a_ledger_changes_nothing(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(target().id, {"a": 1})
+    before = listing(tmp_path)
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.memory.recall(target().id) == {"a": 1}
+        assert listing(tmp_path) == before
+    assert listing(tmp_path) == before
+
+
+def test_planning_after_a_crash_makes_no_file(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from msauto.ledger import Ledger; from tests.unit.ledger.ledger_plans import target;"
+        "Ledger.open(sys.argv[1]).memory.remember(target().id, {'a': 1}); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    before = set(listing(tmp_path))
+    assert str(tmp_path / "ledger.sqlite-wal") in before
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.memory.recall(target().id) == {"a": 1}
+    assert set(listing(tmp_path)) == before
+
+
+def test_planning_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(target().id, {"a": 1})
+    (tmp_path / "ledger.sqlite").chmod(0o400)
+    tmp_path.chmod(0o500)
+    try:
+        with Ledger.open(tmp_path, readonly=True) as ledger:
+            assert ledger.memory.recall(target().id) == {"a": 1}
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with Ledger.open(folder) as ledger:
+        ledger.memory.remember(target().id, {"a": 1})
+        modes = {path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert modes == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_garbage(tmp_path: Path, readonly: bool) -> None:
+    (tmp_path / "ledger.sqlite").write_bytes(b"this is no ledger at all\n" * 500)
+    refuse(tmp_path, "no ledger", readonly=readonly)
+
+
+def test_damaged(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        for number in range(200):
+            ledger.memory.remember(target(f"clip {number}").id, {"a": "x" * 200})
+    path = tmp_path / "ledger.sqlite"
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 : 4096 * 6] = b"\x7f" * (4096 * 3)
+    path.write_bytes(content)
+    refuse(tmp_path, "is damaged")
+
+
+def test_cut_short(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        for number in range(200):
+            ledger.memory.remember(target(f"clip {number}").id, {"a": "x" * 200})
+    path = tmp_path / "ledger.sqlite"
+    os.truncate(path, path.stat().st_size // 2)
+    refuse(tmp_path, "is damaged")
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_written_by_a_newer_msauto(tmp_path: Path, readonly: bool) -> None:
+    Ledger.open(tmp_path).close()
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    connection.close()
+    refuse(tmp_path, "newer msauto", readonly=readonly)
+
+
+def test_another_programs_database(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    before = listing(tmp_path)
+    refuse(tmp_path, "another program")
+    assert listing(tmp_path) == before
+
+
+def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "BUSY", 0.05)
+    Ledger.open(tmp_path).close()
+    other = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    refuse(tmp_path, "is locked by another program")
+    other.execute("ROLLBACK")
+    ledger = Ledger.open(tmp_path)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="is locked"):
+        ledger.journal.start(plan(), [])
+    other.execute("ROLLBACK")
+    ledger.journal.start(plan(), [])
+    ledger.close()
+    other.close()
+
+
+def test_full(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        connection = ledger._store._connection
+        assert connection is not None
+        connection.execute("PRAGMA max_page_count = 12")
+        with pytest.raises(LedgerError, match="disk is full"):
+            ledger.journal.start(plan(*(target(f"clip {number}") for number in range(100))), [])
+        assert ledger.history() == []
+        assert not list((tmp_path / "runs").iterdir())
+
+
+def test_the_folder_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("")
+    refuse(tmp_path / "state", "cannot be used")
+
+
+def test_read_only(tmp_path: Path) -> None:
+    Ledger.open(tmp_path).close()
+    connection = sqlite3.connect(f"file:{tmp_path}/ledger.sqlite?mode=ro", uri=True)
+    with Ledger.open(tmp_path) as ledger:
+        real, ledger._store._connection = ledger._store._connection, connection
+        with pytest.raises(LedgerError, match="read-only"):
+            ledger.memory.remember(target().id, {"a": 1})
+        ledger._store._connection = real
+    connection.close()
+
+
+def test_two_writers_take_turns(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as one, Ledger.open(tmp_path) as two:
+        one.memory.remember(target("a").id, {"a": 1})
+        two.memory.remember(target("b").id, {"b": 1})
+        run = one.journal.start(plan(), [])
+        assert two.history()[0].run == run
+        assert one.memory.recall(target("b").id) == {"b": 1}
