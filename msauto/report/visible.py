@@ -77,7 +77,7 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     does a backslash begin an escape. ``limit`` (columns) cuts out of the middle and tells how much.
 
     >>> show("Part 1"), show("two\nlines"), show("abcdefghijklmnopqrstuvwxyz", limit=20)
-    ('Part 1', '"two\\nlines"', 'abcdefgh[…14…]wxyz')
+    ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
     return _wrap(_cut(_pieces(text, in_quotes), limit, 0), in_quotes)

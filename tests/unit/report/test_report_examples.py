@@ -1,0 +1,17 @@
+"""The examples in the docstrings of the room are true."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from msauto.report import markdown, sentences, values, visible
+
+
+@pytest.mark.parametrize("module", [markdown, sentences, values, visible])
+def test_examples_are_true(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried
+    assert not failed
