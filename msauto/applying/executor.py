@@ -17,7 +17,7 @@ from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
 
-__all__ = ["Server", "apply"]
+__all__ = ["Patience", "Server", "Stop", "apply"]
 
 
 async def apply(
