@@ -112,9 +112,8 @@ class ServerError(MsautoError):
         self.request = request
 
     def __str__(self) -> str:
-        where = " ".join(part for part in (self.server and f"server {self.server}:", self.request) if part)
-        text = super().__str__()
-        return f"{where} {text}" if where else text
+        parts = (self.server and f"server {self.server}", self.request, super().__str__())
+        return ": ".join(part for part in parts if part)
 
 
 class NotSentError(ServerError):

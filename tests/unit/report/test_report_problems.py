@@ -56,7 +56,7 @@ def test_any_error_of_ours_has_one_form() -> None:
     error = PlanningError("no asset «x\x1b»", place=Place("a.yml", 3, 4), remedy="look again")
     assert render_error(error, colour=False) == "Error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
     rejected = RejectedError("no", status=500, server="studio-a", request="GET /storage")
-    assert render_error(rejected, colour=True) == "\x1b[31mError:\x1b[0m server studio-a: GET /storage no\n"
+    assert render_error(rejected, colour=True) == "\x1b[31mError:\x1b[0m server studio-a: GET /storage: no\n"
 
 
 def test_input_errors_show_all_problems() -> None:
