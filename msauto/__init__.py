@@ -1,1 +1,107 @@
-"""x"""
+"""Ansible-style automation for the media servers of broadcasters; here is what a script imports, and nothing else.
+
+::
+
+    from msauto import MediaServer
+
+    with MediaServer("http://studio-a:7901") as server:
+        clip = server.asset("NEWS", "Evening News")
+        print(clip.frames, [marker.fields["title"] for marker in clip.markers])
+        server.set_field("NEWS", "Evening News", "comment", "Ready")
+
+Names are loaded when first used, so that ``import msauto`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from msauto.version import __version__
+
+if TYPE_CHECKING:
+    from msauto.errors import (
+        DownloadError,
+        FateUnknownError,
+        MsautoError,
+        NotFoundError,
+        NotSentError,
+        RefusedError,
+        RejectedError,
+        ServerError,
+        UnreadableError,
+        UnsupportedError,
+    )
+    from msauto.model.live import (
+        Asset,
+        Database,
+        Entry,
+        Link,
+        Listing,
+        MamAsset,
+        Marker,
+        RssChannel,
+        RssItem,
+        Segment,
+    )
+    from msauto.model.plan import Address, Request
+    from msauto.model.ports import Answer
+    from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
+    from msauto.server.blocking import MediaServer
+    from msauto.server.client import AsyncMediaServer
+
+__all__ = [
+    "Address",
+    "Answer",
+    "Asset",
+    "AsyncMediaServer",
+    "Auth",
+    "Database",
+    "Dialect",
+    "DownloadError",
+    "Entry",
+    "FateUnknownError",
+    "Link",
+    "Listing",
+    "MamAsset",
+    "Marker",
+    "MediaServer",
+    "MsautoError",
+    "NotFoundError",
+    "NotSentError",
+    "RefusedError",
+    "RejectedError",
+    "Request",
+    "RssChannel",
+    "RssItem",
+    "Secret",
+    "Segment",
+    "ServerError",
+    "ServerSpec",
+    "Timeouts",
+    "Tls",
+    "UnreadableError",
+    "UnsupportedError",
+    "__version__",
+]
+
+_HOMES = {
+    "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
+    "msauto.model.plan": "Address Request",
+    "msauto.model.ports": "Answer",
+    "msauto.model.spec": "Auth Dialect Secret ServerSpec Timeouts Tls",
+    "msauto.server.blocking": "MediaServer",
+    "msauto.server.client": "AsyncMediaServer",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its room (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module 'msauto' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF.get(name, "msauto.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
