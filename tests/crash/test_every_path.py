@@ -1,0 +1,209 @@
+"""Every path through the state machine, with every fate at every step, and a crash after each of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from msauto.applying.step import abandon, begin, begin_again, conclude, step
+from msauto.applying.turns import (
+    Answered,
+    Command,
+    Event,
+    Finish,
+    Journalled,
+    Look,
+    Lost,
+    NotJournalled,
+    NotSent,
+    Patience,
+    Pause,
+    Progress,
+    Prove,
+    Proved,
+    Rejected,
+    Seen,
+    Send,
+    State,
+    Stopped,
+    Turn,
+    Unreadable,
+    Waited,
+    WriteAhead,
+)
+from msauto.model.result import Difference
+
+PATIENCE = Patience(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0,))
+REQUESTS = 2
+
+WRONG = Difference("field", "comment", "Ready", "raw")
+NO_FILE = Difference("restore", "hires", wanted=True, live="")
+
+SENT: tuple[Event, ...] = (
+    Answered(200),
+    NotSent("refused"),
+    Lost("cut"),
+    Rejected(200, "error"),
+    Rejected(404, "not found"),
+    Rejected(429, "slow down", 1),
+    Rejected(429, "slow down", 3600),
+    Rejected(500, "boom"),
+    Rejected(502, "gateway"),
+    Rejected(503, "busy"),
+)
+SEEN: tuple[Event, ...] = (Seen("all"), Seen("some"), Seen("none"), Seen("hidden"), Unreadable("garbage"))
+PROVED: tuple[Event, ...] = (
+    Proved(),
+    Proved((WRONG,)),
+    Proved((NO_FILE,), elapsed=1),
+    Proved((NO_FILE,), elapsed=99),
+    Proved((WRONG, NO_FILE)),
+    Unreadable("garbage", elapsed=1),
+    Unreadable("garbage", elapsed=99),
+)
+
+
+def answers(command: Command) -> tuple[Event, ...]:
+    """Everything that can come of a command."""
+    match command:
+        case WriteAhead():
+            return (Journalled(), NotJournalled("full"), Stopped())
+        case Send():
+            return SENT
+        case Look():
+            return SEEN
+        case Pause(stoppable=stoppable):
+            return (Waited(), Stopped()) if stoppable else (Waited(),)
+        case Prove():
+            return PROVED
+        case Finish():
+            return ()
+
+
+def all_turns() -> Iterator[tuple[Turn, Event, Turn]]:
+    """Every turn that can be reached, the event after it, and the turn that follows."""
+    todo = [begin(REQUESTS, wait=10)]
+    known: set[Turn] = set()
+    while todo:
+        turn = todo.pop()
+        if turn in known:
+            continue
+        known.add(turn)
+        for event in answers(turn.command):
+            following = step(turn.progress, event, PATIENCE)
+            yield turn, event, following
+            # How often a restore was looked for does not matter: it is bounded by time, which the events give.
+            todo.append(following._replace(progress=_without_polls(following.progress)))
+
+
+def _without_polls(progress: Progress) -> Progress:
+    return replace(progress, polls=0)
+
+
+ALL = list(all_turns())
+MAYBE_DONE = (Lost, Rejected)
+
+
+def test_there_are_many_paths() -> None:
+    assert len(ALL) > 5_000
+    assert {turn.progress.state for turn, _, _ in ALL} == set(State) - {State.OVER}
+
+
+def test_nothing_is_sent_without_being_journalled_first() -> None:
+    for turn, event, following in ALL:
+        if isinstance(following.command, Send):
+            assert isinstance(turn.command, WriteAhead)
+            assert event == Journalled()
+            assert following.command.index == turn.command.index == len(following.progress.results)
+
+
+def test_what_was_possibly_done_is_never_sent_again() -> None:
+    """Back to sending leads only what never left, or what a busy server refused and nothing is seen of."""
+    for turn, event, following in ALL:
+        if following.progress.state is not State.BACKING_OFF:
+            continue
+        trouble = following.progress.trouble
+        if isinstance(event, NotSent):
+            assert trouble == event
+        else:
+            assert isinstance(turn.command, Look)
+            assert isinstance(trouble, Rejected)
+            allowed = {429: {"none", "hidden"}, 503: {"none"}}
+            assert isinstance(event, Seen)
+            assert event.verdict in allowed[trouble.status]
+        assert following.progress.tries < PATIENCE.tries
+
+
+def test_a_lost_write_leaves_its_request_only_settled() -> None:
+    for turn, _, following in ALL:
+        if isinstance(turn.progress.trouble, Lost) and turn.progress.state is not State.OVER:
+            same = following.progress.trouble == turn.progress.trouble
+            assert same or following.settled == turn.progress.index
+            if same:
+                assert following.progress.state in {State.SETTLING, State.PAUSING}
+
+
+def test_every_path_ends() -> None:
+    """Without restores there is no way in a circle."""
+    after: dict[Turn, set[Turn]] = {}
+    for turn, _, following in ALL:
+        if following.progress.state is not State.RESTORING:
+            after.setdefault(turn, set()).add(following._replace(progress=_without_polls(following.progress)))
+    depth: dict[Turn, int] = {}
+
+    def measure(turn: Turn, above: frozenset[Turn]) -> int:
+        assert turn not in above, "a circle"
+        if turn not in depth:
+            below = (measure(each, above | {turn}) for each in after.get(turn, ()))
+            depth[turn] = 1 + max(below, default=0)
+        return depth[turn]
+
+    assert measure(begin(REQUESTS, wait=10), frozenset()) < 60
+
+
+def test_what_is_told_in_the_end_is_true() -> None:
+    for _, event, following in ALL:
+        if not isinstance(following.command, Finish):
+            continue
+        progress = following.progress
+        outcome, why = conclude(progress)
+        outcomes = [result.outcome for result in progress.all_results]
+        assert len(outcomes) == REQUESTS
+        assert outcomes == sorted(outcomes, key=["done", "failed", "unproved", "not sent"].index)
+        assert sum(each in {"failed", "unproved"} for each in outcomes) <= 1
+        if outcome == "changed":
+            assert set(outcomes) == {"done"}
+            assert event == Proved()
+        else:
+            assert why
+        if outcome == "not attempted":
+            assert set(outcomes) == {"not sent"}
+
+
+def test_a_crash_at_every_turn_sends_nothing_twice() -> None:
+    """What the ledger knows after a crash: the settled requests, and whether one more may have been sent."""
+    for turn, _, _ in ALL:
+        progress = turn.progress
+        if progress.state in {State.PROVING, State.PROVING_LATER, State.RESTORING}:
+            continue
+        settled = Progress(REQUESTS, results=progress.results)
+        sending = progress.tries > 0
+        again = begin_again(settled, sending=sending)
+        if not sending:
+            assert again.command == WriteAhead(progress.index)
+            continue
+        assert again.command == Look(progress.index)
+        for event in SEEN:
+            following = step(again.progress, event, PATIENCE)
+            assert following.progress.state is not State.BACKING_OFF
+            assert following.progress.index == progress.index + 1 or following.progress.state is State.PAUSING
+
+
+def test_leaving_at_once_at_every_turn_tells_the_truth() -> None:
+    for turn, _, _ in ALL:
+        left = abandon(turn.progress, "stopped at once")
+        assert isinstance(left.command, Finish)
+        outcome, why = conclude(left.progress)
+        if outcome != "failed" and all(result.outcome == "done" for result in turn.progress.results):
+            assert "stopped at once" in why
+        assert outcome != "changed"
+        if turn.progress.state in {State.SENDING, State.SETTLING, State.PAUSING}:
+            assert left.progress.results[-1].outcome == "unproved"

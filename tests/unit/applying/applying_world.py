@@ -1,0 +1,355 @@
+"""Small real ports: a media server in memory whose every answer can be scripted, a journal and a memory in dicts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msauto.applying.executor import Server, apply
+from msauto.errors import FateUnknownError, LedgerError, NotSentError, Place, RejectedError, UnreadableError
+from msauto.model.events import Event
+from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel
+from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target, TargetId
+from msauto.model.ports import Answer, Reader, XmpAnswer
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.wanted import SelectRef, Source
+
+SOURCE = Source(Place("news.yml", 1, 1), "t")
+START = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
+
+
+class Clock:
+    """Time passes by sleeping alone."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.seconds += seconds
+
+
+@dataclass
+class World:
+    """The server's truth, what was asked of it, and what it will do: ``fates`` by path, one for each send.
+
+    Fates: ``ok``, ``refused``, ``cut before``, ``cut after``, ``swallowed`` (accepted, never done), ``late N`` and
+    ``cut late N`` (done N seconds later), ``hang``, or ``STATUS``, ``STATUS after`` (refused though done).
+    """
+
+    clock: Clock = field(default_factory=Clock)
+    assets: dict[str, Asset] = field(default_factory=dict)
+    xmp: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    folders: dict[Folder, list[Entry]] = field(default_factory=dict)
+    channels: dict[str, RssChannel] = field(default_factory=dict)
+    databases: set[str] = field(default_factory=lambda: {"NEWS"})
+    effects: dict[str, Callable[[World], None]] = field(default_factory=dict)
+    fates: dict[str, list[str]] = field(default_factory=dict)
+    sent: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    later: list[tuple[float, str]] = field(default_factory=list)
+    unreadable: int = 0  # so many reads fail
+    busy: int = 0
+    busiest: int = 0
+    on_send: Callable[[str], None] = lambda path: None
+
+    def act(self, path: str) -> None:
+        self.done.append(path)
+        self.effects.get(path, lambda world: None)(self)
+
+    def settle(self) -> None:
+        due = [each for each in self.later if each[0] <= self.clock.seconds]
+        self.later = [each for each in self.later if each not in due]
+        for _, path in due:
+            self.act(path)
+
+    def change(self, title: str, **values: Any) -> None:
+        self.assets[title] = replace(self.assets[title], **values)
+
+    def set_field(self, title: str, name: str, value: str) -> None:
+        self.change(title, attributes={**self.assets[title].attributes, name: value})
+
+
+@dataclass
+class WorldSender:
+    world: World
+
+    async def send(self, request: Request) -> Answer:
+        world, path = self.world, request.path
+        world.on_send(path)
+        world.settle()
+        fates = world.fates.get(path, [])
+        fate = fates.pop(0) if fates else "ok"
+        if fate == "refused":
+            raise NotSentError("connection refused")
+        world.sent.append(path)
+        world.busy += 1
+        world.busiest = max(world.busiest, world.busy)
+        try:
+            await asyncio.sleep(0)
+            return await self._answer(path, fate)
+        finally:
+            world.busy -= 1
+
+    async def _answer(self, path: str, fate: str) -> Answer:
+        kind, _, rest = fate.partition(" ")
+        if kind == "hang":
+            await asyncio.Event().wait()
+        if kind == "crash":
+            raise ZeroDivisionError("a mistake in the sender")
+        if fate in {"ok", "cut after"} or rest == "after":
+            self.world.act(path)
+        if "late" in fate:
+            self.world.later.append((self.world.clock.seconds + float(fate.rsplit(maxsplit=1)[-1]), path))
+        if kind == "cut":
+            raise FateUnknownError("the connection was cut")
+        if kind.isdigit():
+            raise RejectedError(f"the server says {kind}", status=int(kind))
+        return Answer(200)
+
+
+@dataclass
+class WorldReader:
+    world: World
+    reads: int = 0
+
+    async def _read(self, what: str) -> None:
+        self.world.settle()
+        self.world.reads.append(what)
+        await asyncio.sleep(0)
+        if self.world.unreadable:
+            self.world.unreadable -= 1
+            raise UnreadableError("the answer is garbage")
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        await self._read(f"asset {address.name}")
+        return self.world.assets.get(address.name)
+
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+        await self._read(f"xmp {address.name}")
+        return XmpAnswer(self.world.xmp.get(address.name, {}))
+
+    async def read_folder(self, database: str, folder: Folder) -> Listing | None:
+        entries = self.world.folders.get(folder)
+        await self._read("folder " + "/".join(folder))
+        return None if entries is None else Listing(folder, tuple(self.world.folders[folder]))
+
+    async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
+        raise NotImplementedError
+
+    async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
+        raise NotImplementedError
+
+    async def read_channel(self, name: str) -> RssChannel | None:
+        await self._read(f"channel {name}")
+        return self.world.channels.get(name)
+
+    async def has_database(self, name: str) -> bool:
+        await self._read(f"database {name}")
+        return name in self.world.databases
+
+    def fresh(self) -> Reader:
+        return WorldReader(self.world)
+
+
+class DictJournal:
+    """A journal that keeps lines; ``fails_at`` makes the n-th transaction fail."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, ...]] = []
+        self.states: dict[tuple[str, int], str] = {}
+        self.outcomes: dict[str, str] = {}
+        self.transactions = 0
+        self.fails_at = 0
+        self.ended: Result | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self.transactions += 1
+        if self.transactions == self.fails_at:
+            raise LedgerError("the ledger cannot grow: the disk is full")
+        yield
+
+    def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
+        self.lines.append(("start",))
+        return "run-1"
+
+    def planned(self, run: str, target: Target) -> None:
+        self.lines.append(("planned", target.name))
+
+    def sending(self, run: str, target: Target, index: int) -> None:
+        self.lines.append(("sending", target.requests[index].path))
+        self.states[target.name, index] = "sending"
+
+    def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
+        self.lines.append(("settled", target.requests[index].path, result.outcome))
+        self.states[target.name, index] = result.outcome
+
+    def finished(self, run: str, result: TargetResult) -> None:
+        self.lines.append(("finished", result.target.name, result.outcome))
+        self.outcomes[result.target.name] = result.outcome
+
+    def end(self, run: str, result: Result) -> None:
+        self.lines.append(("end",))
+        self.ended = result
+
+
+class DictMemory:
+    def __init__(self) -> None:
+        self.items: dict[TargetId, dict[str, Json]] = {}
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        return dict(self.items.get(target, {}))
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        kept = {**self.items.get(target, {}), **items}
+        self.items[target] = {name: value for name, value in kept.items() if value is not None}
+
+
+class Events:
+    def __init__(self) -> None:
+        self.told: list[Event] = []
+
+    def tell(self, event: Event) -> None:
+        self.told.append(event)
+        raise RuntimeError("an observer's mistake is not the run's affair")
+
+
+@dataclass
+class Stage:
+    """Everything that ``apply`` needs, and a short way to call it."""
+
+    world: World = field(default_factory=World)
+    journal: DictJournal = field(default_factory=DictJournal)
+    memory: DictMemory = field(default_factory=DictMemory)
+    events: Events = field(default_factory=Events)
+
+    def server(self) -> Server:
+        return Server(WorldReader(self.world), WorldSender(self.world))
+
+    async def apply(self, *targets: Target, forks: int = 4, **options: Any) -> Result:
+        return await apply(
+            plan_of(*targets),
+            {"studio-a": self.server()},
+            self.journal,
+            self.memory,
+            self.world.clock,
+            self.events,
+            forks=forks,
+            **options,
+        )
+
+    def run(self, *targets: Target, **options: Any) -> Result:
+        return asyncio.run(self.apply(*targets, **options))
+
+
+def plan_of(*targets: Target) -> Plan:
+    return Plan("2026-11-20T10:15:00Z", "0.1.0", targets=targets)
+
+
+# Targets, with their assets and effects in the world -------------------------------------------------------------
+
+
+def fields_target(world: World, title: str = "Film", count: int = 3, *, reported: bool = True) -> Target:
+    """An asset of which ``count`` fields change from ``old`` to ``new``, a request each."""
+    names = [f"user_{number}" for number in range(count)]
+    world.assets[title] = Asset(title, link_id=7, attributes=dict.fromkeys(names, "old") if reported else {})
+    requests = []
+    for number, name in enumerate(names):
+        path = f"/{title}?set={name}"
+        if reported:
+            world.effects[path] = _setting(title, name)
+        expect = Expect("field", name, "new", visible=reported)
+        requests.append(Request("POST", path, changes=(number,), expect=(expect,)))
+    changes = tuple(Change("change", "field", name, "old", "new", "live", True, SOURCE) for name in names)
+    return asset_target(title, changes, tuple(requests))
+
+
+def asset_target(title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any) -> Target:
+    options = {"address": Address(title), "address_after": Address(title), "link_id": 7} | options
+    return Target("studio-a", "NEWS", "asset", title, changes=changes, requests=requests, **options)
+
+
+def marker_target(world: World, title: str = "Film") -> Target:
+    """A new marker beside an old one that looks the same."""
+    old = Marker(1, 750, {"track": "Cue Point", "title": "Ad"})
+    world.assets[title] = Asset(title, link_id=7, markers=(old,))
+
+    def create(world: World) -> None:
+        markers = world.assets[title].markers
+        world.change(title, markers=(*markers, replace(old, uid=len(markers) + 1)))
+
+    want: Json = {"frame": 750, "track": "Cue Point", "title": "Ad"}
+    world.effects["/marker"] = create
+    change = Change("add", "marker", "Cue Point@750", None, want, "live", True, SOURCE)
+    request = Request("POST", "/marker", (0,), expect=(Expect("marker", "Cue Point@750", want, not_uids=(1,)),))
+    return asset_target(title, (change,), (request,))
+
+
+def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
+    """A renamed asset, of which a field changes afterwards under its new name."""
+    world.assets[old] = Asset(old, link_id=7, attributes={"comment": "old"})
+
+    def rename(world: World) -> None:
+        world.assets[new] = replace(world.assets.pop(old), title=new)
+
+    world.effects["/rename"] = rename
+    world.effects["/comment"] = lambda world: world.set_field(new, "comment", "new")
+    changes = (
+        Change("change", "title", "title", old, new, "live", True, SOURCE),
+        Change("change", "field", "comment", "old", "new", "live", True, SOURCE),
+    )
+    requests = (
+        Request("POST", "/rename", (0,), expect=(Expect("title", "title", new),)),
+        Request("POST", "/comment", (1,), expect=(Expect("field", "comment", "new"),)),
+    )
+    return replace(asset_target(old, changes, requests), address_after=Address(new))
+
+
+def delete_target(world: World, title: str = "Film") -> Target:
+    world.assets[title] = Asset(title, link_id=7)
+    world.effects["/delete"] = lambda world: world.assets.pop(title) and None
+    change = Change("delete", "asset", title, {}, None, "live", False, SOURCE)
+    return asset_target(title, (change,), (Request("DELETE", "/delete", (0,), expect=(Expect("asset", title, None),)),))
+
+
+def restore_target(world: World, title: str = "Film", *, takes: float = 100, wait: float = 300) -> Target:
+    """A restore whose file is on disk ``takes`` seconds after the request."""
+    world.assets[title] = Asset(title, link_id=7, hires="")
+    world.effects["/file"] = lambda world: world.change(title, hires="$(video_path)/film.mxf")
+    world.effects["/restore"] = lambda world: world.later.append((world.clock.seconds + takes, "/file"))
+    change = Change("run", "restore", "hires", "", True, "live", False, SOURCE)
+    request = Request("POST", "/restore", (0,), expect=(Expect("restore", "hires", want=True),))
+    return asset_target(title, (change,), (request,), wait=wait)
+
+
+def link_target(world: World, title: str, folder: str = "Tonight") -> Target:
+    world.assets[title] = Asset(title, link_id=7)
+    world.folders.setdefault((folder,), [])
+    path = f"/link/{title}"
+    world.effects[path] = lambda world: world.folders[folder,].append(Entry((folder,), title))
+    key = f"{folder}/{title}"
+    change = Change("add", "link", key, None, {}, "live", False, SOURCE)
+    return asset_target(title, (change,), (Request("POST", path, (0,), expect=(Expect("link", key, {}),)),))
+
+
+def command_target(world: World, title: str = "Film", run: str = "once") -> Target:
+    world.assets[title] = Asset(title, link_id=7)
+    change = Change("run", "command", "COPY", None, {}, "live", False, SOURCE)
+    request = Request("POST", f"/{title}?command=COPY", (0,), expect=(Expect("command", "COPY", run, visible=False),))
+    return asset_target(title, (change,), (request,))
+
+
+def _setting(title: str, name: str) -> Callable[[World], None]:
+    return lambda world: world.set_field(title, name, "new")
