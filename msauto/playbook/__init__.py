@@ -1,0 +1,1 @@
+"""Text to intents, offline: playbooks, inventory, variables and templates. No server is asked anything here."""

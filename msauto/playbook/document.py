@@ -1,0 +1,163 @@
+"""A text from outside as plain data with places, and problems drawn with the line and a caret under it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from msauto.errors import InputError, Place, Problem
+
+Path = tuple[str | int, ...]
+"""The way from the root of a document to a value: keys of mappings and indices of lists."""
+
+Hidden = tuple[int, int, int, int]
+"""A range of a text that must not be shown: first line, first column, last line, column after the last (from 1)."""
+
+_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and what it says: ``data`` is plain (dict, list, str, int, float, bool, None).
+
+    ``places`` are those of values, ``key_places`` those of the keys in front of them; ``hidden`` ranges hold
+    secrets and are shown as ``***``.
+    """
+
+    file: str
+    data: Any = None
+    places: Mapping[Path, Place] = field(default_factory=dict)
+    key_places: Mapping[Path, Place] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
+
+    def place(self, path: Path = ()) -> Place:
+        """Return the place of a value; that of the nearest value around it where it has none of its own."""
+        return _nearest_place(self.places, path) or Place(self.file)
+
+    def key_place(self, path: Path) -> Place:
+        """Return the place of the key in front of a value; where it has none, that of the value."""
+        return self.key_places.get(path) or self.place(path)
+
+    def problem(self, message: str, place: Place, remedy: str = "") -> Problem:
+        """Return a problem with the line it is on and a caret."""
+        return Problem(message, place, remedy, self.excerpt(place))
+
+    def excerpt(self, place: Place) -> str:
+        """Return the line of a place with a caret under the column; empty for a whole file."""
+        if not 0 < place.line <= len(self.lines):
+            return ""
+        line, column = self._shown(place)
+        start = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
+        number = str(place.line)
+        text = line[start : start + _WIDTH].replace("\t", " ")
+        return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
+
+    def _shown(self, place: Place) -> tuple[str, int]:
+        line, column = self.lines[place.line - 1], max(place.column, 1)
+        for first, left, last, right in sorted(self.hidden, reverse=True):
+            if not first <= place.line <= last:
+                continue
+            begin = left - 1 if place.line == first else 0
+            end = right - 1 if place.line == last else len(line)
+            line = f"{line[:begin]}***{line[end:]}" if end > begin else line
+            if column - 1 > begin:
+                column = begin + 1 if column - 1 < end else column - (end - begin) + 3
+        return line, column
+
+
+def _nearest_place(places: Mapping[Path, Place], path: Path) -> Place | None:
+    for length in range(len(path), -1, -1):
+        place = places.get(path[:length])
+        if place is not None:
+            return place
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value of a document: what a problem points at."""
+
+    document: Document
+    path: Path = ()
+
+    @property
+    def place(self) -> Place:
+        """The place of the value."""
+        return self.document.place(self.path)
+
+    @property
+    def key_place(self) -> Place:
+        """The place of the key in front of the value."""
+        return self.document.key_place(self.path)
+
+    def child(self, *parts: str | int) -> Spot:
+        """Return the spot of a value inside this one."""
+        return Spot(self.document, self.path + parts)
+
+    def problem(self, message: str, remedy: str = "", *, key: bool = False) -> Problem:
+        """Return a problem at this value, or at its key."""
+        return self.document.problem(message, self.key_place if key else self.place, remedy)
+
+    def error(self, message: str, remedy: str = "", *, key: bool = False) -> InputError:
+        """Return an error with one problem, ready to be raised."""
+        return InputError([self.problem(message, remedy, key=key)])
+
+
+def said_outside(name: str, text: str = "") -> Spot:
+    """Return a spot for what no file says: a flag of the command line with its text."""
+    return Spot(Document(name, places={(): Place(name)}, lines=(text,)))
+
+
+class Problems:
+    """Collects problems; each is kept once, in order of place."""
+
+    def __init__(self) -> None:
+        self._found: dict[Problem, None] = {}
+
+    def add(self, *problems: Problem) -> None:
+        """Keep problems."""
+        self._found.update(dict.fromkeys(problems))
+
+    @contextmanager
+    def gather(self) -> Iterator[None]:
+        """Keep the problems of an :class:`InputError` raised inside, and go on."""
+        try:
+            yield
+        except InputError as error:
+            self.add(*error.problems)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def ordered(self) -> list[Problem]:
+        """Return all problems in order of place."""
+        return sorted(self._found, key=_order)
+
+    def check(self) -> None:
+        """Raise all that was collected, if anything was."""
+        if self._found:
+            raise InputError(self.ordered())
+
+
+def _order(problem: Problem) -> tuple[str, int, int, str]:
+    place = problem.place or Place("")
+    return (place.file, place.line, place.column, problem.message)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` for the nearest known name, or what there is, or nothing."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if not close:
+        folded = {each.casefold(): each for each in names}
+        close = [folded[name.casefold()]] if name.casefold() in folded else []
+    if close:
+        return f"did you mean {close[0]!r}?"
+    if not names:
+        return ""
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"there is: {shown}"

@@ -1,0 +1,67 @@
+"""Reads files for playbooks: each once, remembered with its SHA-256, and never outside the repository."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from msauto.errors import InputError, Place, Problem
+from msauto.model.wanted import InputFile
+from msauto.playbook.document import Document
+from msauto.playbook.yaml import MAX_BYTES, load_yaml
+
+_MARKS = (".git", "msauto.toml")
+
+
+class Files:
+    """The files of one run. Paths are kept as given, so that messages and plans show what people typed."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[str, bytes] = {}
+        self._documents: dict[str, Document] = {}
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file; raises :class:`InputError`."""
+        if path not in self._bytes:
+            self._bytes[path] = _read(path)
+        return self._bytes[path]
+
+    def document(self, path: str) -> Document:
+        """Return a YAML file with its places; raises :class:`InputError`."""
+        if path not in self._documents:
+            self._documents[path] = load_yaml(self.read(path), path)
+        return self._documents[path]
+
+    def inputs(self) -> tuple[InputFile, ...]:
+        """Return all files that were read so far, in order of reading."""
+        return tuple(InputFile(path, hashlib.sha256(data).hexdigest()) for path, data in self._bytes.items())
+
+
+def _read(path: str) -> bytes:
+    try:
+        if not Path(path).is_file():
+            raise InputError([_unreadable(path, "it is a folder" if Path(path).is_dir() else "there is no such file")])
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise InputError([_unreadable(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")])
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError([_unreadable(path, getattr(error, "strerror", None) or str(error))]) from error
+
+
+def _unreadable(path: str, why: str) -> Problem:
+    return Problem(f"the file cannot be read: {why}", Place(path))
+
+
+def beside(file: str, name: str) -> str:
+    """Return the path of a file named in another: relative names are beside it."""
+    return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
+
+
+def repository_of(folder: Path) -> Path:
+    """Return the repository that a folder belongs to: the nearest above with .git or msauto.toml, else itself."""
+    start = folder.resolve()
+    for candidate in (start, *start.parents):
+        if any((candidate / each).exists() for each in _MARKS):
+            return candidate
+    return start

@@ -1,0 +1,220 @@
+"""One task on one host, for one item of its loop: to an :class:`Intent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msauto.model.facts import Facts
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import AssetWanted, Intent, RssWanted, Source, Wanted
+from msauto.playbook.asset_checks import check_asset
+from msauto.playbook.asset_module import REF_KEYS, Where, asset_ref, asset_wanted
+from msauto.playbook.document import Problems, Spot
+from msauto.playbook.plays import Condition, Task
+from msauto.playbook.rss_module import rss_ref, rss_wanted
+from msauto.playbook.sandbox import AssetView, UsesAssetError
+from msauto.playbook.schema import read_as
+from msauto.playbook.schema_asset import AssetArgs
+from msauto.playbook.schema_values import Pending, as_list, has_pending
+from msauto.playbook.templates import evaluate_expression, render_data, render_text
+from msauto.playbook.variables import Level, Scope, Variable, check_name
+
+MAX_LOOP = 100_000
+Database = Callable[[], str]
+"""Returns the database of the play on this host; raises where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a task meets on one host: the server, the names, and how to find the database."""
+
+    server: ServerSpec
+    scope: Scope
+    database: Database
+
+
+def task_intents(task: Task, setting: Setting) -> Iterator[Intent]:
+    """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
+    base = setting.scope.with_variables(task.around.variables)
+    problems = Problems()
+    for variables in _items(task, base):
+        with problems.gather():
+            intent = _intent(task, setting, base.with_variables(variables) if variables else base)
+            if intent is not None:
+                yield intent
+    problems.check()
+
+
+def _items(task: Task, scope: Scope) -> Sequence[tuple[Variable, ...]]:
+    if "loop" not in task.data:
+        return ((),)
+    spot = task.spot.child("loop")
+    try:
+        items = render_data(task.data["loop"], scope, spot)
+    except UsesAssetError as error:
+        raise spot.error("a loop cannot use the asset: it is known before any server is asked") from error
+    if not isinstance(items, list):
+        raise spot.error(
+            "a loop needs a list", "make one of a mapping with | dict2items" if isinstance(items, dict) else ""
+        )
+    if len(items) > MAX_LOOP:
+        raise spot.error(f"the loop has more than {MAX_LOOP:,} items")
+    control = task.data.get("loop_control") or {}
+    name, index_name = control.get("loop_var", "item"), control.get("index_var")
+    for each, where in ((name, "loop_var"), (index_name, "index_var")):
+        if each is not None:
+            check_name(str(each), task.spot.child("loop_control", where))
+    return [_loop_variables(name, index_name, item, index, spot) for index, item in enumerate(items)]
+
+
+def _loop_variables(name: str, index_name: str | None, item: Any, index: int, spot: Spot) -> tuple[Variable, ...]:
+    found = [Variable(name, item, Level.LOOP, spot.child(index))]
+    if index_name:
+        found.append(Variable(index_name, index, Level.LOOP, spot))
+    return tuple(found)
+
+
+def _intent(task: Task, setting: Setting, scope: Scope) -> Intent | None:
+    conditions = _undecided(task.around.conditions, scope)
+    if conditions is None:
+        return None
+    source = Source(task.spot.place, _task_name(task, scope))
+    data = render_data(task.data[task.module], scope, task.args, keep=True)
+    if task.module == "rss":
+        return _rss_intent(task, data, source, conditions)
+    return _asset_intent(task, setting, scope, data, source, conditions)
+
+
+def _undecided(conditions: Sequence[Condition], scope: Scope) -> tuple[Condition, ...] | None:
+    """Return the conditions that need the asset; ``None`` where one is false already."""
+    open_still: list[Condition] = []
+    for condition in conditions:
+        try:
+            if not holds(condition, scope):
+                return None
+        except UsesAssetError:
+            open_still.append(condition)
+    return tuple(open_still)
+
+
+def holds(condition: Condition, scope: Scope) -> bool:
+    """Tell whether a condition holds. A text is no answer: ``"false"`` would be true."""
+    value = evaluate_expression(condition.text, scope, condition.spot)
+    if isinstance(value, str):
+        raise condition.spot.error("the condition yields text, neither true nor false", "compare it, or use | bool")
+    return bool(value)
+
+
+def _task_name(task: Task, scope: Scope) -> str:
+    name = task.data.get("name", "")
+    if isinstance(name, Pending):
+        try:
+            return str(render_text(name, scope, task.spot.child("name")))
+        except UsesAssetError:
+            return str(name)
+    return str(name)
+
+
+def _rss_intent(task: Task, data: Any, source: Source, conditions: tuple[Condition, ...]) -> Intent:
+    spot = task.args
+    if conditions:
+        raise conditions[0].spot.error("an RSS channel has no asset", "say when without asset")
+    _refuse_pending(data, spot, "an RSS channel has no asset")
+    wanted: RssWanted = rss_wanted(data, spot, source.task)
+    return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: wanted)  # noqa: ARG005 - constant
+
+
+def data_text(value: Any) -> str:
+    """Return a validated text as text."""
+    return str(value)
+
+
+def _refuse_pending(data: Any, spot: Spot, why: str) -> None:
+    problems = Problems()
+    for where in _pending_spots(data, spot):
+        problems.add(where.problem(f"asset cannot be used here: {why}"))
+    problems.check()
+
+
+def _pending_spots(data: Any, spot: Spot) -> Iterator[Spot]:
+    if isinstance(data, Pending):
+        yield spot
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from _pending_spots(value, spot.child(name))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _pending_spots(value, spot.child(index))
+
+
+def _asset_intent(
+    task: Task, setting: Setting, scope: Scope, data: Any, source: Source, conditions: tuple[Condition, ...]
+) -> Intent:
+    spot = task.args
+    problems = Problems()
+    with problems.gather():
+        for name in REF_KEYS:
+            if name in data:
+                _refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
+    constant: AssetWanted | None = None
+    args: AssetArgs | None = None
+    separator = setting.server.dialect.list_separator
+    with problems.gather():
+        if has_pending(data):
+            args = read_as(AssetArgs, data, spot)
+            problems.add(*check_asset(args, spot))
+        else:
+            constant = asset_wanted(data, spot, source.task, separator)
+            args = read_as(AssetArgs, data, spot)
+    database = ""
+    with problems.gather():
+        database = setting.database()
+    where: Where | None = None
+    with problems.gather():
+        where = _where(data, scope, spot)
+    problems.check()
+    if args is None:
+        raise AssertionError("arguments without problems are arguments")
+    evaluate = _Evaluate(scope, conditions, data, spot, source.task, separator, constant)
+    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error")
+
+
+def _where(data: dict[str, Any], scope: Scope, spot: Spot) -> Where | None:
+    select = data.get("select")
+    if not isinstance(select, dict) or "where" not in select:
+        return None
+    inner = spot.child("select", "where")
+    texts = as_list(select["where"])
+    conditions = tuple(Condition(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
+    _undecided(conditions, scope)  # shows unknown names before any server is asked
+
+    def where(facts: Facts) -> bool:
+        names = scope.with_asset(AssetView(facts))
+        return all(holds(condition, names) for condition in conditions)
+
+    return where
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluate:
+    """The pure function of an asset's intent: facts to wanted."""
+
+    scope: Scope
+    conditions: tuple[Condition, ...]
+    data: Any
+    spot: Spot
+    task: str
+    separator: str
+    constant: AssetWanted | None
+
+    def __call__(self, facts: Facts) -> Wanted | None:
+        if self.constant is not None and not self.conditions:
+            return self.constant
+        names = self.scope.with_asset(AssetView(facts))
+        if not all(holds(condition, names) for condition in self.conditions):
+            return None
+        if self.constant is not None:
+            return self.constant
+        return asset_wanted(render_data(self.data, names, self.spot), self.spot, self.task, self.separator)

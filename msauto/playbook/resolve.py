@@ -1,0 +1,208 @@
+"""Playbooks and inventory to intents. No server is asked; all that can be wrong without one is told at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msauto.errors import Problem
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import Intent, Resolved, Work
+from msauto.playbook.document import Problems, Spot, nearest
+from msauto.playbook.extra_vars import read_extra
+from msauto.playbook.files import Files, beside
+from msauto.playbook.hosts import Hosts, load_hosts
+from msauto.playbook.intents import Setting, task_intents
+from msauto.playbook.plays import Loader, Play, Task
+from msauto.playbook.sandbox import UsesAssetError
+from msauto.playbook.schema_values import as_list
+from msauto.playbook.templates import render_data
+from msauto.playbook.variables import Level, Scope, Variable, read_variables
+
+_SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone."""
+
+    playbooks: tuple[str, ...]
+    inventories: tuple[str, ...] = ()
+    server_url: str | None = None
+    extra_vars: tuple[str, ...] = ()
+    limit: str | None = None
+    tags: tuple[str, ...] = ()
+    skip_tags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def resolve(options: Options, *, check_only: bool = False) -> Resolved:
+    """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong.
+
+    ``check_only`` is for ``validate``: servers whose block cannot be known here (secrets that are not set) stand in.
+    """
+    problems = Problems()
+    files = Files()
+    run: _Run | None = None
+    with problems.gather():
+        run = _Run(options, open_hosts(options, files), files, problems, check_only=check_only)
+    loader = Loader(files, problems)
+    plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
+    for play in plays:
+        if run is not None:
+            run.play(play)
+    problems.check()
+    warnings = tuple(_unknown_tags(options, plays))
+    return Resolved(run.work() if run is not None else (), files.inputs(), warnings)
+
+
+def open_hosts(options: Options, files: Files) -> Hosts:
+    """Return the hosts that the options name; raises :class:`InputError`."""
+    problems = Problems()
+    extra: list[Variable] = []
+    with problems.gather():
+        extra = read_extra(options.extra_vars, files)
+    with problems.gather():
+        inventory = load_hosts(options.inventories, options.server_url, files)
+    problems.check()
+    return Hosts(inventory, extra, options.env, options.now, files)
+
+
+class _Run:
+    """Resolves plays, host by host and task by task."""
+
+    def __init__(self, options: Options, hosts: Hosts, files: Files, problems: Problems, *, check_only: bool) -> None:
+        self._options = options
+        self._check_only = check_only
+        self._hosts = hosts
+        self._files = files
+        self._problems = problems
+        self._intents: dict[str, list[Intent]] = {}
+        self._servers: dict[str, ServerSpec] = {}
+        self._limit: frozenset[str] = frozenset()
+        with problems.gather():
+            self._limit = hosts.limit(options.limit)
+
+    def play(self, play: Play) -> None:
+        """Resolve one play on all of its hosts."""
+        with self._problems.gather():
+            for name in self._hosts_of(play):
+                if name in self._limit:
+                    self._play_on(play, name)
+
+    def work(self) -> tuple[Work, ...]:
+        """Return the work of each server, in the order of the inventory."""
+        return tuple(
+            Work(self._servers[name], tuple(self._intents[name]))
+            for name in self._hosts.inventory.hosts
+            if name in self._intents
+        )
+
+    def _hosts_of(self, play: Play) -> list[str]:
+        spot = play.spot.child("hosts")
+        folder = str(Path(play.file).parent)
+        scope = self._hosts.scope(next(iter(self._hosts.inventory.hosts)), folder)
+        data = _render_constant(play.data.get("hosts"), scope, spot)
+        pattern = ",".join(str(each) for each in as_list(data))
+        return self._hosts.match(pattern, spot)
+
+    def _play_on(self, play: Play, name: str) -> None:
+        folder = str(Path(play.file).parent)
+        with self._problems.gather():
+            server = ServerSpec(name, "") if self._check_only else self._hosts.server(name, folder)
+            scope = self._play_scope(play, self._hosts.scope(name, folder))
+            self._servers.setdefault(name, server)
+            intents = self._intents.setdefault(name, [])
+            setting = Setting(server, scope, _Database(play, scope, name))
+            for task in play.tasks:
+                if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
+                    self._task(task, setting, intents)
+
+    def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:
+        with self._problems.gather():
+            intents.extend(task_intents(task, setting))
+
+    def _play_scope(self, play: Play, scope: Scope) -> Scope:
+        inner = scope.with_variables(play.around.variables)
+        if "vars_files" not in play.data:
+            return inner
+        spot = play.spot.child("vars_files")
+        names = as_list(_render_constant(play.data["vars_files"], inner, spot))
+        found: list[Variable] = []
+        for index, name in enumerate(names):
+            found += self._vars_file(beside(play.file, str(name)), spot.child(index))
+        return inner.with_variables(found)
+
+    def _vars_file(self, path: str, spot: Spot) -> list[Variable]:
+        if not Path(path).is_file():
+            raise spot.error(f"{path}: there is no such file")
+        document = self._files.document(path)
+        return read_variables(document.data, Level.VARS_FILES, Spot(document))
+
+
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """Finds the database of a play on a host: the play's own, else the host variable ``database``."""
+
+    play: Play
+    scope: Scope
+    host: str
+
+    def __call__(self) -> str:
+        if "database" in self.play.data:
+            where = self.play.spot.child("database")
+            return _database_name(_render_constant(self.play.data["database"], self.scope, where), where)
+        variable = self.scope.variables.winner("database")
+        if variable is None:
+            raise self.play.spot.error(
+                f"no media database is named for {self.host}", "add database: to the play, or to the host's variables"
+            )
+        return _database_name(_render_constant(variable.value, self.scope, variable.spot), variable.spot)
+
+
+def _database_name(value: Any, spot: Spot) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise spot.error("the name of a media database must be text", "quote it")
+    return value
+
+
+def _render_constant(data: Any, scope: Scope, spot: Spot) -> Any:
+    try:
+        return render_data(data, scope, spot)
+    except UsesAssetError as error:
+        raise spot.error("asset cannot be used here: it is not known yet which asset is meant") from error
+
+
+def chosen(tags: frozenset[str], wanted: Sequence[str], skipped: Sequence[str]) -> bool:
+    """Tell whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
+    skip = set(skipped)
+    if tags & skip or ("tagged" in skip and tags) or ("untagged" in skip and not tags):
+        return False
+    if "all" in skip and "always" not in tags:
+        return False
+    want = set(wanted)
+    if "never" in tags:
+        return bool(tags & want)
+    if not want or "all" in want or "always" in tags:
+        return True
+    return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
+
+
+def _unknown_tags(options: Options, plays: Sequence[Play]) -> Iterator[str]:
+    known = {tag for play in plays for task in play.tasks for tag in task.around.tags}
+    for tag in (*options.tags, *options.skip_tags):
+        if tag not in known | _SPECIAL_TAGS:
+            hint = nearest(tag, known)
+            yield f"no task has the tag {tag!r}" + (f" ({hint})" if hint else "")
+
+
+def validate(paths: Sequence[str], options: Options) -> list[Problem]:
+    """Return all that is wrong with playbooks and inventories; see :mod:`msauto.playbook.validation`."""
+    from msauto.playbook.validation import find_problems
+
+    return find_problems(tuple(paths), options)

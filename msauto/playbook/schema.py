@@ -1,0 +1,171 @@
+"""Checks data against the models, in plain words and with places; and the JSON Schemas made from the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from msauto.errors import InputError, Problem
+from msauto.playbook.document import Path, Spot, nearest
+from msauto.playbook.schema_inventory import Inventory
+from msauto.playbook.schema_play import MODULES, Playbook, TaskArgs
+from msauto.playbook.schema_values import kind_of
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and the path of the value that it is about."""
+
+    path: Path
+    problem: Problem
+
+
+def read_as(model: type[M], data: Any, spot: Spot) -> M:
+    """Return the data as a model; raises :class:`InputError` with all that is wrong."""
+    found = findings(model, data, spot)
+    if isinstance(found, list):
+        raise InputError([each.problem for each in found])
+    return found
+
+
+def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
+    """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands."""
+    known: dict[str, Any] = {}
+    try:
+        return model.model_validate(data, context=known, by_alias=True, by_name=False)
+    except ValidationError as error:
+        models = known.get("known", {})
+        return [_finding(each, data, spot, models) for each in error.errors(include_url=False)]
+
+
+def _finding(error: Any, data: Any, spot: Spot, models: dict[int, type[BaseModel]]) -> Finding:
+    path, on_key = _walk(error["loc"], data)
+    context = error.get("ctx", {})
+    if context.get("key"):
+        inner = _at(data, path)
+        path, on_key = ((*path, context["key"]), True) if isinstance(inner, dict) else (path, on_key)
+    message, remedy, on_key = _words(error, path, on_key, data, models)
+    target = spot.child(*path)
+    return Finding(target.path, target.problem(message, remedy, key=on_key))
+
+
+def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
+    """Follow pydantic's way through the data; parts that are no step of ours (names of choices) fall out."""
+    path: list[str | int] = []
+    on_key = False
+    for part in loc:
+        if (isinstance(data, dict) and part in data) or (
+            isinstance(data, list) and isinstance(part, int) and part < len(data)
+        ):
+            data = data[part]
+            path.append(part)
+        elif part == "[key]":
+            on_key = True
+    return tuple(path), on_key
+
+
+def _leads_on(data: Any, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, dict) and part in data
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _words(
+    error: Any, path: Path, on_key: bool, data: Any, models: dict[int, type[BaseModel]]
+) -> tuple[str, str, bool]:
+    kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
+    label = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if kind == "said":
+        text = str(context["said"])
+        about = text if _is_sentence(text) or not label else f"{label} {text}"
+        return about, str(context["remedy"]), on_key
+    if kind == "extra_forbidden":
+        model = models.get(id(_at(data, path[:-1])))
+        return (*_unknown(str(loc[-1]), model), True)
+    if kind == "missing":
+        return f"{loc[-1]} is missing", "add it", on_key
+    if kind == "literal_error":
+        shown = error["input"] if isinstance(error["input"], str) else kind_of(error["input"])
+        choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        return f"{label} cannot be {str(shown)[:60]!r}", _choice(str(shown), choices), on_key
+    return (
+        f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {kind_of(error['input'])}",
+        "",
+        on_key,
+    )
+
+
+_EXPECTED = {
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
+_STARTS = ("must ", "there is no value", "is ", "does not say", "says ")
+
+
+def _is_sentence(text: str) -> bool:
+    return not text.startswith(_STARTS)
+
+
+def _choice(shown: str, choices: list[str]) -> str:
+    hint = nearest(shown, choices)
+    return hint if hint.startswith("did") else "it may be: " + ", ".join(choices)
+
+
+def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
+    keys = [info.alias or key for key, info in model.model_fields.items()] if model else []
+    if model is not None and issubclass(model, TaskArgs):
+        hint = nearest(name, keys)
+        remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)
+        return f"unknown module or key {name!r}", remedy
+    return f"unknown key {name!r}", nearest(name, keys)
+
+
+# JSON Schemas -------------------------------------------------------------------------------------------------
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
+
+    >>> json_schema("playbook")["title"]
+    'msauto playbook'
+    """
+    from msauto.playbook.settings import SettingsArgs
+
+    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": Inventory, "settings": SettingsArgs}
+    model = models.get(name)
+    if model is None:
+        raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
+    schema = _tidy(model.model_json_schema(by_alias=True))
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
+    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def _tidy(value: Any, *, names: bool = False) -> Any:
+    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
+    if isinstance(value, list):
+        return [_tidy(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
+
+
+def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
+    for key, each in value.items():
+        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
+            yield key, each

@@ -1,0 +1,233 @@
+"""The keys of the ``asset`` module (interface, «Asset commands»)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Tag, model_validator
+
+from msauto.playbook.schema_values import (
+    Count,
+    Expressions,
+    Flag,
+    FolderText,
+    KeyId,
+    Model,
+    Name,
+    NsName,
+    Opt,
+    Plain,
+    Pos,
+    Span,
+    Text,
+    Texts,
+    Value,
+    When,
+    Whole,
+    key,
+    need,
+    said,
+)
+
+Track = Literal[
+    "General",
+    "Secondary Event",
+    "Cue Point",
+    "Goto Cue",
+    "Game Time",
+    "Icon",
+    "Picture",
+    "Profanity Start",
+    "Profanity End",
+]
+MimeType = Literal[
+    "Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"
+]
+State = Literal["present", "absent"]
+
+
+def _list_or_map(value: Any) -> str:
+    return "map" if isinstance(value, dict) else "list"
+
+
+def _true_or_map(value: Any) -> str:
+    return "map" if isinstance(value, dict) else "flag"
+
+
+def _one_or_list(value: Any) -> str:
+    return "list" if isinstance(value, list) else "one"
+
+
+class Expect(Model):
+    """How many assets a selection may find; anything else stops the run."""
+
+    min: Opt[Count] = key("fewest assets that must be found")
+    max: Opt[Count] = key("most assets that may be found")
+
+
+class SelectArgs(Model):
+    """Which assets of a listing are meant."""
+
+    folder: Opt[FolderText] = key("folder to look in, such as Raw/2026; an unknown one is an error; default: the root")
+    recursive: Opt[Flag] = key("look in the folders below as well; default false")
+    created_after: Opt[When] = key("only assets created after this date or time (the server's own time if no zone)")
+    created_before: Opt[When] = key("only assets created before this date or time")
+    created_within: Opt[Span] = key("only assets created within this span before now: 90s, 30m, 2h, 3d")
+    mimetype: Opt[
+        Annotated[
+            Annotated[list[Value[MimeType]], Tag("list")] | Annotated[MimeType, Tag("one")],
+            Discriminator(_one_or_list),
+        ]
+    ] = key("one or several kinds of assets")
+    where: Plain[Expressions] = key("an expression over asset, without braces: asset.frames > 250")
+    expect: Opt[Expect] = key("how many assets may be found")
+
+
+class FieldsArgs(Model):
+    """Link fields, set by SETFIELD. clip_name is not among them: that is title and was."""
+
+    type: Opt[Text] = key("the type of the entry")
+    comment: Opt[Text] = key("the comment")
+    layer: Opt[Text] = key("the layer")
+    first_frame: Opt[Pos] = key("the IN point: a time code or frames")
+    last_frame: Opt[Pos] = key("the OUT point: a time code or frames")
+    icon_pos: Opt[Pos] = key("the position of the icon: a time code or frames")
+    user_0: Opt[Text] = key("user field 0, shown as User 1")
+    user_1: Opt[Text] = key("user field 1")
+    user_2: Opt[Text] = key("user field 2")
+    user_3: Opt[Text] = key("user field 3")
+    user_4: Opt[Text] = key("user field 4")
+    user_5: Opt[Text] = key("user field 5")
+    user_6: Opt[Text] = key("user field 6")
+    user_7: Opt[Text] = key("user field 7")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_clip_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "clip_name" in data:
+            raise said("clip_name is not set here", "say title: (the new name) and was: (the old one)", key="clip_name")
+        return data
+
+
+class SegmentArgs(Model):
+    """A segment: its number, or its start and duration."""
+
+    number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
+    start: Opt[Pos] = key("where it starts: a time code or frames")
+    duration: Opt[Pos] = key("how long it is: a time code or frames")
+    title: Opt[Text] = key("its title")
+    keywords: Opt[Text] = key("its keywords, as one text")
+    state: Opt[State] = key("present (default) or absent: not there")
+
+
+class SegmentationArgs(Model):
+    """The whole asset in segments of equal duration."""
+
+    duration: Value[Pos] = need("how long each segment is: a time code or frames")
+    title: Opt[Text] = key("the title of the segments")
+
+
+class MarkerArgs(Model):
+    """A key frame marker: its uid, or its position and track."""
+
+    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    at: Opt[Pos] = key("its position: a time code or frames")
+    track: Opt[Track] = key("its type")
+    title: Opt[Text] = key("its title")
+    comment: Opt[Text] = key("its comment")
+    user: Opt[Text] = key("its user")
+    keywords: Opt[Text] = key("its keywords, as one text")
+    rating: Opt[Whole] = key("its rating")
+    state: Opt[State] = key("present (default) or absent: not there")
+
+
+class LinkArgs(Model):
+    """A shortcut to the asset in a folder."""
+
+    folder: Value[FolderText] = need("the folder of the link")
+    title: Opt[Name] = key("the link's title; default: the asset's")
+    state: Opt[State] = key("present (default) or absent: not there")
+
+
+class MarkersExactly(Model):
+    """Which markers are complete."""
+
+    tracks: Value[list[Value[Track]]] = need("only markers of these types are removed")
+
+
+class ExactlyArgs(Model):
+    """Which lists are complete: nothing but what they name may be there."""
+
+    segments: Opt[Flag] = key("no other segments")
+    markers: Opt[
+        Annotated[
+            Annotated[MarkersExactly, Tag("map")] | Annotated[Flag, Tag("flag")],
+            Discriminator(_true_or_map),
+        ]
+    ] = key("no other markers; {tracks: [...]} narrows it to these types")
+    links: Opt[Flag] = key("no other links")
+
+
+class RestoreArgs(Model):
+    """How to wait for a file from the archive."""
+
+    wait: Opt[Span] = key("how long the proof may wait for the file: 90s, 30m, 2h; default 30m")
+
+
+class AssetArgs(Model):
+    """An asset as it should be. What is not named is not managed; an empty value clears."""
+
+    title: Opt[Name] = key("the asset's title: which asset is meant")
+    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
+    was: Opt[Texts] = key("former titles: one of them found instead is renamed to title")
+    folder: Opt[FolderText] = key("a guard: the clip must live in this folder")
+    fields: Opt[FieldsArgs] = key("link fields")
+    xmp: Opt[dict[NsName, Value[Texts]]] = key("XMP fields by ns:name; a text, or a list of texts")
+    segments: Opt[list[Value[SegmentArgs]]] = key("segments")
+    segmentation: Opt[SegmentationArgs] = key("the whole asset in segments of equal duration")
+    markers: Opt[list[Value[MarkerArgs]]] = key("key frame markers")
+    links: Opt[list[Value[LinkArgs]]] = key("shortcuts to the asset in folders")
+    exactly: Opt[
+        Annotated[
+            Annotated[list[Value[Literal["segments", "markers", "links"]]], Tag("list")]
+            | Annotated[ExactlyArgs, Tag("map")],
+            Discriminator(_list_or_map),
+        ]
+    ] = key("lists that are complete: what they do not name is removed")
+    origin: Opt[Pos] = key("the time code of the clip's first frame in this task; default 0")
+    restore: Opt[
+        Annotated[
+            Annotated[RestoreArgs, Tag("map")] | Annotated[Flag, Tag("flag")],
+            Discriminator(_true_or_map),
+        ]
+    ] = key("the high-resolution file is on disk, brought from the archive if need be")
+    missing: Opt[Literal["error", "skip"]] = key("what an unknown title means; default error")
+    unfinalized: Opt[Literal["error", "skip", "allow"]] = key("what a clip still being recorded means; default error")
+    lossy: Opt[Flag] = key("allow changes that lose what the interface cannot write back")
+    state: Opt[State] = key("present (default) or absent: the asset is deleted")
+
+    @model_validator(mode="after")
+    def _one_target(self) -> AssetArgs:
+        named = [name for name in ("title", "id", "select") if getattr(self, name) is not None]
+        if not named:
+            raise said("does not say which asset is meant", "add title, id or select")
+        if len(named) > 1:
+            raise said(f"says both {named[0]} and {named[1]}", "say one of title, id and select", key=named[1])
+        if self.was is not None and named != ["title"]:
+            raise said("was needs the new title", "say title, not " + named[0], key="was")
+        return self
+
+
+def target_of(args: AssetArgs) -> str:
+    """Return which key says the asset: title, id or select."""
+    return next(name for name in ("title", "id", "select") if getattr(args, name) is not None)
+
+
+def exactly_lists(args: AssetArgs) -> list[str]:
+    """Return the lists that are complete, as far as they are known yet."""
+    if isinstance(args.exactly, list):
+        return [str(name) for name in args.exactly]
+    if isinstance(args.exactly, ExactlyArgs):
+        return [name for name in ("segments", "markers", "links") if getattr(args.exactly, name) not in {None, False}]
+    return []

@@ -1,0 +1,161 @@
+"""The keys of inventories and of the ``server:`` block."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Annotated, Any, get_type_hints
+from zoneinfo import ZoneInfo
+
+from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model, model_validator
+
+from msauto.model.spec import Dialect
+from msauto.playbook.schema_values import (
+    Count,
+    Flag,
+    Model,
+    Name,
+    Number,
+    Opt,
+    Quoted,
+    TEMPLATED,
+    SecretText,
+    Value,
+    key,
+    need,
+    said,
+)
+
+
+def _version(value: Any) -> tuple[int, ...]:
+    if isinstance(value, bool) or not isinstance(value, str):
+        written = getattr(value, "text", str(value).lower())
+        raise said(f"must be text, and {written} is none", f'quote it: "{written}"')
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
+        raise said(f"{value[:40]!r} is no version", 'write it as "2.9.87"')
+    return tuple(int(part) for part in value.strip().split("."))
+
+
+def _timezone(value: Any) -> str:
+    name = value if isinstance(value, str) else ""
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise said(f"there is no time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+    return name
+
+
+def _separator(value: Any) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise said("must be a text of one sign or more")
+
+
+_Version = Annotated[
+    tuple[int, ...], PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)*$"})
+]
+TimezoneName = Annotated[str, PlainValidator(_timezone), WithJsonSchema({"type": "string"})]
+_Separator = Annotated[str, PlainValidator(_separator), WithJsonSchema({"type": "string", "minLength": 1})]
+
+_DIALECT_WORDS = {
+    "not_found": "how the server tells that there is no such thing",
+    "xmp_read": "whether XMP fields are read",
+    "list_separator": "what separates the values of an XMP field",
+    "segment_update": "how an existing segment is changed",
+    "marker_update": "which fields are sent for an existing marker",
+    "folder_missing": "what a link into an unknown folder means",
+    "link_delete": "how a link is removed",
+    "link_title": "how a link's new title is written",
+    "listing_depth": "whether a listing shows the folders below as well",
+    "rss_update": "how an existing RSS item is replaced",
+    "rss_guid": "what identifies an RSS item",
+    "rss_body": "what an RSS item is sent as",
+    "position_origin": "where positions count from",
+    "title_address": "how a title with a colon is written in an address",
+}
+
+
+def _dialect_fields() -> dict[str, Any]:
+    hints = get_type_hints(Dialect)
+    found: dict[str, Any] = {}
+    for each in dataclasses.fields(Dialect):
+        kind: Any = _Separator if hints[each.name] is str else hints[each.name]
+        words = _DIALECT_WORDS.get(each.name, each.name.replace("_", " "))
+        found[each.name] = (Annotated[kind | None, TEMPLATED], key(f"{words}; default {each.default}"))
+    return found
+
+
+DialectArgs = create_model("DialectArgs", __base__=Model, __doc__="How the server answers.", **_dialect_fields())
+
+
+class BasicArgs(Model):
+    """HTTP basic authentication."""
+
+    username: Value[Quoted] = need("the user")
+    password: Value[SecretText] = need("the password: take it from the environment, {{ env.NAME }}")
+
+
+class AuthArgs(Model):
+    """How to get in: basic or bearer, and any headers."""
+
+    basic: Opt[BasicArgs] = key("HTTP basic authentication")
+    bearer: Opt[SecretText] = key("a bearer token")
+    headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> AuthArgs:
+        if self.basic is not None and self.bearer is not None:
+            raise said("says both basic and bearer", "say one of them", key="bearer")
+        return self
+
+
+class TlsArgs(Model):
+    """TLS towards an https server; paths of PEM files beside the inventory."""
+
+    verify: Opt[Flag] = key("check the server's certificate; default true")
+    ca: Opt[Name] = key("the authority to trust")
+    cert: Opt[Name] = key("our own certificate")
+    key: Opt[Name] = key("the key of our certificate")
+
+
+class TimeoutArgs(Model):
+    """Time-outs in seconds."""
+
+    connect: Opt[Number] = key("to connect; default 5")
+    read: Opt[Number] = key("between bytes of an answer; default 30")
+    listing: Opt[Number] = key("for a listing; default 300")
+    proxy: Opt[Number] = key("for a viewing copy that is made meanwhile; default 3600")
+
+
+class ServerArgs(Model):
+    """A media server."""
+
+    url: Value[Name] = need("http://host or https://host; port 7901 if none is given")
+    version: Opt[_Version] = key('the product version, quoted: "2.9.87"; default: the newest')
+    timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
+    auth: Opt[AuthArgs] = key("how to get in")
+    tls: Opt[TlsArgs] = key("TLS")
+    timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
+    connections: Opt[Count] = key("connections at once; default 16")
+    request_line: Opt[Count] = key("the longest request line in bytes; default 8000")
+    dialect: Opt[DialectArgs] = key("how the server answers where the interface is silent")
+
+
+class HostArgs(Model):
+    """A host: its server and any other variables."""
+
+    model_config = ConfigDict(extra="allow")
+
+    server: Opt[ServerArgs] = key("the media server")
+
+
+class GroupArgs(Model):
+    """A group of hosts."""
+
+    hosts: dict[str, HostArgs | None] | None = key("hosts, each with its variables")
+    vars: dict[str, Any] | None = key("variables of all hosts in it")
+    children: dict[str, GroupArgs | None] | None = key("groups in it")
+
+
+class Inventory(RootModel[dict[str, GroupArgs | None]]):
+    """An inventory: groups at the top, usually only ``all``."""

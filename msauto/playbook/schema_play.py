@@ -1,0 +1,186 @@
+"""The keys of plays and tasks, and of the modules other than ``asset`` and ``rss``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, RootModel, Tag, model_validator
+
+from msauto.playbook.schema_asset import AssetArgs, SelectArgs
+from msauto.playbook.schema_rss import RssArgs
+from msauto.playbook.schema_values import (
+    Count,
+    Expressions,
+    Flag,
+    KeyId,
+    Model,
+    Name,
+    Number,
+    Opt,
+    Plain,
+    Pos,
+    Text,
+    Texts,
+    Value,
+    key,
+    need,
+    said,
+)
+
+MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
+"""What a task may do: exactly one of these."""
+_LOOPLESS = ("block", "import_tasks")
+
+
+class ThumbnailArgs(Model):
+    """A still image of an asset (interface, «PNG thumbnail»)."""
+
+    title: Value[Name] = need("the asset's title")
+    pos: Opt[Pos] = key("the position: a time code or frames")
+    dur: Opt[Pos] = key("the composition's duration, for graphic templates")
+    w: Opt[Count] = key("width in pixels; default the original width")
+    h: Opt[Count] = key("height in pixels; default the original height")
+    params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
+    dest: Value[Name] = need("the file to write")
+
+
+class ProxyArgs(Model):
+    """A viewing copy of an asset (interface, «Web proxy»)."""
+
+    title: Opt[Name] = key("the asset's title")
+    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
+    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("the web profile")
+    dest: Value[Name] = need("the file to write")
+
+
+class XmpBatchArgs(Model):
+    """XMP metadata loaded through a connector (interface, «Load XMP metadata in batch»)."""
+
+    connector: Value[Name] = need("the metadata connector's name")
+    src: Value[Name] = need("the file to load")
+
+
+class CommandArgs(Model):
+    """A command that is run rather than compared (interface, «Asset commands»)."""
+
+    name: Value[Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]] = need(
+        "the command"
+    )
+    title: Opt[Name] = key("the asset's title")
+    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
+    params: Opt[dict[str, Value[Text]]] = key("parameters of the command")
+    run: Opt[Literal["always", "once", "changed"]] = key("when it runs; default always")
+
+
+class AssertArgs(Model):
+    """Conditions that must hold, or the plan is refused."""
+
+    title: Opt[Name] = key("the asset's title")
+    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
+    that: Plain[Expressions] = need("expressions, without braces, that must all hold")
+    msg: Opt[Text] = key("what to say where one does not")
+
+
+class LoopControl(Model):
+    """How a loop names its item."""
+
+    loop_var: Plain[Name] = key("the variable that holds the item; default item")
+    index_var: Plain[Name] = key("a variable that holds the item's number, from 0")
+    label: Opt[Text] = key("how an item is shown")
+
+
+class TaskArgs(Model):
+    """A task: a name, one module, and when it applies."""
+
+    name: Opt[Text] = key("what the task is for, in a person's words")
+    when: Plain[Expressions] = key("an expression, or several that must all hold, without braces")
+    tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
+    vars: Plain[dict[str, Any]] = key("variables of this task")
+    loop: Opt[list[Any]] = key("the task is done once for each item of this list")
+    loop_control: Plain[LoopControl] = key("how the loop names its item")
+    notify: Opt[Texts] = key("handlers that run where this task changed something")
+    asset: Plain[AssetArgs] = key("an asset as it should be")
+    rss: Plain[RssArgs] = key("an RSS channel as it should be")
+    thumbnail: Plain[ThumbnailArgs] = key("a still image of an asset")
+    proxy: Plain[ProxyArgs] = key("a viewing copy of an asset")
+    xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata loaded through a connector")
+    command: Plain[CommandArgs] = key("a command that is run rather than compared")
+    assert_: Plain[AssertArgs] = key("conditions that must hold, or the plan is refused", alias="assert")
+    block: Plain[list[TaskArgs]] = key("tasks that share when, tags and vars")
+    import_tasks: Opt[Name] = key("a file with a list of tasks, beside this one")
+
+    @model_validator(mode="after")
+    def _one_module(self) -> TaskArgs:
+        named = [name for name in MODULES if getattr(self, "assert_" if name == "assert" else name) is not None]
+        if not named:
+            raise said("the task does nothing", "add one of: " + ", ".join(MODULES))
+        if len(named) > 1:
+            raise said(f"the task does both {named[0]} and {named[1]}", "make it two tasks", key=named[1])
+        if named[0] in _LOOPLESS and self.loop is not None:
+            raise said(f"{named[0]} cannot loop", "put the loop on its tasks", key="loop")
+        if self.loop_control is not None and self.loop is None:
+            raise said("loop_control needs a loop", key="loop_control")
+        return self
+
+
+class HandlerArgs(TaskArgs):
+    """A handler: a task that runs once for each target that changed."""
+
+    before: Opt[Flag] = key("run before the deletion of the asset")
+
+
+def _percent(value: Any) -> str:
+    return "number" if isinstance(value, int | float) else "text"
+
+
+def _one_or_list(value: Any) -> str:
+    return "list" if isinstance(value, list) else "one"
+
+
+_Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Text, Tag("text")], Discriminator(_percent)]
+
+
+class PlayArgs(Model):
+    """A play: on which servers, and what is done there. Or the import of another playbook."""
+
+    name: Opt[Text] = key("what the play is for, in a person's words")
+    import_playbook: Opt[Name] = key("another playbook, beside this one, in place of a play")
+    hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (both), a:!b (but not)")
+    database: Opt[Name] = key("the media database; default: the host variable database")
+    vars: Plain[dict[str, Any]] = key("variables of this play")
+    vars_files: Opt[Texts] = key("files with variables, beside the playbook")
+    serial: Opt[
+        Annotated[
+            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(_one_or_list)
+        ]
+    ] = key("how many servers at a time: a number or a percentage")
+    max_fail_percentage: Opt[Number] = key("stop when more than this percentage of servers failed")
+    any_errors_fatal: Opt[Flag] = key("stop at the first server that failed")
+    tags: Opt[Texts] = key("tags of all tasks in it")
+    when: Plain[Expressions] = key("an expression for all plays of an imported playbook")
+    tasks: Plain[list[TaskArgs]] = key("the tasks")
+    handlers: Plain[list[HandlerArgs]] = key("what runs once for each target that changed")
+
+    @model_validator(mode="after")
+    def _play_or_import(self) -> PlayArgs:
+        if self.import_playbook is None:
+            if self.hosts is None:
+                raise said("the play does not say where", "add hosts: all, or a host, a group, a pattern")
+            if self.when is not None:
+                raise said("a play has no when", "put it on the tasks, or on a block", key="when")
+            return self
+        extra = self.model_fields_set - {"name", "import_playbook", "vars", "tags", "when"}
+        if extra:
+            found = min(extra)
+            raise said(f"{found} cannot stand beside import_playbook", "put it in the imported plays", key=found)
+        return self
+
+
+class Playbook(RootModel[list[PlayArgs]]):
+    """A playbook: a list of plays."""
+
+
+class TaskFile(RootModel[list[TaskArgs]]):
+    """A file for import_tasks: a list of tasks."""

@@ -1,0 +1,325 @@
+"""The kinds of values that playbooks, inventories and settings hold, as pydantic types with plain words.
+
+A value may still be a template: :class:`Pending` stands for one that is not rendered yet, and passes wherever
+:data:`Value` or :data:`Opt` allows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from msauto.model.live import Folder, parse_folder
+from msauto.model.timecode import Timecode, TimecodeError
+from msauto.playbook.yaml import WrittenFloat, WrittenInt
+
+T = TypeVar("T")
+
+
+class Pending(str):
+    """The text of a template that is not rendered yet. A text that only looks like one is a plain ``str``."""
+
+    __slots__ = ()
+
+
+def is_template(text: str) -> bool:
+    """Tell whether a text of a playbook is a template."""
+    return "{{" in text or "{%" in text
+
+
+def mark(data: Any) -> Any:
+    """Return plain data in which each template is a :class:`Pending`."""
+    if isinstance(data, dict):
+        return {key: mark(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [mark(value) for value in data]
+    return Pending(data) if isinstance(data, str) and is_template(data) else data
+
+
+def has_pending(data: Any) -> bool:
+    """Tell whether anything in the data is still to be rendered."""
+    if isinstance(data, dict):
+        return any(has_pending(value) for value in data.values())
+    if isinstance(data, list):
+        return any(has_pending(value) for value in data)
+    return isinstance(data, Pending)
+
+
+def said(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+    """Return an error in plain words; ``key`` names the key of the mapping that it is about."""
+    text = message.replace("{", "{{").replace("}", "}}")
+    return PydanticCustomError("said", text, {"said": message, "remedy": remedy, "key": key})
+
+
+TEMPLATE_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\{[{%]", "description": "a template"}
+
+
+class _Templated:
+    """Lets a template pass in place of a value; an explicit null never does: absent is not empty."""
+
+    def __init__(self, *, template: bool = True) -> None:
+        self._template = template
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._validate, handler(source))
+
+    def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
+        if value is None:
+            raise said("there is no value", 'write "" to clear it, or leave the key out')
+        if self._template and isinstance(value, Pending):
+            return value
+        return handler(value)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        inner = dict(handler(schema))
+        choices = [each for each in inner.pop("anyOf", []) if each != {"type": "null"}]
+        if len(choices) == 1:
+            inner = {**inner, **choices[0]}
+        elif choices:
+            inner["anyOf"] = choices
+        if not self._template or (inner.get("type") == "string" and set(inner) <= {"type", "description"}) or not inner:
+            return inner
+        return {"anyOf": [inner, TEMPLATE_SCHEMA]}
+
+
+TEMPLATED = _Templated()
+Value: TypeAlias = Annotated[T, TEMPLATED]
+"""A value, or a template."""
+Opt: TypeAlias = Annotated[T | None, TEMPLATED]
+"""A value or a template; the key may be left out."""
+Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
+"""A value that cannot be a template; the key may be left out."""
+
+
+class Model(BaseModel):
+    """The root of all models: strict, nothing unknown. ``context['known']`` learns which model met which mapping."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _remember(cls, data: Any, info: ValidationInfo) -> Any:
+        if isinstance(info.context, dict):
+            info.context.setdefault("known", {})[id(data)] = cls
+        return data
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """Return the keys as playbooks write them."""
+        return [info.alias or name for name, info in cls.model_fields.items()]
+
+
+def key(description: str, **more: Any) -> Any:
+    """Return a field that may be left out."""
+    return Field(default=None, description=description, **more)
+
+
+def need(description: str, **more: Any) -> Any:
+    """Return a field that must be there."""
+    return Field(description=description, **more)
+
+
+def kind_of(value: Any) -> str:
+    """Say in plain words what a value is."""
+    kinds = ((bool, "true or false"), (int | float, "a number"), (str, "text"), (list, "a list"), (dict, "a mapping"))
+    return next(
+        (word for kind, word in kinds if isinstance(value, kind)), "nothing" if value is None else "no plain value"
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
+    if isinstance(value, WrittenInt | WrittenFloat):
+        raise said(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        raise said("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    raise said(f"must be text, not {kind_of(value)}")
+
+
+def _strict_text(value: Any) -> str:
+    if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
+        written = getattr(value, "text", str(value))
+        raise said(f"must be text, and {written} is a number", f'quote it: "{written}"')
+    return _text(value)
+
+
+def _name(value: Any) -> str:
+    text = _text(value)
+    if not text.strip():
+        raise said("must not be empty")
+    return text
+
+
+def _secret(value: Any) -> str:
+    if not isinstance(value, str):
+        raise said(f"must be text, not {kind_of(value)}", "quote it")
+    return str(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    raise said(f"must be a whole number, not {_shown(value)}")
+
+
+def _count(value: Any) -> int:
+    number = _whole(value)
+    if number < 0:
+        raise said("must not be negative")
+    return number
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    raise said(f"must be a number of 0 or more, not {_shown(value)}")
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise said(f"must be true or false, not {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    return repr(str(value)[:60]) if isinstance(value, str | int | float) else kind_of(value)
+
+
+def _position(value: Any) -> Timecode:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        shown = getattr(value, "text", _shown(value))
+        raise said(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
+    try:
+        return Timecode.parse(value if isinstance(value, str) else int(value))
+    except (TimecodeError, ValueError) as error:
+        raise said(str(error)) from error
+
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _span(value: Any) -> timedelta:
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
+        raise said(f"must be a duration such as 90s, 30m, 2h or 3d, not {_shown(value)}")
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+
+
+def _when(value: Any) -> datetime | date:
+    if isinstance(value, datetime | date):
+        return value
+    try:
+        text = value.strip() if isinstance(value, str) else ""
+        return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise said(f"must be a date (2026-11-13) or a date and time, not {_shown(value)}") from error
+
+
+def _folder(value: Any) -> Folder:
+    return parse_folder(_text(value))
+
+
+def _expression(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and is_template(value):
+        raise said("is an expression already", "leave the braces {{ }} out")
+    if isinstance(value, str) and value.strip():
+        return str(value)
+    raise said(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
+
+
+def as_list(value: Any) -> Any:
+    """Return a list as it is, anything else as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def _expressions(value: Any) -> tuple[str, ...]:
+    return tuple(_expression(each) for each in as_list(value))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """A text or a list of texts; templates in the list stay."""
+    if isinstance(value, dict) or value is None:
+        raise said(f"must be a text or a list of texts, not {kind_of(value)}")
+    if isinstance(value, list) and any(isinstance(each, list | dict) or each is None for each in value):
+        raise said("must be a list of texts, and one of them is not")
+    return tuple(each if isinstance(each, Pending) else _text(each) for each in as_list(value))
+
+
+def _ns_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
+        return value
+    raise said(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
+
+
+def _key_id(value: Any) -> str:
+    text = _name(value)
+    if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
+        raise said(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
+    return text
+
+
+def _schema(**schema: Any) -> WithJsonSchema:
+    return WithJsonSchema(schema)
+
+
+_TC = r"^\s*(\d+|\d{2,}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d+))\s*$"
+
+Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
+"""Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""
+Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
+Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], minLength=1)]
+SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
+Whole = Annotated[int, PlainValidator(_whole), _schema(type="integer")]
+Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0)]
+Number = Annotated[float, PlainValidator(_number), _schema(type="number", minimum=0)]
+Flag = Annotated[bool, PlainValidator(_flag), _schema(type="boolean")]
+Pos = Annotated[
+    Timecode,
+    PlainValidator(_position),
+    _schema(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]),
+]
+Span = Annotated[timedelta, PlainValidator(_span), _schema(type="string", pattern=r"^\s*\d+(\.\d+)?\s*[smhd]\s*$")]
+When = Annotated[datetime | date, PlainValidator(_when), _schema(type="string", pattern=r"^\s*\d{4}-\d{2}-\d{2}")]
+FolderText = Annotated[Folder, PlainValidator(_folder), _schema(type=["string", "integer"])]
+Expressions = Annotated[
+    tuple[str, ...],
+    PlainValidator(_expressions),
+    _schema(anyOf=[{"type": ["string", "boolean"]}, {"type": "array", "items": {"type": ["string", "boolean"]}}]),
+]
+Texts = Annotated[
+    tuple[str, ...],
+    PlainValidator(_texts),
+    _schema(anyOf=[{"type": ["string", "integer"]}, {"type": "array", "items": {"type": ["string", "integer"]}}]),
+]
+NsName = Annotated[str, PlainValidator(_ns_name), _schema(type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
+KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r"^[^:\s][^:]*:.+")]
+
+
+def listed(value: Any) -> Iterable[Any]:
+    """Return the items of a list that are known already: nothing of a template, or of what is left out."""
+    return [each for each in value if not isinstance(each, Pending)] if isinstance(value, list) else []

@@ -1,0 +1,167 @@
+"""``msauto.toml``: defaults and limits (the contract, «Limits»)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from datetime import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from msauto.errors import InputError, Place, Problem
+from msauto.model.limits import Limits
+from msauto.playbook.document import Document, Spot
+from msauto.playbook.document import Path as DataPath
+from msauto.playbook.schema import read_as
+from msauto.playbook.schema_inventory import TimezoneName
+from msauto.playbook.schema_values import Count, Flag, Model, Name, Plain, Texts, key, need, said
+
+NAME = "msauto.toml"
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+def _clock(value: Any) -> time:
+    if isinstance(value, time):
+        return value
+    try:
+        return time.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise said("must be a time of day such as 18:00") from error
+
+
+_Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]
+
+
+class LimitArgs(Model):
+    """What a run may do without a person's word."""
+
+    delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
+    remove_items: Plain[Count] = key("list items that exactly may remove in a run; default 50")
+    requests: Plain[Count] = key("requests that a run may send; default no limit")
+    protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
+
+
+class FreezeArgs(Model):
+    """When nothing may be changed."""
+
+    days: Plain[list[Day]] = key("days of the week, mon to sun; default all")
+    start: _Clock = need("from this time of day", alias="from")
+    to: _Clock = need("to this time of day; before from: the next day")
+    tz: TimezoneName = need("the time zone, such as Europe/Oslo")
+
+
+class StateArgs(Model):
+    """The ledger."""
+
+    require: Plain[Flag] = key("refuse an empty ledger: for containers that forgot to mount it")
+
+
+class SettingsArgs(Model):
+    """Defaults and limits of a repository of playbooks."""
+
+    inventory: Plain[Texts] = key("inventories, beside this file")
+    forks: Plain[Count] = key("targets at a time")
+    state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
+    limits: Plain[LimitArgs] = key("what a run may do without a person's word")
+    protected: Plain[list[Name]] = key("as limits.protected")
+    freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
+    state: Plain[StateArgs] = key("the ledger")
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A time of the week in which nothing is changed; ``end`` before ``start`` is on the next day."""
+
+    days: tuple[Day, ...]
+    start: time
+    end: time
+    timezone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What ``msauto.toml`` says; paths are ready to open. Without a file, the defaults."""
+
+    file: str | None = None
+    inventories: tuple[str, ...] = ()
+    forks: int | None = None
+    state_dir: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    freezes: tuple[Freeze, ...] = ()
+    require_state: bool = False
+
+
+def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
+    """Read ``path``, or else ``msauto.toml`` in the folder ``near``; raises :class:`InputError`."""
+    if path is None:
+        path = Path(near) / NAME
+        if not path.is_file():
+            return Settings()
+    document = _read(Path(path))
+    args = read_as(SettingsArgs, document.data, Spot(document))
+    return _settings(args, Path(path))
+
+
+def _settings(args: SettingsArgs, path: Path) -> Settings:
+    limits = args.limits or LimitArgs()
+    default = Limits()
+    return Settings(
+        file=str(path),
+        inventories=tuple(str(path.parent / each) for each in args.inventory or ()),
+        forks=args.forks or None,
+        state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
+        limits=Limits(
+            delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
+            remove_items=default.remove_items if limits.remove_items is None else limits.remove_items,
+            requests=limits.requests,
+            protected=(*(args.protected or ()), *(limits.protected or ())),
+        ),
+        freezes=tuple(Freeze(tuple(each.days or DAYS), each.start, each.to, each.tz) for each in args.freeze or ()),
+        require_state=bool(args.state and args.state.require),
+    )
+
+
+def _read(path: Path) -> Document:
+    file = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError([Problem(f"cannot be read: {error.strerror}", Place(file))]) from error
+    except UnicodeDecodeError as error:
+        raise InputError([Problem("the file is not UTF-8", Place(file), "save it as UTF-8")]) from error
+    lines = tuple(text.splitlines())
+    try:
+        data = tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = Place(file, int(found[1]), int(found[2])) if found else Place(file, max(len(lines), 1), 1)
+        message = re.sub(r" \(at .*\)$", "", str(error))
+        raise InputError([Document(file, lines=lines).problem(f"this is no TOML: {message}", place)]) from error
+    return Document(file, data, *_places(file, lines), lines)
+
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")
+_PAIR = re.compile(r"\s*([\w-]+)\s*=\s*")
+
+
+def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, Place], dict[DataPath, Place]]:
+    """Find keys by their lines, for ``tomllib`` tells no places; keys of inline tables fall back to the table."""
+    values: dict[DataPath, Place] = {(): Place(file, 1, 1)}
+    keys: dict[DataPath, Place] = {}
+    table: DataPath = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if header := _HEADER.match(line):
+            table = tuple(header[2].split("."))
+            if header[1] == "[[":
+                counts[header[2]] = counts.get(header[2], -1) + 1
+                table = (*table, counts[header[2]])
+            values[table] = keys[table] = Place(file, number, header.start(2) + 1)
+        elif pair := _PAIR.match(line):
+            keys[(*table, pair[1])] = Place(file, number, pair.start(1) + 1)
+            values[(*table, pair[1])] = Place(file, number, pair.end() + 1)
+    return values, keys

@@ -1,0 +1,196 @@
+"""Templates: Jinja2, sandboxed and strict; each text is compiled once.
+
+An expression that stands alone keeps its own type; no text is ever read as a number on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Protocol
+
+from jinja2 import TemplateError, TemplateSyntaxError, Undefined, nodes
+from jinja2.exceptions import SecurityError
+
+from msauto.errors import InputError
+from msauto.model.facts import Need, NoAssetError
+from msauto.playbook.document import Problems, Spot
+from msauto.playbook.lookups import FILTERS, TESTS, OutsideError, lookup
+from msauto.playbook.sandbox import MAX_LENGTH, MissingNameError, Sandbox, UsesAssetError, explain
+from msauto.playbook.schema_values import Pending
+
+_RESULT = "_alone"
+
+
+class Names(Protocol):
+    """Where templates find their names: a mapping that computes values when asked."""
+
+    def __contains__(self, name: object, /) -> bool:
+        """Tell whether there is such a name."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return the value of a name."""
+
+    def known(self) -> Iterable[str]:
+        """Return all names."""
+
+
+def _sandbox() -> Sandbox:
+    sandbox = Sandbox()
+    sandbox.filters.update(FILTERS)
+    sandbox.tests.update(TESTS)
+    sandbox.globals["lookup"] = lookup
+    return sandbox
+
+
+_SANDBOX = _sandbox()
+Compiled = Callable[[Names], Any]
+
+
+@lru_cache(maxsize=20_000)
+def compile_template(text: str) -> Compiled:
+    """Compile a template; raises ``TemplateSyntaxError``. The result is called with the names to use."""
+    tree = _SANDBOX.parse(text)
+    alone = _expression_alone(tree, text)
+    if alone is not None:
+        return _compile_expression(alone)
+    template = _SANDBOX.from_string(text)
+
+    def render(names: Names) -> str:
+        parts: list[str] = []
+        size = 0
+        for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
+            size += len(part)
+            if size > MAX_LENGTH:
+                raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} signs")
+            parts.append(part)
+        return "".join(parts)
+
+    return render
+
+
+@lru_cache(maxsize=20_000)
+def compile_expression(text: str) -> Compiled:
+    """Compile a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
+    tree = _SANDBOX.parse("{{ (" + text + "\n) }}")
+    alone = _expression_alone(tree, text)
+    if alone is None:
+        raise TemplateSyntaxError("this is no single expression", 1)
+    return _compile_expression(alone)
+
+
+def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
+    if len(tree.body) != 1 or not isinstance(tree.body[0], nodes.Output):
+        return None
+    parts = tree.body[0].nodes
+    if len(parts) == 2 and isinstance(parts[1], nodes.TemplateData) and parts[1].data == "\n" and text[-1] == "\n":
+        parts = parts[:1]
+    if len(parts) != 1 or isinstance(parts[0], nodes.TemplateData):
+        return None
+    return parts[0]
+
+
+def _compile_expression(expression: nodes.Expr) -> Compiled:
+    body = nodes.Assign(nodes.Name(_RESULT, "store", lineno=1), expression, lineno=1)
+    template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
+
+    def evaluate(names: Names) -> Any:
+        context = template.new_context({"__scope__": names}, shared=False)
+        for _ in template.root_render_func(context):
+            pass
+        value = context.vars[_RESULT]
+        if isinstance(value, Undefined):
+            str(value)  # raises: what is not there cannot be a value
+        return value
+
+    return evaluate
+
+
+def check_template(text: str, spot: Spot, *, expression: bool = False) -> None:
+    """Raise :class:`InputError` for a template or expression that cannot be compiled."""
+    _compiled(text, spot, expression=expression)
+
+
+def _compiled(text: str, spot: Spot, *, expression: bool) -> Compiled:
+    try:
+        return compile_expression(text) if expression else compile_template(text)
+    except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
+        message = getattr(error, "message", None) or "it is too deep"
+        raise spot.error(f"this template cannot be read: {message}") from error
+
+
+def render_text(text: str, names: Names, spot: Spot) -> Any:
+    """Render one template; raises :class:`InputError` with its place.
+
+    ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
+    """
+    return _run(_compiled(text, spot, expression=False), names, spot)
+
+
+def evaluate_expression(text: str, names: Names, spot: Spot) -> Any:
+    """Evaluate a bare expression; raises as :func:`render_text`."""
+    return _run(_compiled(text, spot, expression=True), names, spot)
+
+
+def _run(compiled: Compiled, names: Names, spot: Spot) -> Any:
+    try:
+        return plain_result(compiled(names))
+    except (Need, NoAssetError, UsesAssetError, InputError):
+        raise
+    except MissingNameError as error:
+        raise spot.error(*explain(error, names.known())) from error
+    except OutsideError as error:
+        raise spot.error(str(error), error.remedy) from error
+    except SecurityError as error:
+        raise spot.error(f"the template does what is not allowed: {error}") from error
+    except RecursionError as error:
+        raise spot.error("the template calls itself without end") from error
+    except Exception as error:
+        raise spot.error(f"the template fails: {str(error) or type(error).__name__}") from error
+
+
+def plain_result(value: Any) -> Any:
+    """Return a result as plain data: generators and the like become lists, what cannot be a value is refused."""
+    if isinstance(value, Undefined):
+        str(value)
+    if isinstance(value, dict):
+        return {str(key): plain_result(each) for key, each in value.items()}
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        if isinstance(value, str) and len(value) > MAX_LENGTH:
+            raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} signs")
+        if callable(value):
+            raise TypeError("it yields no value, but something to call: are () missing?")
+        return value
+    items: list[Any] = []
+    for item in value:
+        if len(items) >= MAX_LENGTH:
+            raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} items")
+        items.append(plain_result(item))
+    return items
+
+
+def render_data(data: Any, names: Names, spot: Spot, *, keep: bool = False) -> Any:
+    """Render all pending templates in plain data; raises :class:`InputError` with all that fails.
+
+    With ``keep``, templates that look at the asset stay pending; without, ``UsesAssetError`` passes.
+    """
+    problems = Problems()
+    rendered = _render(data, names, spot, problems, keep)
+    problems.check()
+    return rendered
+
+
+def _render(data: Any, names: Names, spot: Spot, problems: Problems, keep: bool) -> Any:
+    if isinstance(data, dict):
+        return {key: _render(value, names, spot.child(key), problems, keep) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_render(value, names, spot.child(index), problems, keep) for index, value in enumerate(data)]
+    if not isinstance(data, Pending):
+        return data
+    try:
+        with problems.gather():
+            return render_text(data, names, spot)
+    except UsesAssetError:
+        if not keep:
+            raise
+    return data

@@ -1,0 +1,106 @@
+"""``msauto validate``: all that is wrong with playbooks and inventories, as far as it can be known without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from msauto.errors import Place, Problem
+from msauto.playbook.document import Document, Problems
+from msauto.playbook.files import Files
+from msauto.playbook.hosts import Hosts
+from msauto.playbook.plays import Loader
+
+if TYPE_CHECKING:
+    from msauto.playbook.resolve import Options
+
+Kind = Literal["playbook", "tasks", "inventory", "vars"]
+_ENDINGS = (".yml", ".yaml")
+_VARS_FOLDERS = ("group_vars", "host_vars")
+
+
+def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
+    """Return all problems in order of place; playbooks and inventories are told apart by their content.
+
+    Inventories among the paths serve the playbooks beside those of the options. Without any, playbooks are checked
+    by their structure alone, for the names that templates may use are not known.
+    """
+    problems = Problems()
+    files = Files()
+    sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
+    for path in _walked(paths, problems):
+        with problems.gather():
+            sorted_out[kind_of_file(files.document(path))].append(path)
+    _check_playbooks(sorted_out, options, problems)
+    loader = Loader(files, problems)
+    for path in sorted_out["tasks"]:
+        loader.task_file(path)
+    return problems.ordered()
+
+
+def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: Problems) -> None:
+    from msauto.playbook.resolve import open_hosts, resolve
+
+    inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
+    complete = replace(options, inventories=inventories, playbooks=tuple(found["playbook"]))
+    hosts: Hosts | None = None
+    if inventories:
+        with problems.gather():
+            hosts = open_hosts(replace(complete, server_url=None), Files())
+    if hosts is not None:
+        for name in hosts.inventory.hosts:
+            with problems.gather():
+                hosts.check_server(name)
+    if hosts is None and options.server_url is None:
+        loader = Loader(Files(), problems)
+        for path in found["playbook"]:
+            loader.playbook(path)
+    elif found["playbook"]:
+        with problems.gather():
+            resolve(complete, check_only=True)
+
+
+def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
+    for path in paths:
+        if not Path(path).exists():
+            problems.add(Problem("there is no such file or folder", Place(path)))
+        elif Path(path).is_dir():
+            yield from _in_folder(Path(path))
+        else:
+            yield path
+
+
+def _in_folder(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.suffix in _ENDINGS and path.is_file() and not hidden:
+            yield str(path)
+
+
+def kind_of_file(document: Document) -> Kind:
+    """Tell what a file is by what it holds: a list of plays or of tasks, an inventory, or variables."""
+    data = document.data
+    if isinstance(data, list):
+        tasks = any(map(_is_task, data)) and not any(map(_is_play, data))
+        return "tasks" if tasks else "playbook"
+    if any(part in _VARS_FOLDERS for part in Path(document.file).parts):
+        return "vars"
+    if isinstance(data, dict) and ("all" in data or any(_is_group(value) for value in data.values())):
+        return "inventory"
+    return "vars"
+
+
+def _is_play(item: Any) -> bool:
+    return isinstance(item, dict) and bool({"hosts", "tasks", "import_playbook", "handlers", "vars_files"} & set(item))
+
+
+def _is_task(item: Any) -> bool:
+    from msauto.playbook.schema_play import MODULES
+
+    return isinstance(item, dict) and bool({*MODULES} & set(item))
+
+
+def _is_group(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and set(value) <= {"hosts", "vars", "children"}
