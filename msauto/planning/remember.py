@@ -33,7 +33,7 @@ def _of_change(change: Change) -> Iterator[Item]:
 
 def _field(word: Expect, live: LiveTarget) -> Iterator[Item]:
     reported = live.asset is not None and word.key in live.asset.attributes
-    if reported:
+    if reported or word.visible:
         yield f"reported:{word.key}", True
     yield f"field:{word.key}", None if reported or word.visible else word.want
 

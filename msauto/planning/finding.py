@@ -1,0 +1,256 @@
+"""One asset of the survey: find the clip, evaluate what the tasks want of it, read the rest, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from msauto.errors import PlanningError
+from msauto.model.facts import NoAssetError
+from msauto.model.live import Asset, show_folder
+from msauto.model.plan import Address, Target
+from msauto.model.ports import LiveTarget, Memory, Reader
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import AssetWanted, CommandWanted, Said, TitleRef, Wanted
+from msauto.planning.compare import same_folder, same_text
+from msauto.planning.draft import refuse
+from msauto.planning.grouping import Group, Member
+from msauto.planning.layers import Layers
+from msauto.planning.reading import read_folders, read_xmp_fields
+from msauto.planning.target import Found, link_places, plan_asset
+from msauto.planning.unite import unite
+
+State = Literal["changed", "unchanged", "skipped"]
+Asked = tuple[Member, Wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the survey of one server works with."""
+
+    server: ServerSpec
+    reader: Reader
+    memory: Memory
+    find_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one target: only one that changes, or is in error, is kept."""
+
+    state: State
+    target: Target | None = None
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, target: Target, warnings: tuple[str, ...]) -> Outcome:
+        """Keep the target if it has changes."""
+        return cls("changed", target, warnings) if target.changes else cls("unchanged", None, warnings)
+
+
+async def survey_asset(world: World, group: Group) -> Outcome:
+    """Plan one asset. Raises the errors of this one target."""
+    layers = Layers(world.reader, group.database, _Clip(world, group))
+    said, unknown = await _evaluate(layers, group)
+    if not said and not unknown:
+        return Outcome("skipped")
+    clip = await layers.clip()
+    here = [(m, w) for m, w in said if clip is not None and _is_meant(m, clip[2], group)]
+    away = [(m, w) for m, w in said if clip is None or not _is_meant(m, clip[2], group)]
+    missing = await _not_there(world, group, away, unknown)
+    if clip is None or not here:
+        return Outcome(missing)
+    asset, address, title = clip
+    looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
+    found = Found(world.server, group.database, asset, address, title, looked)
+    return await _compare(world, group, layers, found, here)
+
+
+class _Clip:
+    """Finds the clip of a group: by id, by its title, else by one of its former titles."""
+
+    def __init__(self, world: World, group: Group) -> None:
+        self._world = world
+        self._group = group
+
+    async def __call__(self) -> tuple[Asset, Address, str] | None:
+        found: list[tuple[Asset, Address, str]] = []
+        by_id = self._group.by_id
+        if by_id and by_id[1] is not None:
+            found.append((by_id[1], by_id[0], by_id[1].title or self._group.name))
+        for name in self._group.names:
+            if found and by_id and same_text(found[0][2], name):
+                continue
+            asset = await self._read(name)
+            if asset is not None:
+                found.append((asset, Address(name), name))
+        if len(found) > 1:
+            raise PlanningError(
+                f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
+                place=_namer(self._group).intent.source.place,
+                remedy="rename or delete one of them, or take the former title out of `was`",
+            )
+        return found[0] if found else None
+
+    async def _read(self, name: str) -> Asset | None:
+        asset = await self._world.reader.read_asset(self._group.database, Address(name))
+        if asset is not None and asset.title is not None and not same_text(asset.title, name):
+            raise PlanningError(
+                f"asked for {name!r}, the server answers with {asset.title!r}: that is another clip",
+                place=self._group.members[0].intent.source.place,
+                remedy="write the title letter by letter as the server shows it",
+            )
+        return asset
+
+
+def _namer(group: Group) -> Member:
+    """Return the member that names former titles."""
+    named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
+    return next(named, group.members[0])
+
+
+async def _evaluate(layers: Layers, group: Group) -> tuple[list[Asked], list[Member]]:
+    """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
+    said: list[Asked] = []
+    unknown: list[Member] = []
+    for member in group.members:
+        try:
+            wanted = await layers.evaluate(member.intent.evaluate, member.entry)
+        except NoAssetError:
+            unknown.append(member)
+        else:
+            said += [(member, wanted)] if wanted is not None else []
+    return said, unknown
+
+
+def _is_meant(member: Member, title: str, group: Group) -> bool:
+    """Tell whether a member means the clip that was found; one that asks for a title now given up does not."""
+    if member.title is None or same_text(member.title, group.name) or same_text(member.title, title):
+        return True
+    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
+    return any(same_text(title, name) for name in was)
+
+
+async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown: Sequence[Member]) -> State:
+    """Tell what comes of intents whose asset is not there; an error unless they allow for it, or it is to be absent."""
+    if not away and not unknown:
+        return "unchanged"
+    if not await world.reader.has_database(group.database):
+        raise refuse(
+            f"server {world.server.name} has no database {group.database!r}",
+            group.members[0].intent.source,
+            "look at the databases with `msauto show databases`",
+        )
+    state: State = "unchanged"
+    for member, wanted in (*away, *((member, None) for member in unknown)):
+        if isinstance(wanted, AssetWanted) and not wanted.present:
+            continue
+        if member.intent.missing != "skip" and not (isinstance(wanted, AssetWanted) and wanted.missing == "skip"):
+            raise refuse(
+                f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
+                member.intent.source,
+                "correct the title, or say `missing: skip`",
+            )
+        state = "skipped"
+    return state
+
+
+def _asked(member: Member, group: Group) -> str:
+    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
+    former = f" (nor {', '.join(map(repr, was))})" if was else ""
+    return f"{member.title or group.name!r}{former}"
+
+
+# Comparing -----------------------------------------------------------------------------------------------------
+
+
+async def _compare(world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked]) -> Outcome:
+    wanteds = [_renamed(member, wanted, group, found) for member, wanted in here if isinstance(wanted, AssetWanted)]
+    commands = [wanted for _, wanted in here if isinstance(wanted, CommandWanted)]
+    wanted = None
+    if wanteds:
+        title = next((w.title.value for w in wanteds if w.title), found.title)
+        wanted = unite(wanteds, found.asset, title)
+        if not _finalized(found, wanted):
+            return Outcome("skipped")
+        found = _guarded(found, wanted)
+        _check_home(found, wanted, here)
+    live = await _read_rest(world, layers, found, wanted)
+    memory = dict(world.memory.recall(found.id(found.title)))
+    if wanted is not None:
+        for name in group.names:
+            if not same_text(name, found.title):
+                memory = {**world.memory.recall(found.id(name)), **memory}
+    return Outcome.of(*plan_asset(found, wanted, commands, live, memory))
+
+
+def _renamed(member: Member, wanted: AssetWanted, group: Group, found: Found) -> AssetWanted:
+    """Want the title where the clip was found under a former one."""
+    asked = member.title is not None and same_text(member.title, group.name)
+    if not asked or not wanted.present or same_text(found.title, group.name) or wanted.title:
+        return wanted
+    return replace(wanted, title=Said(group.name, wanted.source))
+
+
+def _finalized(found: Found, wanted: AssetWanted) -> bool:
+    """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
+    if found.asset.finalized is not False or wanted.unfinalized == "allow":
+        return True
+    if wanted.unfinalized == "skip":
+        return False
+    raise refuse(
+        f"{found.title!r} is still being recorded (finalized is false)",
+        wanted.source,
+        "wait until it is done, or say `unfinalized: skip` or `unfinalized: allow`",
+    )
+
+
+def _guarded(found: Found, wanted: AssetWanted) -> Found:
+    """Check the guard: the clip must live in the folder that the task names."""
+    guard = wanted.folder
+    if guard is None:
+        return found
+    folder = found.asset.folder
+    if folder is None or not same_folder(folder, guard.value):
+        lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
+        raise refuse(
+            f"{found.title!r} must live in {_shown(guard.value)}, and {lives}",
+            guard.source,
+            "correct the folder, or look whether this is the clip that is meant",
+        )
+    return replace(found, looked=found.looked | {"folder"})
+
+
+def _shown(folder: tuple[str, ...]) -> str:
+    return show_folder(folder) or "/"
+
+
+def _check_home(found: Found, wanted: AssetWanted, here: Sequence[Asked]) -> None:
+    """Refuse to delete a clip for an entry that is only a link to it."""
+    home = found.asset.folder
+    entries = [member.entry for member, _ in here if member.entry is not None]
+    if wanted.present or home is None or not entries:
+        return
+    if not any(same_folder(entry.folder, home) for entry in entries):
+        raise refuse(
+            f"the entry {_shown((*entries[0].folder, entries[0].title))} is a link: its clip lives in {_shown(home)}, "
+            "and is not deleted for a link",
+            wanted.source,
+            "select the clip where it lives, or name it by its title",
+        )
+
+
+async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWanted | None) -> LiveTarget:
+    """Read what only the comparison needs: XMP fields, the folders of links, all links."""
+    xmp, links = layers.xmp, layers.links
+    if wanted is None:
+        return LiveTarget(asset=found.asset, xmp=xmp, links=links)
+    if wanted.xmp and xmp is None:
+        names = frozenset(wanted.xmp)
+        xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
+    deleting = world.find_links and not wanted.present
+    if links is None and (wanted.exactly.links or deleting):
+        links = await world.reader.read_links(found.database, found.asset)
+    folders = await read_folders(world.reader, found.database, link_places(found, wanted))
+    return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

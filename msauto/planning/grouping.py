@@ -1,0 +1,246 @@
+"""Intents that lead to the same clip, by title, by key id or by select, become one group: one target."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from msauto.errors import MsautoError, PlanningError
+from msauto.flow import concurrent_map
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Asset, Entry, show_folder
+from msauto.model.plan import Address, Kind
+from msauto.model.ports import Reader
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TitleRef, Work
+from msauto.planning.compare import plain
+from msauto.planning.layers import Layers
+from msauto.server import versions
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One intent as it concerns one target; ``entry`` where a listing led to it, ``title`` as it was asked for.
+
+    ``looked`` names the facts that ``where`` touched.
+    """
+
+    intent: Intent
+    title: str | None = None
+    entry: Entry | None = None
+    looked: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """An entry of a listing that a select chooses, and the facts that its ``where`` touched."""
+
+    entry: Entry
+    looked: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Group:
+    """All that is said of one target. ``names``: the title, then former ones. ``by_id``: its address and answer."""
+
+    kind: Kind
+    database: str
+    name: str
+    names: list[str] = field(default_factory=list)
+    by_id: tuple[Address, Asset | None] | None = None
+    members: list[Member] = field(default_factory=list)
+    error: MsautoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Led:
+    """Where one intent leads: clips of a listing, an answer by id, or what went wrong."""
+
+    intent: Intent
+    chosen: tuple[_Chosen, ...] = ()
+    asset: Asset | None = None
+    error: MsautoError | None = None
+
+
+async def group_intents(work: Work, reader: Reader, forks: int) -> list[Group]:
+    """Return the groups, in the order in which the playbooks first mention them."""
+    former = _Former(work.intents)
+    groups: dict[Key, Group] = {}
+
+    async def lead(intent: Intent) -> _Led:
+        return await _lead(intent, work.server, reader, forks)
+
+    async for led in concurrent_map(lead, work.intents, limit=forks):
+        for key, group, member in _places(led, former):
+            found = groups.setdefault(key, group)
+            found.members.append(member)
+            found.by_id = found.by_id or group.by_id
+            found.error = found.error or group.error
+    return list(groups.values())
+
+
+class _Former:
+    """Former titles: what each one is called now, and which titles may still be found instead of a title."""
+
+    def __init__(self, intents: Sequence[Intent]) -> None:
+        self._now: dict[tuple[str, str], str] = {}
+        self._was: dict[tuple[str, str], list[str]] = {}
+        self._claims: dict[tuple[str, str], list[Intent]] = {}
+        for intent in intents:
+            if isinstance(intent.ref, TitleRef) and intent.ref.was:
+                self._add(intent, intent.ref)
+
+    def _add(self, intent: Intent, ref: TitleRef) -> None:
+        was = self._was.setdefault((ref.database, plain(ref.title)), [])
+        for title in ref.was:
+            if plain(title) == plain(ref.title):
+                continue
+            was.extend([title] if title not in was else [])
+            self._now.setdefault((ref.database, plain(title)), ref.title)
+            self._claims.setdefault((ref.database, plain(title)), []).append(intent)
+
+    def now(self, database: str, title: str) -> str:
+        return self._now.get((database, plain(title)), title)
+
+    def names(self, database: str, title: str) -> list[str]:
+        return [title, *self._was.get((database, plain(title)), ())]
+
+    def error(self, database: str, title: str) -> PlanningError | None:
+        """Return the error of a former title that two titles claim, or that has a former title itself."""
+        for was in self._was.get((database, plain(title)), ()):
+            claims = self._claims[database, plain(was)]
+            titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
+            if len(titles) > 1 or (database, plain(was)) in self._was:
+                places = " and ".join(str(intent.source.place) for intent in claims)
+                return PlanningError(
+                    f"the former title {was!r} leads to more than one title ({places})",
+                    place=claims[-1].source.place,
+                    remedy="name each former title under one title only",
+                )
+        return None
+
+
+def _places(led: _Led, former: _Former) -> list[tuple[Key, Group, Member]]:
+    """Return the groups that an intent belongs to; new ones, to be united with those of the same key."""
+    intent, ref = led.intent, led.intent.ref
+    if isinstance(ref, ChannelRef):
+        return [(("rss_channel", ref.channel), Group("rss_channel", "", ref.channel), Member(intent))]
+    if isinstance(ref, DatabaseRef):
+        return [(("database", ref.database), Group("database", ref.database, ref.database), Member(intent))]
+    if led.error is not None:
+        name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
+        failed = Group("asset", ref.database, name, error=led.error)
+        return [(("error", ref.database, name, str(intent.source.place)), failed, Member(intent))]
+    if isinstance(ref, IdRef):
+        return [_place_by_id(led, ref, former)]
+    if isinstance(ref, TitleRef):
+        return [_place(ref.database, ref.title, former, Member(intent, ref.title))]
+    return [
+        _place(ref.database, one.entry.title, former, Member(intent, one.entry.title, one.entry, one.looked))
+        for one in led.chosen
+    ]
+
+
+def _place(database: str, asked: str, former: _Former, member: Member) -> tuple[Key, Group, Member]:
+    title = former.now(database, asked)
+    error = former.error(database, title)
+    group = Group("asset", database, title, former.names(database, title), error=error)
+    return ("asset", database, plain(title)), group, member
+
+
+def _place_by_id(led: _Led, ref: IdRef, former: _Former) -> tuple[Key, Group, Member]:
+    address = Address(ref.identifier, ref.namespace)
+    name = f"{ref.namespace}:{ref.identifier}"
+    if led.asset is None or led.asset.title is None:
+        group = Group("asset", ref.database, name, by_id=(address, led.asset))
+        return ("id", ref.database, ref.namespace, ref.identifier), group, Member(led.intent)
+    key, group, member = _place(ref.database, led.asset.title, former, Member(led.intent))
+    group.by_id = (address, led.asset)
+    return key, group, member
+
+
+def _describe(ref: TitleRef | SelectRef) -> str:
+    return ref.title if isinstance(ref, TitleRef) else f"select {show_folder(ref.folder) or '/'}"
+
+
+# Reading where intents lead ------------------------------------------------------------------------------------
+
+
+async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int) -> _Led:
+    try:
+        if isinstance(intent.ref, IdRef):
+            versions.require(server, versions.Feature.KEY_ID)
+            address = Address(intent.ref.identifier, intent.ref.namespace)
+            return _Led(intent, asset=await reader.read_asset(intent.ref.database, address))
+        if isinstance(intent.ref, SelectRef):
+            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks))
+    except MsautoError as error:
+        return _Led(intent, error=error)
+    return _Led(intent)
+
+
+async def _select(intent: Intent, ref: SelectRef, reader: Reader, forks: int) -> tuple[_Chosen, ...]:
+    entries = await reader.read_select(ref)
+    if entries is None:
+        raise PlanningError(
+            f"there is no folder {show_folder(ref.folder) or '/'} in database {ref.database}",
+            place=intent.source.place,
+            remedy="correct the folder, or make it",
+        )
+    found = tuple([chosen async for chosen in _chosen(ref, entries, reader, forks)])
+    _check_expected(intent, ref, len({plain(chosen.entry.title) for chosen in found}))
+    return found
+
+
+async def _chosen(ref: SelectRef, entries: Sequence[Entry], reader: Reader, forks: int) -> AsyncIterator[_Chosen]:
+    """Yield the entries that ``where`` holds for; a clip is read only where its listing cannot answer."""
+    where = ref.where
+    if where is None:
+        for entry in entries:
+            yield _Chosen(entry)
+        return
+
+    async def look(entry: Entry) -> tuple[bool, frozenset[str]]:
+        return await _holds(where, ref.database, entry, reader)
+
+    pending: list[Entry] = []
+    for entry in entries:
+        facts = Facts(entry=entry)
+        try:
+            if where(facts):
+                yield _Chosen(entry, frozenset(f"fact:{name}" for name in facts.looked))
+        except Need:
+            pending.append(entry)
+    looked = concurrent_map(look, pending, limit=forks)
+    index = 0
+    async for holds, names in looked:
+        if holds:
+            yield _Chosen(pending[index], names)
+        index += 1
+
+
+async def _holds(
+    where: Callable[[Facts], bool], database: str, entry: Entry, reader: Reader
+) -> tuple[bool, frozenset[str]]:
+    async def find() -> tuple[Asset, Address, str] | None:
+        address = Address(entry.title)
+        asset = await reader.read_asset(database, address)
+        return None if asset is None else (asset, address, entry.title)
+
+    layers = Layers(reader, database, find)
+    try:
+        return await layers.evaluate(where, entry), frozenset(layers.looked)
+    except NoAssetError:
+        return False, frozenset()  # it went between the listing and the reading
+
+
+def _check_expected(intent: Intent, ref: SelectRef, count: int) -> None:
+    low, high = ref.expect_min, ref.expect_max
+    if (low is not None and count < low) or (high is not None and count > high):
+        raise PlanningError(
+            f"{_describe(ref)} finds {count} assets; expected: {low or 0} to {'any number' if high is None else high}",
+            place=intent.source.place,
+            remedy="look at what is there with `msauto show`, or correct `expect`",
+        )

@@ -1,0 +1,80 @@
+"""Facts of one clip, read layer by layer as templates touch them; each layer is read at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from msauto.errors import PlanningError
+from msauto.model.facts import Facts, Layer, Need
+from msauto.model.live import Asset, Entry, Link, Xmp
+from msauto.model.plan import Address
+from msauto.model.ports import Reader
+from msauto.planning.reading import read_xmp_fields
+
+T = TypeVar("T")
+
+Find = Callable[[], Awaitable[tuple[Asset, Address, str] | None]]
+"""Finds the clip: what the server says, how it was addressed, and what it is called; ``None``: not there."""
+
+
+class Layers:
+    """What was read of one clip so far. ``looked`` names the facts that templates touched."""
+
+    def __init__(self, reader: Reader, database: str, find: Find) -> None:
+        self.looked: set[str] = set()
+        self.xmp: Xmp | None = None
+        self.links: tuple[Link, ...] | None = None
+        self._reader = reader
+        self._database = database
+        self._find = find
+        self._found: tuple[Asset, Address, str] | None = None
+        self._read: set[Layer] = set()
+
+    async def clip(self) -> tuple[Asset, Address, str] | None:
+        """Return the clip, its address and its title; read when first asked."""
+        if "clip" not in self._read:
+            self._found = await self._find()
+            self._read.add("clip")
+        return self._found
+
+    async def evaluate(self, function: Callable[[Facts], T], entry: Entry | None = None) -> T:
+        """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again."""
+        while True:
+            facts = self._facts(entry)
+            try:
+                value = function(facts)
+            except Need as need:
+                await self._read_layer(need.layer)
+                continue
+            finally:
+                self.looked.update(f"fact:{name}" for name in facts.looked)
+            return value
+
+    def _facts(self, entry: Entry | None) -> Facts:
+        if "clip" not in self._read:
+            return Facts(entry=entry)
+        if self._found is None:
+            return Facts.none()
+        asset, _, title = self._found
+        asset = asset if asset.title is not None else replace(asset, title=title)
+        return Facts(entry=entry, asset=asset, xmp=self.xmp, links=self.links)
+
+    async def _read_layer(self, layer: Layer) -> None:
+        if layer in self._read:
+            raise PlanningError(f"the facts of the layer {layer!r} cannot be read")
+        found = await self.clip()
+        if layer == "clip" or found is None:
+            return
+        self._read.add(layer)
+        asset, address, _ = found
+        if layer == "links":
+            self.links = await self._reader.read_links(self._database, asset)
+            return
+        self.xmp = await read_xmp_fields(self._reader, self._database, address, frozenset(), every=True)
+        if self.xmp is None:
+            raise PlanningError(
+                "a template reads asset.xmp, and this server does not show XMP fields",
+                remedy="leave asset.xmp out of the playbook for this server",
+            )

@@ -1,0 +1,83 @@
+"""Refusals: what a plan may not do without a person's word (the contract, «Limits»)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from msauto.model.limits import Limits
+from msauto.model.live import Folder, show_folder
+from msauto.model.plan import Change, Plan, Refusal, Target
+from msauto.planning.compare import plain
+
+LISTS = frozenset({"segment", "marker", "link", "rss_item"})
+EMPTIED = 3
+"""Emptying a list of this many items, or more, is asked about."""
+
+__all__ = ["Limits", "refusals"]
+
+
+def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
+    """Return each limit that the plan breaks, with the flag that allows it."""
+    found = (_deletions(plan, limits), _removals(plan, limits), _requests(plan, limits))
+    return (*(refusal for refusal in found if refusal), *_protected(plan, limits.protected))
+
+
+def _changes(plan: Plan) -> Iterator[Change]:
+    return (change for target in plan.targets for change in target.changes)
+
+
+def deletes_asset(change: Change) -> bool:
+    """Tell whether a change counts as a deletion: of an asset, or of a link by its title."""
+    return change.action == "delete" and change.aspect in {"asset", "link"}
+
+
+def _deletions(plan: Plan, limits: Limits) -> Refusal | None:
+    count = sum(map(deletes_asset, _changes(plan)))
+    if count <= limits.delete_assets:
+        return None
+    return Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}")
+
+
+def _removals(plan: Plan, limits: Limits) -> Refusal | None:
+    count = sum(change.exactly and change.aspect in LISTS for change in _changes(plan))
+    if limits.allow_remove is not None and count <= limits.allow_remove:
+        return None
+    emptied = [size for target in plan.targets for _, size in target.emptied if size >= EMPTIED]
+    limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
+    if count > limit:
+        return Refusal("remove_items", limit, count, f"--allow-remove {count}")
+    if emptied:
+        return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}")
+    return None
+
+
+def _requests(plan: Plan, limits: Limits) -> Refusal | None:
+    if limits.requests is None or plan.requests <= limits.requests:
+        return None
+    remedy = f"set `requests` under [limits] in msauto.toml to {plan.requests} or more, or run fewer tasks (--tags)"
+    return Refusal("requests", limits.requests, plan.requests, remedy)
+
+
+def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
+    for target in plan.targets:
+        taking = any(change.action == "delete" for change in target.changes)
+        glob = next((glob for glob in globs if taking and _is_under(target, glob)), None)
+        if glob is not None:
+            remedy = f"take the task out, or {glob!r} out of `protected` in msauto.toml"
+            yield Refusal("protected", glob, f"{target.server} {target.database} {target.name}".strip(), remedy)
+
+
+def _is_under(target: Target, glob: str) -> bool:
+    """Tell whether a glob names the title, or a folder that holds the target: its home, or a link's."""
+    names = [target.name]
+    for folder in (target.folder, *target.link_folders):
+        if folder is not None:
+            names += [*_paths(folder), show_folder((*folder, target.name))]
+    return any(fnmatchcase(plain(name), plain(glob)) for name in names)
+
+
+def _paths(folder: Folder) -> Iterator[str]:
+    """Yield a folder and all above it, each also with a slash, so that ``Master/*`` means all below Master."""
+    for depth in range(1, len(folder) + 1):
+        yield show_folder(folder[:depth])

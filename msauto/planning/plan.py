@@ -1,0 +1,41 @@
+"""The whole plan: the surveys of all servers, in the order of the run, with what a person must decide first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from msauto.model.limits import Limits
+from msauto.model.plan import Plan
+from msauto.model.wanted import Resolved
+from msauto.planning.limits import refusals
+from msauto.planning.survey import Survey
+
+
+def make_plan(
+    resolved: Resolved,
+    surveys: Sequence[Survey],
+    *,
+    created: datetime | str,
+    version: str,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Plan:
+    """Return the plan of all surveys, refusals included. ``created`` is written as ISO 8601, ``version`` is ours."""
+    plan = Plan(
+        created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
+        msauto=version,
+        inputs=resolved.inputs,
+        targets=tuple(target for survey in surveys for target in survey.targets),
+        unchanged=sum(survey.unchanged for survey in surveys),
+        skipped=sum(survey.skipped for survey in surveys),
+        reads=sum(survey.reads for survey in surveys),
+        warnings=(*resolved.warnings, *(_of(survey, warning) for survey in surveys for warning in survey.warnings)),
+        servers=tuple(survey.server for survey in surveys),
+        unchanged_by_server=tuple((survey.server, survey.unchanged) for survey in surveys),
+    )
+    return replace(plan, refusals=refusals(plan, limits))
+
+
+def _of(survey: Survey, warning: str) -> str:
+    return f"{survey.server}: {warning}"

@@ -1,0 +1,126 @@
+"""The plan as JSON, both ways (the contract, «The plan (JSON)»): what is saved can be applied as it was shown.
+
+Beyond the contract each target carries what applying needs (address, looked, expectations): extra keys.
+"""
+
+from __future__ import annotations
+
+import base64
+from fractions import Fraction
+from typing import Any
+
+from msauto.model.live import show_folder
+from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
+from msauto.planning.planschema import FORMAT, VERSION, read_plan
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as a JSON object; the same plan is always the same object."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "created": plan.created,
+        "msauto": plan.msauto,
+        "inputs": [{"path": file.path, "sha256": file.sha256} for file in plan.inputs],
+        "summary": summary(plan),
+        "refusals": [{"code": r.code, "limit": r.limit, "count": r.count, "remedy": r.remedy} for r in plan.refusals],
+        "warnings": list(plan.warnings),
+        "servers": [{"name": name, "unchanged": count} for name, count in plan.unchanged_by_server],
+        "targets": [target_to_json(target) for target in plan.targets],
+    }
+
+
+def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
+    """Read a plan. Raises ``InputError`` for what is no plan, and for one of another version."""
+    return read_plan(data, path)
+
+
+def summary(plan: Plan) -> dict[str, int]:
+    """Return the counts: targets of kind asset that change, changes by action, and what it costs."""
+    assets = sum(target.kind == "asset" and bool(target.changes) for target in plan.targets)
+    counts = {"add": plan.count("add"), "change": plan.count("change"), "delete": plan.count("delete")}
+    return {
+        "assets": assets,
+        **counts,
+        "run": plan.count("run"),
+        "unchanged": plan.unchanged,
+        "skipped": plan.skipped,
+        "errors": plan.errors,
+        "requests": plan.requests,
+        "reads": plan.reads,
+    }
+
+
+def target_to_json(target: Target) -> dict[str, Any]:
+    """Return one target as in the plan's JSON form."""
+    return {
+        "server": target.server,
+        "database": target.database,
+        "kind": target.kind,
+        "name": target.name,
+        "folder": show_folder(target.folder) if target.folder is not None else None,
+        "fingerprint": target.fingerprint,
+        "changes": [_change(change) for change in target.changes],
+        "requests": [request_to_json(request) for request in target.requests],
+        "error": target.error,
+        "address": _address(target.address),
+        "address_after": _address(target.address_after),
+        "link_id": target.link_id,
+        "create_time": target.create_time,
+        "looked": list(target.looked),
+        "rate": _rate(target.rate),
+        "wait": target.wait,
+        "emptied": [{"aspect": aspect, "count": count} for aspect, count in target.emptied],
+        "link_folders": [show_folder(folder) for folder in target.link_folders],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    source = change.source
+    shown: dict[str, Any] = {
+        "action": change.action,
+        "aspect": change.aspect,
+        "key": change.key,
+        "before": change.before,
+        "after": change.after,
+        "basis": change.basis,
+        "reversible": change.reversible,
+        "source": {
+            "file": source.place.file,
+            "line": source.place.line,
+            "column": source.place.column,
+            "task": source.task,
+        },
+    }
+    return shown | ({"exactly": True} if change.exactly else {})
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return one request as in the plan's JSON form."""
+    shown: dict[str, Any] = {"method": request.method, "path": request.path, "changes": list(request.changes)}
+    if request.body is not None:
+        shown["body"] = _body(request.body)
+    return shown | {"expect": [_expect(expect) for expect in request.expect]}
+
+
+def _body(body: Body) -> dict[str, str]:
+    shown = {"sha256": body.sha256, "media_type": body.media_type}
+    try:
+        text = body.content.decode("utf-8")
+    except UnicodeDecodeError:
+        return shown | {"base64": base64.b64encode(body.content).decode("ascii")}
+    return shown | {"text": text}
+
+
+def _expect(expect: Expect) -> dict[str, Any]:
+    shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.want}
+    shown |= {} if expect.visible else {"visible": False}
+    return shown | ({"not_uids": list(expect.not_uids)} if expect.not_uids else {})
+
+
+def _address(address: Address) -> dict[str, str]:
+    return {"name": address.name} | ({"namespace": address.namespace} if address.namespace else {})
+
+
+def _rate(rate: Fraction | None) -> str | None:
+    return None if rate is None else f"{rate.numerator}/{rate.denominator}"

@@ -1,0 +1,264 @@
+"""Reading a saved plan: outside text, so it is checked by pydantic, strictly, before any value is made of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from msauto.errors import InputError, Place, Problem
+from msauto.model.live import parse_folder
+from msauto.model.plan import (
+    Action,
+    Address,
+    Aspect,
+    Basis,
+    Body,
+    Change,
+    Expect,
+    Json,
+    Kind,
+    Method,
+    Plan,
+    Refusal,
+    Request,
+    Target,
+)
+from msauto.model.wanted import InputFile, Source
+
+FORMAT: Final = "msauto-plan"
+VERSION: Final = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class _Source(_Model):
+    file: str
+    line: int
+    column: int
+    task: str = ""
+
+    def value(self) -> Source:
+        return Source(Place(self.file, self.line, self.column), self.task)
+
+
+class _Change(_Model):
+    action: Action
+    aspect: Aspect
+    key: str
+    before: JsonValue = None
+    after: JsonValue = None
+    basis: Basis
+    reversible: bool
+    source: _Source
+    exactly: bool = False
+
+    def value(self) -> Change:
+        return Change(
+            self.action,
+            self.aspect,
+            self.key,
+            _json(self.before),
+            _json(self.after),
+            self.basis,
+            self.reversible,
+            self.source.value(),
+            self.exactly,
+        )
+
+
+class _Expect(_Model):
+    aspect: Aspect
+    key: str
+    want: JsonValue = None
+    visible: bool = True
+    not_uids: list[int] = Field(default_factory=list)
+
+    def value(self) -> Expect:
+        return Expect(self.aspect, self.key, _json(self.want), self.visible, tuple(self.not_uids))
+
+
+class _Body(_Model):
+    sha256: str
+    media_type: str = "text/plain; charset=utf-8"
+    text: str | None = None
+    base64: str | None = None
+
+    def value(self) -> Body:
+        content = (
+            base64.b64decode(self.base64, validate=True) if self.base64 is not None else (self.text or "").encode()
+        )
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise ValueError("the body of a request does not match its sha256")
+        return Body(content, self.media_type)
+
+
+class _Request(_Model):
+    method: Method
+    path: str = Field(pattern=r"^/[!-~]*$")
+    changes: list[int] = Field(default_factory=list)
+    body: _Body | None = None
+    expect: list[_Expect] = Field(default_factory=list)
+
+    def value(self) -> Request:
+        body = self.body.value() if self.body else None
+        return Request(self.method, self.path, tuple(self.changes), body, tuple(e.value() for e in self.expect))
+
+
+class _Address(_Model):
+    name: str
+    namespace: str = ""
+
+    def value(self) -> Address:
+        return Address(self.name, self.namespace)
+
+
+class _Emptied(_Model):
+    aspect: Aspect
+    count: int
+
+
+class _Target(_Model):
+    server: str
+    database: str
+    kind: Kind
+    name: str
+    folder: str | None = None
+    fingerprint: str
+    changes: list[_Change]
+    requests: list[_Request]
+    error: str | None = None
+    address: _Address
+    address_after: _Address
+    link_id: int | None = None
+    create_time: str | None = None
+    looked: list[str]
+    rate: str | None = Field(default=None, pattern=r"^[1-9]\d*/[1-9]\d*$")
+    wait: float = 0.0
+    emptied: list[_Emptied] = Field(default_factory=list)
+    link_folders: list[str] = Field(default_factory=list)
+
+    def value(self) -> Target:
+        if any(not 0 <= number < len(self.changes) for request in self.requests for number in request.changes):
+            raise ValueError(f"a request of {self.name!r} names a change that is not there")
+        return Target(
+            server=self.server,
+            database=self.database,
+            kind=self.kind,
+            name=self.name,
+            folder=parse_folder(self.folder) if self.folder is not None else None,
+            fingerprint=self.fingerprint,
+            changes=tuple(change.value() for change in self.changes),
+            requests=tuple(request.value() for request in self.requests),
+            error=self.error,
+            address=self.address.value(),
+            address_after=self.address_after.value(),
+            link_id=self.link_id,
+            create_time=self.create_time,
+            looked=tuple(self.looked),
+            rate=Fraction(self.rate) if self.rate else None,
+            wait=self.wait,
+            emptied=tuple((one.aspect, one.count) for one in self.emptied),
+            link_folders=tuple(map(parse_folder, self.link_folders)),
+        )
+
+
+class _Summary(_Model):
+    unchanged: int = 0
+    skipped: int = 0
+    reads: int = 0
+
+
+class _Refusal(_Model):
+    code: str
+    limit: int | str
+    count: int | str
+    remedy: str
+
+
+class _Input(_Model):
+    path: str
+    sha256: str
+
+
+class _Server(_Model):
+    name: str
+    unchanged: int = 0
+
+
+class PlanFile(_Model):
+    """The shape of a saved plan."""
+
+    format: Literal["msauto-plan"]
+    version: Literal[1]
+    created: str
+    msauto: str
+    inputs: list[_Input] = Field(default_factory=list)
+    summary: _Summary
+    refusals: list[_Refusal] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
+    servers: list[_Server] = Field(default_factory=list)
+    targets: list[_Target]
+
+    def value(self) -> Plan:
+        """Return the plan; raises ``ValueError`` for parts that do not fit together."""
+        return Plan(
+            created=self.created,
+            msauto=self.msauto,
+            inputs=tuple(InputFile(file.path, file.sha256) for file in self.inputs),
+            targets=tuple(target.value() for target in self.targets),
+            unchanged=self.summary.unchanged,
+            skipped=self.summary.skipped,
+            reads=self.summary.reads,
+            refusals=tuple(Refusal(r.code, r.limit, r.count, r.remedy) for r in self.refusals),
+            warnings=tuple(self.warnings),
+            servers=tuple(server.name for server in self.servers),
+            unchanged_by_server=tuple((server.name, server.unchanged) for server in self.servers),
+        )
+
+
+def read_plan(data: object, path: str) -> Plan:
+    """Read the JSON value of a plan file. Raises ``InputError`` with every problem, and the way to it."""
+    _check_version(data, path)
+    try:
+        return PlanFile.model_validate(data).value()
+    except ValidationError as error:
+        problems = [_problem(path, detail) for detail in error.errors(include_url=False, include_input=False)]
+        raise InputError(problems) from None
+    except ValueError as error:
+        raise _refuse(path, str(error), _REMEDY) from None
+
+
+_REMEDY = "make the plan again with `msauto plan --out`; a plan file is not for editing"
+
+
+def _check_version(data: object, path: str) -> None:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise _refuse(path, f"this is no plan: its `format` is not {FORMAT!r}", _REMEDY)
+    if data.get("version") != VERSION:
+        raise _refuse(
+            path,
+            f"this plan has version {data.get('version')!r}, and this msauto reads version {VERSION}",
+            "apply it with the msauto that made it, or make it again",
+        )
+
+
+def _refuse(path: str, message: str, remedy: str) -> InputError:
+    return InputError([Problem(message, Place(path), remedy)])
+
+
+def _problem(path: str, detail: Any) -> Problem:
+    where = ".".join(map(str, detail["loc"]))
+    return Problem(f"{where}: {detail['msg']}", Place(path), _REMEDY)
+
+
+def _json(value: JsonValue) -> Json:
+    """Return the same value: pydantic's name for JSON and ours are one."""
+    same: Any = value
+    found: Json = same
+    return found
