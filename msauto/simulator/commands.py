@@ -74,8 +74,10 @@ def set_user_fields(call: Call) -> None:
     fields = [(name, value) for name, value in call.request.params if name != "command"]
     if not fields:
         raise RefusalError(400, "no field")
+    changed: dict[str, list[str]] = {}
     for name, value in fields:
-        call.clip.xmp[name] = value.split(call.dialect.list_separator) if value else []
+        changed.setdefault(name, []).extend(value.split(call.dialect.list_separator) if value else ())
+    call.clip.xmp.update(changed)
 
 
 def _partner(call: Call) -> None:

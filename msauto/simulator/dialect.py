@@ -60,6 +60,8 @@ class SimDialect:
     XML
         xml_wrapper (`xml`: all in an `<xml>`; `stray_end`: a stray `</xml>` at the end), xml_encoding, xml_newline,
         xml_namespace, xml_declaration.
+    Limits
+        line_limit: the longest request target in bytes, above it a 414; 0: no limit.
     Authentication
         auth, with auth_user and auth_password, auth_token, auth_header (the name; its value is auth_token).
     """
@@ -108,6 +110,7 @@ class SimDialect:
     xml_newline: str = _switch("lf", "crlf")
     xml_namespace: str = _switch("none", "default")
     xml_declaration: str = _switch("yes", "no")
+    line_limit: str = _text("0")
     auth: str = _switch("none", "basic", "bearer", "header")
     auth_user: str = _text("ops")
     auth_password: str = _text("secret")
@@ -118,6 +121,10 @@ class SimDialect:
         for key, choices in self.choices().items():
             if choices and getattr(self, key) not in choices:
                 raise ValueError(f"{key} is one of {', '.join(choices)}, not {getattr(self, key)!r}")
+        if not self.line_limit.isdecimal():
+            raise ValueError(f"line_limit is a number of bytes, not {self.line_limit!r}")
+        if not self.list_separator:
+            raise ValueError("list_separator is empty")
 
     @classmethod
     def choices(cls) -> dict[str, tuple[str, ...]]:

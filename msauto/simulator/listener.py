@@ -33,7 +33,7 @@ class CuttableProtocol(HttpToolsProtocol):
 class Listener(uvicorn.Server):
     """A server that starts and stops at once; it leaves signals to whoever runs it."""
 
-    def __init__(self, app: App, on_start: Callable[[], object], on_stop: Callable[[], object]) -> None:
+    def __init__(self, app: App, on_start: Callable[[], object]) -> None:
         config = uvicorn.Config(
             app,
             http=CuttableProtocol,
@@ -50,7 +50,6 @@ class Listener(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._on_start = on_start
-        self._on_stop = on_stop
         self._stopping = asyncio.Event()
 
     @contextlib.contextmanager
@@ -77,4 +76,3 @@ class Listener(uvicorn.Server):
             connection.transport.abort()
         await asyncio.sleep(0)  # lets uvicorn hear of the lost connections: nothing is sent on them any more
         await self._app.stop(self.server_state.tasks)
-        self._on_stop()

@@ -152,13 +152,12 @@ class StateFile:
     """A state file that is written when the house has been quiet for a moment, and at the end."""
 
     def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.pause = 0.5
-        self.dirty = False
 
     def save(self, house: House) -> None:
         """Write it now; the pause grows with what writing costs, so that a big house is not always saving."""
         started = time.perf_counter()
-        self.dirty = False
         save_house(house, self.path)
         self.pause = max(0.5, 10 * (time.perf_counter() - started))

@@ -43,6 +43,9 @@ class Routes:
 
     def answer(self, request: Request) -> Reply:
         """Do what the request asks for; an awaitable where pictures or films have to be made."""
+        limit = int(self.dialect.line_limit)
+        if limit and len(request.target) > limit:
+            return text_answer("Error: the request line is too long", 414, done=False)
         try:
             request.params = decode_query(request.raw_query, self.dialect.plus == "space")
             return self._dispatch(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import signal
 import socket
 import threading
@@ -80,7 +81,8 @@ class Simulator:
     @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`."""
-        return f"http://{self._address[0]}:{self.port}"
+        host = self._address[0]
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def house(self) -> House:
@@ -133,13 +135,21 @@ class Simulator:
 
     def start(self) -> None:
         """Bind (OSError when the port is taken) and serve from a thread; returns when it answers."""
-        listening = self._bind()
-        ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(listening, ready.set)), name="simulator", daemon=True
-        )
+        listening = self._open()
+        started, ended = threading.Event(), threading.Event()
+
+        def run() -> None:
+            try:
+                asyncio.run(self._serve(listening, started.set))
+            finally:
+                ended.set()
+                started.set()
+
+        self._thread = threading.Thread(target=run, name="simulator", daemon=True)
         self._thread.start()
-        ready.wait()
+        started.wait()
+        if ended.is_set():
+            raise RuntimeError("the simulator did not start; its thread has told why")
 
     def stop(self) -> None:
         """Close every connection, save the state, end the thread; a second time does nothing."""
@@ -150,8 +160,18 @@ class Simulator:
 
     def run(self, on_started: Callable[[str], None]) -> None:
         """Serve in the calling thread until SIGINT or SIGTERM."""
-        listening = self._bind()
+        listening = self._open()
         asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=True))
+
+    def _open(self) -> socket.socket:
+        """The listening socket and the log, or neither."""
+        listening = self._bind()
+        try:
+            self._log = RequestLog(self._log_file)
+        except OSError:
+            listening.close()
+            raise
+        return listening
 
     def _bind(self) -> socket.socket:
         host, port = self._address
@@ -168,15 +188,17 @@ class Simulator:
         # uvicorn takes a tenth of a second to import: not for those who only import the package.
         from msauto.simulator.listener import Listener
 
-        self._log = RequestLog(self._log_file)
         control = Control(self._routes, self.faults, self._log, self._again)
         app = App(self._routes, self.faults, self._log, control, self._written)
         self._loop = asyncio.get_running_loop()
-        self._listener = Listener(app, ready, self._stopped)
+        self._listener = Listener(app, ready)
         if signals:
             self._catch_signals()
-        await self._listener.serve([listening])
-        self._log.close()
+        try:
+            await self._listener.serve([listening])
+        finally:
+            self._stopped()
+            self._log.close()
 
     def _catch_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -238,4 +260,6 @@ def serve(
         state_file=state_file,
         log_file=log_file,
     )
+    # A big house lives as long as the process: the collector need not look at it again.
+    gc.freeze()
     simulator.run(on_started)

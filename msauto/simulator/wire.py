@@ -134,8 +134,6 @@ def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool 
 
     `ns_id`: a literal colon makes NS:ID. `decoded_colon`: a percent-encoded one does as well.
     """
-    if len(segments) > 1 and segments[-1] == "":
-        segments = segments[:-1]
     database, at, raw_asset = segments[0].partition("@")
     if not at:
         return Address(decode_name(database), tuple(map(decode_name, segments[1:])))

@@ -1,0 +1,246 @@
+"""The commands on fields, links, files and cards; DELETE; the metadata connector."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from msauto.simulator import SimDialect, Simulator
+from tests.unit.simulator.asking import Asker, asset, command_query
+
+FILM = "Long Film"
+
+
+@pytest.mark.parametrize("name", ["type", "comment", "layer", "icon_pos", *(f"user_{n}" for n in range(8))])
+def test_every_link_field_can_be_set(ask: Asker, name: str) -> None:
+    assert ask.command(FILM, "SETFIELD", name=name, val="7").status == 200
+    assert ask.attrs(FILM)[name] == "7"
+    assert ask.command(FILM, "SETFIELD", name=name, val="").status == 200
+    assert ask.attrs(FILM)[name] == ""
+
+
+def test_in_and_out_points(ask: Asker) -> None:
+    ask.command(FILM, "SETFIELD", name="first_frame", val=250)
+    ask.command(FILM, "SETFIELD", name="last_frame", val=999)
+    assert (ask.attrs(FILM)["first_frame"], ask.attrs(FILM)["last_frame"]) == ("250", "999")
+    assert ask.command(FILM, "SETFIELD", name="first_frame", val="00:00:10:00").status == 400
+
+
+def test_a_field_keeps_any_text(ask: Asker) -> None:
+    text = '«Ёлка» & <b> "q" 50% + a/b\\c\nsecond line\t\u00a0end'
+    ask.command(FILM, "SETFIELD", name="comment", val=text)
+    assert ask.attrs(FILM)["comment"] == text
+
+
+@pytest.mark.parametrize(
+    "params", [{"name": "comment"}, {"val": "x"}, {"name": "frames", "val": "1"}, {"name": "layer", "val": "x"}]
+)
+def test_a_bad_setfield_is_refused(sim: Simulator, ask: Asker, params: dict[str, str]) -> None:
+    assert ask.command(FILM, "SETFIELD", **params).status == 400
+    assert sim.house.clip(FILM).home.fields == {}
+    assert [entry.done for entry in sim.writes()] == [False]
+
+
+def test_fields_belong_to_the_entry(ask: Asker) -> None:
+    ask.command("Promo 1 tonight", "SETFIELD", name="comment", val="tonight only")
+    assert ask.attrs("Promo 1 tonight")["comment"] == "tonight only"
+    assert ask.attrs("Promo 1")["comment"] == ""
+
+
+def test_renaming_the_home_renames_the_clip(ask: Asker) -> None:
+    ask.command("Promo 1", "SETFIELD", name="clip_name", val="Promo / one")
+    assert ask.get(asset("Promo 1")).status == 404
+    assert ask.attrs("Promo / one")["title"] == "Promo / one"
+    assert ask.attrs("Promo 1 tonight")["title"] == "Promo 1 tonight"
+
+
+def test_renaming_a_link_leaves_the_clip(sim: Simulator, ask: Asker) -> None:
+    ask.command("Promo 1 tonight", "SETFIELD", name="clip_name", val="Other")
+    assert ask.get(asset("Promo 1 tonight")).status == 404
+    assert sim.house.clip("Other").title == "Promo 1"
+
+
+def test_a_title_that_is_taken(sim: Simulator, ask: Asker) -> None:
+    assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="Promo 2").status == 409
+    assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="").status == 400
+    sim.dialect = SimDialect(title_taken="allow")
+    assert ask.command("Promo 1", "SETFIELD", name="clip_name", val="Promo 2").status == 200
+
+
+def test_user_fields_are_lists(sim: Simulator, ask: Asker) -> None:
+    ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": "news,evening", "dc:title": "Ж"})
+    assert sim.house.clip(FILM).xmp == {"dc:subject": ["news", "evening"], "dc:title": ["Ж"]}
+    ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": ""})
+    assert sim.house.clip(FILM).xmp["dc:subject"] == []
+    ask.ask("POST", asset(FILM) + "?command=SETUSERFIELDS&dc:x=1&dc:x=2,3")
+    assert sim.house.clip(FILM).xmp["dc:x"] == ["1", "2", "3"]
+    sim.dialect = SimDialect(list_separator=";")
+    ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": "a,b;c"})
+    assert sim.house.clip(FILM).xmp["dc:subject"] == ["a,b", "c"]
+    assert ask.command(FILM, "SETUSERFIELDS").status == 400
+
+
+def test_copy_link(sim: Simulator, ask: Asker) -> None:
+    assert ask.command(FILM, "COPYLINK", title="Tonight's film", folder="Playout/Tonight").status == 200
+    assert ask.attrs("Tonight's film")["frames"] == "162500"
+    home, link = sim.house.clip(FILM).entries
+    assert (home.folder, link.folder) == (("Films",), ("Playout", "Tonight"))
+    assert ask.command(FILM, "COPYLINK", title="x").status == 400
+
+
+def test_copy_link_into_a_folder_with_a_slash(sim: Simulator, ask: Asker) -> None:
+    assert ask.command(FILM, "COPYLINK", title="x", folder=r"A\/B Tests").status == 200
+    assert sim.house.clip("x").entries[1].folder == ("A/B Tests",)
+    assert ask.command(FILM, "COPYLINK", title="y", folder="A/B Tests").status == 404
+    assert ask.command(FILM, "COPYLINK", title="y", folder="A\\B").status == 400
+
+
+def test_a_missing_folder_is_a_switch(sim: Simulator, ask: Asker) -> None:
+    assert ask.command(FILM, "COPYLINK", title="x", folder="New/Place").text == "Object not found"
+    sim.dialect = SimDialect(folder_missing="create")
+    assert ask.command(FILM, "COPYLINK", title="x", folder="New/Place").status == 200
+    assert ask.get("/storage/NEWS/New/Place").status == 200
+
+
+@pytest.mark.parametrize(("twice", "status", "count"), [("twin", 200, 2), ("same", 200, 1), ("refuse", 409, 1)])
+def test_a_link_made_twice(sim: Simulator, ask: Asker, twice: str, status: int, count: int) -> None:
+    sim.dialect = SimDialect(link_twice=twice)
+    assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == 200
+    assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == status
+    assert len(sim.house.clip(FILM).entries) == 1 + count
+
+
+def test_whether_the_title_of_a_link_is_unescaped(sim: Simulator, ask: Asker) -> None:
+    ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
+    assert sim.house.clip(FILM).entries[1].title == r"a\/b"
+    sim.dialect = SimDialect(link_title="escaped")
+    ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
+    assert sim.house.clip(FILM).entries[2].title == "a/b"
+
+
+def test_delete_takes_all_entries(sim: Simulator, ask: Asker) -> None:
+    assert ask.ask("DELETE", asset("Promo 1")).status == 200
+    assert ask.get(asset("Promo 1")).status == 404
+    assert ask.get(asset("Promo 1 tonight")).status == 404
+    assert ask.ask("DELETE", asset("Promo 1")).status == 404
+    assert b"Promo 1" not in ask.get("/storage/NEWS").body
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "link", "clip"),
+    [("by_title", 200, False, True), ("clip", 200, False, False), ("refuse", 409, True, True)],
+)
+def test_deleting_by_a_links_title(sim: Simulator, ask: Asker, way: str, status: int, link: bool, clip: bool) -> None:
+    sim.dialect = SimDialect(link_delete=way)
+    assert ask.ask("DELETE", asset("Promo 1 tonight")).status == status
+    assert (ask.get(asset("Promo 1 tonight")).status == 200) is link
+    assert (ask.get(asset("Promo 1")).status == 200) is clip
+
+
+def test_restore_takes_its_time(sim: Simulator, ask: Asker) -> None:
+    sim.restore_seconds = 0.2
+    assert ask.command("Documentary 1987", "RESTORE").status == 200
+    assert ask.clip("Documentary 1987").get("hires") == ""
+    ask.command("Documentary 1987", "RESTORE")
+    time.sleep(0.25)
+    assert (ask.clip("Documentary 1987").get("hires") or "").startswith("$(video_path)")
+
+
+def test_restore_of_what_is_not_archived(sim: Simulator, ask: Asker) -> None:
+    assert ask.command(FILM, "RESTORE").status == 200
+    sim.house.clip(FILM).online = False
+    assert ask.command(FILM, "RESTORE").status == 409
+
+
+def test_partner_commands_are_noted(sim: Simulator, ask: Asker) -> None:
+    ask.command(FILM, "PARTNER_EXPORT_VERSION")
+    ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="title", id="Promo 1")
+    assert [call["command"] for call in sim.house.clip(FILM).partner] == ["PARTNER_EXPORT_VERSION"] * 2
+    assert ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="handle", id="9").status == 404
+    sim.house.databases["NEWS"].partner = False
+    assert ask.command(FILM, "PARTNER_EXPORT_VERSION").status == 500
+    assert len(sim.house.clip(FILM).partner) == 2
+
+
+def test_a_program_card(sim: Simulator, ask: Asker) -> None:
+    ask.command(FILM, "PARTNER_COPY_PROGRAM_FIELDS")
+    assert sim.house.clip(FILM).xmp == {}
+    assert ask.command(FILM, "PARTNER_MOVE_TO_ASSET", asset_id="1001", house_number="H-1").status == 200
+    assert ask.clip(FILM).get("folder") == "Playout/Tonight"
+    assert b"Long Film" not in ask.get("/storage/NEWS/Films").body
+    ask.command(FILM, "PARTNER_COPY_PROGRAM_FIELDS")
+    assert sim.house.clip(FILM).xmp == {"dc:title": ["Evening News"], "dc:subject": ["news"]}
+    ask.command(FILM, "PARTNER_MOVE_TO_ASSET", asset_id="77")
+    assert ask.clip(FILM).get("folder") == "Cards/77"
+    assert ask.command(FILM, "PARTNER_MOVE_TO_ASSET").status == 400
+
+
+def test_unknown_commands_and_assets(ask: Asker) -> None:
+    assert ask.command(FILM, "EXPLODE").status == 400
+    assert ask.ask("POST", asset(FILM)).status == 400
+    assert ask.command("No such film", "RESTORE").text == "Object not found"
+
+
+BATCH = """<batch><clip title="Long Film"><field name="dc:title">Ж</field><field name="dc:subject">a</field>
+<field name="dc:subject">b</field></clip><clip title="Nobody"><field name="x">y</field></clip></batch>"""
+
+
+def test_a_batch_through_a_connector(sim: Simulator, ask: Asker) -> None:
+    target = "/storage/NEWS?connector=TRAFFIC"
+    assert ask.ask("PUT", target, BATCH.encode()).status == 200
+    assert sim.house.clip(FILM).xmp == {"dc:title": ["Ж"], "dc:subject": ["a", "b"]}
+    assert sim.house.databases["NEWS"].connectors["TRAFFIC"] == [BATCH.encode()]
+    assert ask.ask("PUT", "/storage/NEWS?connector=OTHER", b"<batch/>").status == 500
+    assert ask.ask("PUT", "/storage/NEWS", b"<batch/>").status == 400
+    assert ask.ask("PUT", target, b"<batch>").status == 400
+    assert ask.ask("PUT", target, b"<!DOCTYPE x><batch/>").status == 400
+    assert len(sim.house.databases["NEWS"].connectors["TRAFFIC"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "starts"), [("empty", b""), ("ok_text", b"OK"), ("ok_xml", b"<?xml"), ("garbage", b"\x00\xff\xfe")]
+)
+def test_what_a_command_answers(sim: Simulator, ask: Asker, body: str, starts: bytes) -> None:
+    sim.dialect = SimDialect(command_body=body)
+    replies = [
+        ask.command(FILM, "SETFIELD", name="comment", val="x"),
+        ask.ask("PUT", "/rss/ticker/a.txt", b"x"),
+        ask.ask("DELETE", "/rss/ticker?guid=a"),
+        ask.ask("DELETE", asset("EP001")),
+    ]
+    assert [reply.status for reply in replies] == [200] * 4
+    assert all(reply.body.startswith(starts) and bool(reply.body) == bool(starts) for reply in replies)
+
+
+def test_a_command_may_answer_with_the_clip(sim: Simulator, ask: Asker) -> None:
+    sim.dialect = SimDialect(command_body="clip")
+    shown = ask.command(FILM, "SETFIELD", name="comment", val="said").xml
+    assert shown.findtext("Attr[@name='comment']") == "said"
+    assert ask.ask("DELETE", asset(FILM)).xml.tag == "result"
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "body"),
+    [("404_text", 404, b"Object not found"), ("404_empty", 404, b""), ("200_text", 200, b"Object not found"),
+     ("500_text", 500, b"Object not found")],
+)  # fmt: skip
+def test_how_not_found_is_told(sim: Simulator, ask: Asker, way: str, status: int, body: bytes) -> None:
+    sim.dialect = SimDialect(not_found=way)
+    for reply in (ask.get(asset("Nobody")), ask.get("/storage/NEWS/Nowhere"), ask.ask("DELETE", asset("Nobody")),
+                  ask.get("/rss/nothing"), ask.command("Nobody", "RESTORE")):  # fmt: skip
+        assert (reply.status, reply.body) == (status, body)
+    sim.dialect = SimDialect(not_found="200_xml")
+    reply = ask.get(asset("Nobody"))
+    assert (reply.status, reply.xml.tag, reply.xml.text) == (200, "error", "Object not found")
+    assert [entry.done for entry in sim.log] == [False] * 6
+
+
+def test_how_errors_are_told(sim: Simulator, ask: Asker) -> None:
+    bad = asset(FILM) + command_query("CREATESEGMENT", seg_num="x", start_frame=0, duration=1)
+    assert (ask.ask("POST", bad).status, ask.ask("POST", bad).text) == (400, "Error: seg_num is not a number: x")
+    sim.dialect = SimDialect(errors="200_text")
+    assert (ask.ask("POST", bad).status, ask.ask("POST", bad).text[:6]) == (200, "Error:")
+    sim.dialect = SimDialect(errors="200_xml")
+    reply = ask.ask("POST", bad)
+    assert (reply.status, reply.xml.tag, reply.xml.findtext("code")) == (200, "error", "400")

@@ -1,0 +1,179 @@
+"""Every kind of fault: what the client sees, whether the work was done, what the log says."""
+
+from __future__ import annotations
+
+import http.client
+import time
+
+import pytest
+
+from msauto.simulator import Fault, Simulator
+from tests.unit.simulator.asking import Asker, asset, command_query
+
+MARK = asset("Long Film") + command_query("CREATEMARKER", uid=-1, frame=5)
+POST = f"POST {MARK} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+def marked(sim: Simulator) -> int:
+    return len(sim.house.clip("Long Film").markers)
+
+
+def the_entry(sim: Simulator) -> tuple[int, str, bool]:
+    (entry,) = sim.writes()
+    return entry.status, entry.fault, entry.done
+
+
+def test_a_status(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("status:503:2@CREATEMARKER*1")
+    reply = ask.ask("POST", MARK)
+    assert (reply.status, reply.headers["retry-after"]) == (503, "2")
+    assert (marked(sim), the_entry(sim)) == (0, (503, "status:503:2", False))
+    assert ask.ask("POST", MARK).status == 200
+
+
+def test_a_status_without_retry_after(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add(Fault("Films", "status:500"))
+    assert "retry-after" not in ask.get("/storage/NEWS/Films").headers
+
+
+def test_a_delay(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("delay:0.15@CREATEMARKER")
+    started = time.perf_counter()
+    assert ask.ask("POST", MARK).status == 200
+    assert time.perf_counter() - started >= 0.15
+    assert (marked(sim), the_entry(sim)) == (1, (200, "delay:0.15", True))
+
+
+def test_cut_before_the_work(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("cut_before@POST")
+    assert ask.raw(POST) == b""
+    assert (marked(sim), the_entry(sim)) == (0, (0, "cut_before", False))
+
+
+def test_cut_after_the_work(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("cut_after@POST .*CREATEMARKER*1")
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        ask.ask("POST", MARK)
+    assert (marked(sim), the_entry(sim)) == (1, (0, "cut_after", True))
+    assert ask.ask("POST", MARK).status == 200
+
+
+def test_a_cut_on_a_kept_alive_connection(sim: Simulator) -> None:
+    sim.faults.add("cut_after@CREATEMARKER")
+    connection = http.client.HTTPConnection("127.0.0.1", sim.port, timeout=5)
+    connection.request("GET", "/rss")
+    connection.getresponse().read()
+    connection.request("POST", MARK)
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        connection.getresponse()
+    connection.close()
+
+
+def test_garbage(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("garbage@.")
+    reply = ask.ask("POST", MARK)
+    assert reply.status == 200
+    with pytest.raises(UnicodeDecodeError):
+        _ = reply.text
+    assert (marked(sim), the_entry(sim)) == (1, (200, "garbage", True))
+
+
+def test_truncate(sim: Simulator, ask: Asker) -> None:
+    whole = ask.get("/storage/NEWS").body
+    sim.faults.add("truncate@.")
+    with pytest.raises(http.client.IncompleteRead) as caught:
+        ask.get("/storage/NEWS")
+    assert caught.value.partial == whole[: len(whole) // 2]
+    assert caught.value.expected == len(whole) - len(whole) // 2
+    with pytest.raises(http.client.IncompleteRead):
+        ask.ask("POST", MARK)
+    assert (marked(sim), the_entry(sim)) == (1, (200, "truncate", True))
+
+
+def test_swallow(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("swallow@.")
+    reply = ask.ask("POST", MARK)
+    assert (reply.status, reply.body) == (200, b"")
+    assert (marked(sim), the_entry(sim)) == (0, (200, "swallow", False))
+    assert ask.get(asset("Long Film")).xml.tag == "Clip"
+
+
+def test_late(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("late:0.1@POST")
+    assert ask.raw(POST) == b""
+    assert (marked(sim), the_entry(sim)) == (0, (0, "late:0.1", False))
+    time.sleep(0.2)
+    assert (marked(sim), the_entry(sim)) == (1, (0, "late:0.1", True))
+
+
+def test_a_login_page(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("html@POST")
+    reply = ask.ask("POST", MARK)
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b"sign in" in reply.body
+    assert (marked(sim), the_entry(sim)) == (0, (200, "html", False))
+
+
+def test_a_slow_body(sim: Simulator, ask: Asker) -> None:
+    whole = ask.get("/rss/ticker").body
+    sim.faults.add("slow_body:0.2@.")
+    started = time.perf_counter()
+    assert ask.get("/rss/ticker").body == whole
+    assert time.perf_counter() - started >= 0.18
+    assert ask.ask("POST", MARK).status == 200
+
+
+def test_skip_times_and_order(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add("status:500@GET /rss*2+1", "status:503@GET")
+    assert [ask.get("/rss").status for _ in range(5)] == [503, 500, 500, 503, 503]
+    assert sim.faults.hits() == {"status:500@GET /rss": 2, "status:503@GET": 3}
+    sim.faults.clear()
+    assert ask.get("/rss").status == 200
+
+
+def test_probability_is_drawn_from_a_seed() -> None:
+    def statuses(seed: int) -> list[int]:
+        with Simulator(faults=[Fault("GET", "status:500", probability=0.5, seed=seed)]) as sim:
+            return [Asker(sim).get("/rss").status for _ in range(20)]
+
+    assert statuses(1) == statuses(1)
+    assert set(statuses(1)) == {200, 500}
+
+
+def test_matching_is_on_the_raw_target(sim: Simulator, ask: Asker) -> None:
+    sim.faults.add(r"status:500@^GET /storage/NEWS@Long%20Film$")
+    assert ask.get(asset("Long Film")).status == 500
+    assert ask.get(asset("Long Film") + "/GETUSERFIELDS").status == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("cut_after@POST .*CREATEMARKER*1", Fault("POST .*CREATEMARKER", "cut_after", 1)),
+        ("status:429:3@GET*2+5", Fault("GET", "status:429:3", 2, 5)),
+        ("late:0.5@NEWS@Film", Fault("NEWS@Film", "late:0.5")),
+        ("html@.*+3", Fault(".*", "html", None, 3)),
+        ("html@x~0.25", Fault("x", "html", probability=0.25)),
+    ],
+)
+def test_faults_as_text(text: str, fault: Fault) -> None:
+    assert Fault.parse(text) == fault
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cut_after", "explode@x", "delay@x", "status:abc@x", "html@(", "html@", "late:1.2.3@x"]
+)
+def test_what_is_no_fault(text: str) -> None:
+    with pytest.raises(ValueError, match=r"fault"):
+        Fault.parse(text)
+
+
+def test_a_client_that_goes_away_mid_body_has_asked_nothing(sim: Simulator, ask: Asker) -> None:
+    import socket
+
+    with socket.create_connection(("127.0.0.1", sim.port)) as connection:
+        connection.sendall(b"PUT /rss/ticker/half.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        time.sleep(0.05)
+    time.sleep(0.05)
+    assert ask.get("/rss/ticker").body.count(b"<item>") == 2
+    assert sim.writes() == []

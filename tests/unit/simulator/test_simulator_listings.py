@@ -1,0 +1,132 @@
+"""GET /storage and GET /storage/NAME/FOLDER: shapes, filters, where the asked folder stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.simulator import SimDialect, Simulator
+from msauto.simulator.house import MIME_TYPES
+from tests.unit.simulator.asking import Asker, quoted
+
+
+def titles(ask: Asker, target: str) -> list[str]:
+    return [found.text or "" for found in ask.get(target).xml.iterfind(".//Clip/Attr[@name='title']")]
+
+
+def test_databases_come_with_their_content(ask: Asker) -> None:
+    root = ask.get("/storage").xml
+    assert [child.get("name") for child in root.findall("Database")] == ["NEWS", "ARCHIVE"]
+    assert "Long Film" in [found.text for found in root.iterfind(".//Clip/Attr[@name='title']")]
+    assert ask.get("/storage/").body == ask.get("/storage").body
+
+
+def test_stored_tree_holds_folders_and_clips(ask: Asker) -> None:
+    root = ask.get("/storage/NEWS/Raw").xml
+    assert (root.tag, root.get("query_root")) == ("StoredTree", "Raw")
+    top = root.findall("Folder")
+    assert [folder.get("name") for folder in top] == [""]
+    assert [folder.get("name") for folder in top[0].findall("Folder")] == ["2026"]
+    clips = top[0].findall("Clip")
+    assert len(clips) == 12
+    assert clips[0].get("finalized") == "true"
+    assert clips[0].get("link_id", "").isdigit()
+    names = {child.get("name") for child in clips[0].findall("Attr")}
+    assert {"bps", "frame_time", "frames", "first_frame", "last_frame", "title", "create_time", "rec_time"} <= names
+
+
+def test_the_format_parameter(ask: Asker) -> None:
+    assert ask.get("/storage/NEWS/Raw?format=StoredTree").body == ask.get("/storage/NEWS/Raw").body
+    folders = ask.get("/storage/NEWS?format=folderlist").xml
+    assert folders.find(".//Clip") is None
+    assert folders.find("Folder/Folder[@name='Playout']/Folder[@name='Tonight']") is not None
+    mam = ask.get("/storage/NEWS/Films?format=mam").xml
+    (film,) = mam.findall("asset")
+    said = {child.tag: child.text for child in film}
+    assert said["id"] == "Long Film"
+    assert said["dir"] == "Films"
+    assert said["length"] == "01:48:20"
+    assert (said["hires"] or "").startswith("$(video_path)")
+    assert "proxy" not in said
+    assert "<proxy>$(video_path)" in ask.get("/storage/NEWS/Raw/2026?format=mam").text
+    assert ask.get("/storage/NEWS?format=pdf").status == 400
+
+
+def test_the_folder_with_a_slash(ask: Asker) -> None:
+    assert len(titles(ask, f"/storage/NEWS/{quoted('A/B Tests')}")) == 8
+    assert ask.get("/storage/NEWS/A/B%20Tests").status == 404
+    assert ask.get("/storage/NEWS/A%5C%2FB%20Tests").xml.get("query_root") == r"A\/B Tests"
+
+
+def test_links_are_listed_where_they_are(ask: Asker) -> None:
+    assert titles(ask, "/storage/NEWS/Playout/Tonight") == ["Promo 1 tonight", "Promo 2 tonight"]
+
+
+@pytest.mark.parametrize("missing", ["/storage/NOWHERE", "/storage/NEWS/Nowhere", "/storage/NEWS/raw"])
+def test_what_is_not_there(ask: Asker, missing: str) -> None:
+    reply = ask.get(missing)
+    assert (reply.status, reply.text) == (404, "Object not found")
+
+
+def test_datetime_filter(sim: Simulator, ask: Asker) -> None:
+    late = titles(ask, "/storage/NEWS/Raw/2026?datetime=2026-11-19")
+    assert late == [*(f"Story {number:03d}" for number in (*range(18, 28), *range(46, 56), *range(74, 84))),
+                    "Evening News raw", "Studio A live"]  # fmt: skip
+    assert titles(ask, "/storage/NEWS/Raw?datetime=2026-11-20T06:00:00").count("EP012") == 0
+    assert titles(ask, "/storage/NEWS/Raw?datetime=2026-11-20T05:59:59").count("EP012") == 1
+    assert ask.get("/storage/NEWS?datetime=yesterday").status == 400
+    sim.dialect = SimDialect(datetime_filter="ignored")
+    assert len(titles(ask, "/storage/NEWS/Raw?datetime=2999-01-01")) > 100
+
+
+def test_mimetype_filter(sim: Simulator, ask: Asker) -> None:
+    assert titles(ask, "/storage/NEWS?mimetype=Graphics") == ["Lower Third", "Ticker", "Заставка"]
+    both = "/storage/NEWS?mimetype=Audio&mimetype=StillImage"
+    assert titles(ask, both) == ["Studio sound"]
+    assert ask.get("/storage/NEWS?mimetype=Audio,StillImage").status == 400
+    sim.dialect = SimDialect(mimetypes="many")
+    assert titles(ask, both) == ["Studio sound", "Harbour at dawn"]
+    assert titles(ask, "/storage/NEWS?mimetype=Audio,StillImage") == ["Studio sound", "Harbour at dawn"]
+    assert ask.get("/storage/NEWS?mimetype=Vinyl").status == 400
+
+
+def test_every_mimetype_of_the_interface_is_known(ask: Asker) -> None:
+    for name in ["Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"]:
+        assert name in MIME_TYPES
+        assert ask.get(f"/storage/NEWS?mimetype={name}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("paths", "chain"), [("relative", [""]), ("named", ["2026"]), ("absolute", ["", "Raw", "2026"])]
+)
+def test_where_the_asked_folder_stands(sim: Simulator, ask: Asker, paths: str, chain: list[str]) -> None:
+    sim.dialect = SimDialect(listing_paths=paths)
+    place = ask.get("/storage/NEWS/Raw/2026").xml
+    for name in chain:
+        (place,) = place.findall("Folder")
+        assert place.get("name") == name
+    assert place.find("Folder[@name='11']/Clip") is not None
+    assert len(place.findall("Clip")) == 3
+
+
+def test_a_shallow_listing_names_folders_only(sim: Simulator, ask: Asker) -> None:
+    sim.dialect = SimDialect(listing_depth="shallow")
+    top = ask.get("/storage/NEWS/Raw").xml.find("Folder")
+    assert top is not None
+    assert len(top.findall("Clip")) == 12
+    assert [len(folder) for folder in top.findall("Folder")] == [0]
+
+
+def test_a_long_listing_is_sent_in_pieces(sim: Simulator, ask: Asker) -> None:
+    for number in range(500):
+        sim.house.add_clip(f"Many {number}", "Many")
+    reply = ask.get("/storage/NEWS/Many")
+    assert "content-length" not in reply.headers
+    assert len(reply.xml.findall(".//Clip")) == 500
+    assert ask.ask("HEAD", "/storage/NEWS/Many").body == b""
+
+
+def test_only_get_is_for_listings(ask: Asker) -> None:
+    assert ask.ask("POST", "/storage/NEWS/Raw").status == 405
+    assert ask.ask("DELETE", "/storage/NEWS/Raw").status == 405
+    assert ask.ask("PUT", "/storage").status == 405
+    assert ask.get("/elsewhere").status == 404

@@ -1,0 +1,128 @@
+"""Thumbnails and web proxies, opened as what they claim to be."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from fractions import Fraction
+
+import av
+import av.container
+import pytest
+from PIL import Image
+
+from msauto.simulator import Simulator
+from msauto.simulator.pictures import Card, draw_card
+from tests.unit.simulator.asking import Asker, asset
+
+ICON = asset("Lower Third") + "/GETICON"
+
+
+def picture(data: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    return image
+
+
+def test_a_thumbnail_has_the_size_asked_for(ask: Asker) -> None:
+    reply = ask.get(asset("Long Film") + "/GETICON?pos=1500&w=320&h=180")
+    assert (reply.status, reply.headers["content-type"]) == (200, "image/png")
+    image = picture(reply.body)
+    assert (image.format, image.size) == ("PNG", (320, 180))
+    assert image.info["Title"] == "Long Film"
+    assert image.info["TimeCode"] == "00:01:00:00"
+
+
+def test_the_default_size_is_the_images_own(ask: Asker) -> None:
+    assert picture(ask.get(ICON).body).size == (1920, 1080)
+    assert picture(ask.get(asset("Studio sound") + "/GETICON").body).size == (640, 360)
+
+
+def test_pos_counts_from_the_in_point(sim: Simulator, ask: Asker) -> None:
+    sim.house.clip("Long Film").home.fields["first_frame"] = "25"
+    assert picture(ask.get(asset("Long Film") + "/GETICON?pos=1&w=9&h=9").body).info["TimeCode"] == "00:00:01:01"
+
+
+def test_parameters_are_drawn(ask: Asker) -> None:
+    target = ICON + "?w=320&h=180&param=headline:Hi%3A%20%D0%96%0aagain&param=subline:%26"
+    with_params, without = picture(ask.get(target).body), picture(ask.get(ICON + "?w=320&h=180").body)
+    assert with_params.info["Params"] == "headline: Hi: Ж\nagain\nsubline: &"
+    assert with_params.tobytes() != without.tobytes()
+    assert ask.get(ICON + "?param=nobody:x").status == 400
+    assert ask.get(ICON + "?param=headline").status == 400
+
+
+def test_what_is_written_can_be_told_apart() -> None:
+    size = (320, 180)
+    drawn = [draw_card(Card("T", code, lines), size).tobytes() for code, lines in (
+        ("00:00:00:01", ()), ("00:00:00:02", ()), ("00:00:00:01", ("a: Ж",)), ("00:00:00:01", ("a: Щ",)))]  # fmt: skip
+    assert len(set(drawn)) == 4
+
+
+@pytest.mark.parametrize("query", ["w=0", "h=5000", "w=x", "pos=-1", "dur=1.5"])
+def test_bad_sizes_and_positions(ask: Asker, query: str) -> None:
+    assert ask.get(f"{ICON}?{query}").status == 400
+
+
+def test_a_proxy_is_a_film(ask: Asker) -> None:
+    reply = ask.get(asset("Long Film") + "/WP1")
+    assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4")
+    assert reply.headers["content-disposition"].startswith("attachment")
+    with av.open(io.BytesIO(reply.body)) as film:
+        assert isinstance(film, av.container.InputContainer)
+        stream = film.streams.video[0]
+        assert (stream.width, stream.height, stream.average_rate) == (320, 180, Fraction(25))
+        assert len(list(film.decode(stream))) == 50
+
+
+def test_pvw_is_for_looking_at(ask: Asker) -> None:
+    download, view = ask.get(asset("EP001") + "/WP2"), ask.get(asset("EP001") + "/PVW/WP2")
+    assert view.headers["content-disposition"] == "inline"
+    assert view.body == download.body
+
+
+def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
+    assert ask.get(asset("EP001") + "/WP8").status == 500
+    sim.house.databases["NEWS"].profiles["WP8"] = (64, 64)
+    assert ask.get(asset("EP001") + "/WP8").status == 200
+    assert ask.get(asset("Nobody") + "/WP1").status == 404
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "part"),
+    [("bytes=0-9", 206, slice(0, 10)), ("bytes=10-", 206, slice(10, None)), ("bytes=-7", 206, slice(-7, None)),
+     ("bytes=5-99999999", 206, slice(5, None)), ("lines=1-2", 200, slice(None))],
+)  # fmt: skip
+def test_ranges(ask: Asker, wanted: str, status: int, part: slice) -> None:
+    whole = ask.get(asset("Заставка") + "/WP2").body
+    reply = ask.get(asset("Заставка") + "/WP2", Range=wanted)
+    assert (reply.status, reply.body) == (status, whole[part])
+    if status == 206:
+        assert reply.headers["content-range"].endswith(f"/{len(whole)}")
+
+
+def test_a_range_beyond_the_film(ask: Asker) -> None:
+    reply = ask.get(asset("Заставка") + "/WP2", Range="bytes=99999999-")
+    assert (reply.status, reply.headers["content-range"][:8]) == (416, "bytes */")
+
+
+def test_making_a_film_holds_nobody_up() -> None:
+    with Simulator(proxy_seconds=0.3) as sim:
+        ask = Asker(sim)
+        bodies: list[bytes] = []
+        waiting = [
+            threading.Thread(target=lambda: bodies.append(ask.get(asset("EP002") + "/WP2").body)) for _ in range(2)
+        ]
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.05)
+        started = time.perf_counter()
+        assert ask.get("/rss").status == 200
+        assert time.perf_counter() - started < 0.2
+        for thread in waiting:
+            thread.join()
+        assert bodies[0] == bodies[1]
+        started = time.perf_counter()
+        assert ask.get(asset("EP002") + "/WP2").body == bodies[0]
+        assert time.perf_counter() - started < 0.2

@@ -1,0 +1,173 @@
+"""Segments and markers: what the commands make, and what the dialect makes of what the interface leaves open."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.simulator import Clip, Marker, Segment, SimDialect, Simulator
+from tests.unit.simulator.asking import Asker
+
+
+@pytest.fixture
+def clip(sim: Simulator) -> Clip:
+    return sim.house.add_clip("C", frames=1000, rate=25)
+
+
+def spans(clip: Clip) -> list[tuple[int, int, int, list[str]]]:
+    return [(segment.number, segment.start, segment.duration, segment.titles) for segment in clip.segments]
+
+
+def test_segments_in_frames_and_time_codes(clip: Clip, ask: Asker) -> None:
+    ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=0, duration="00:00:10:05", title="Ä", keywords="a b")
+    ask.command("C", "CREATESEGMENT", seg_num=2, start_frame="00:00:20.02", duration=100)
+    assert spans(clip) == [(1, 0, 255, ["Ä"]), (2, 500, 100, [])]
+    assert clip.segments[0].keywords == "a b"
+    shown = ask.clip("C").findall("Segment")[0]
+    assert (shown.findtext("title"), shown.findtext("keywords")) == ("Ä", "a b")
+    ask.command("C", "DELETESEGMENT", seg_num=1)
+    assert spans(clip) == [(2, 500, 100, [])]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"start_frame": 0, "duration": 10},
+        {"seg_num": 1, "duration": 10},
+        {"seg_num": 1, "start_frame": 0},
+        {"seg_num": "one", "start_frame": 0, "duration": 10},
+        {"seg_num": 1, "start_frame": 0, "duration": 0},
+        {"seg_num": 1, "start_frame": "00:00:00;00", "duration": 10},
+        {"seg_num": 1, "start_frame": 991, "duration": 10},
+    ],
+)
+def test_a_bad_segment_is_refused(clip: Clip, ask: Asker, params: dict[str, object]) -> None:
+    assert ask.command("C", "CREATESEGMENT", **params).status == 400
+    assert clip.segments == []
+
+
+def test_beyond_the_end_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> None:
+    sim.dialect = SimDialect(beyond_end="allow")
+    assert ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=990, duration=100).status == 200
+    assert ask.command("C", "CREATEMARKER", uid=-1, frame=5000).status == 200
+    assert (len(clip.segments), len(clip.markers)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("update", "status", "after"),
+    [
+        ("refuse", 409, [(1, 0, 10, ["old"])]),
+        ("overwrite", 200, [(1, 5, 20, [])]),
+        ("duplicate", 200, [(1, 0, 10, ["old"]), (1, 5, 20, [])]),
+        ("ignore", 200, [(1, 0, 10, ["old"])]),
+    ],
+)
+def test_a_number_that_exists(
+    sim: Simulator, clip: Clip, ask: Asker, update: str, status: int, after: list[object]
+) -> None:
+    clip.segments = [Segment(1, 0, 10, ["old"])]
+    sim.dialect = SimDialect(segment_update=update)
+    assert ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=5, duration=20).status == status
+    assert spans(clip) == after
+
+
+def test_overlap_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> None:
+    clip.segments = [Segment(1, 100, 100)]
+    sim.dialect = SimDialect(segment_overlap="refuse")
+    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=199, duration=1).status == 409
+    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=0, duration=101).status == 409
+    assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=200, duration=10).status == 200
+    assert ask.command("C", "CREATESEGMENT", seg_num=3, start_frame=0, duration=100).status == 200
+    sim.dialect = SimDialect()
+    assert ask.command("C", "CREATESEGMENT", seg_num=4, start_frame=0, duration=1000).status == 200
+
+
+def test_segmentation_divides_the_whole(sim: Simulator, clip: Clip, ask: Asker) -> None:
+    clip.segments = [Segment(5, 0, 10)]
+    ask.command("C", "CREATESEGMENTATION", duration="00:00:16:00", title="Part")
+    assert spans(clip) == [(1, 0, 400, ["Part"]), (2, 400, 400, ["Part"]), (3, 800, 200, ["Part"])]
+    sim.dialect = SimDialect(segmentation="add", segmentation_title="numbered")
+    ask.command("C", "CREATESEGMENTATION", duration=500, title="Half")
+    assert spans(clip)[3:] == [(4, 0, 500, ["Half 1"]), (5, 500, 500, ["Half 2"])]
+    assert ask.command("C", "CREATESEGMENTATION", duration=0).status == 400
+    assert ask.command("C", "CREATESEGMENTATION").status == 400
+    assert len(clip.segments) == 5
+
+
+def test_segmentation_without_a_title(clip: Clip, ask: Asker) -> None:
+    ask.command("C", "CREATESEGMENTATION", duration=1000)
+    assert spans(clip) == [(1, 0, 1000, [])]
+
+
+def test_what_is_not_there_to_delete(sim: Simulator, clip: Clip, ask: Asker) -> None:
+    assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 404
+    assert ask.command("C", "DELETEMARKER", uid=9).status == 404
+    sim.dialect = SimDialect(absent_item="ignore")
+    assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 200
+    assert ask.command("C", "DELETEMARKER", uid=9).status == 200
+    assert ask.command("C", "DELETEMARKER").status == 400
+
+
+def test_markers(clip: Clip, ask: Asker) -> None:
+    ask.command("C", "CREATEMARKER", uid=-1, frame=10, track="Cue Point", title="t", comment="c", user="u",
+                keywords="k", rating=3, extra="Ж")  # fmt: skip
+    ask.command("C", "CREATEMARKER", uid=-1, frame=0)
+    assert [(marker.uid, marker.pos) for marker in clip.markers] == [(1, 10), (2, 0)]
+    assert clip.markers[0].fields == {
+        "user": "u", "title": "t", "comment": "c", "track": "Cue Point", "keywords": "k", "rating": "3", "extra": "Ж",
+    }  # fmt: skip
+    assert clip.markers[1].fields["track"] == "General"
+    shown = ask.clip("C").findall("Marker")[0]
+    assert shown.findtext("Attr[@name='extra']") == "Ж"
+    ask.command("C", "DELETEMARKER", uid=1)
+    assert [marker.uid for marker in clip.markers] == [2]
+
+
+def test_a_uid_is_not_given_twice_at_once(clip: Clip, ask: Asker) -> None:
+    clip.markers = [Marker(41, 0), Marker(7, 1)]
+    ask.command("C", "CREATEMARKER", uid=-1, frame=2)
+    assert clip.markers[-1].uid == 42
+
+
+@pytest.mark.parametrize(
+    ("update", "fields"),
+    [
+        ("clear", {"user": "", "title": "new", "comment": "", "track": "General", "keywords": "", "rating": "0"}),
+        ("keep", {"title": "new", "comment": "old", "track": "Icon"}),
+    ],
+)
+def test_changing_a_marker(sim: Simulator, clip: Clip, ask: Asker, update: str, fields: dict[str, str]) -> None:
+    clip.markers = [Marker(3, 5, {"title": "old", "comment": "old", "track": "Icon"})]
+    sim.dialect = SimDialect(marker_update=update)
+    ask.command("C", "CREATEMARKER", uid=3, frame=6, title="new")
+    assert clip.markers == [Marker(3, 6, fields)]
+    ask.command("C", "CREATEMARKER", uid=3, title="new")
+    assert clip.markers[0].pos == 6
+
+
+@pytest.mark.parametrize(("way", "status", "uids"), [("create", 200, [99]), ("ignore", 200, []), ("refuse", 404, [])])
+def test_a_uid_that_does_not_exist(
+    sim: Simulator, clip: Clip, ask: Asker, way: str, status: int, uids: list[int]
+) -> None:
+    sim.dialect = SimDialect(unknown_uid=way)
+    assert ask.command("C", "CREATEMARKER", uid=99, frame=1).status == status
+    assert [marker.uid for marker in clip.markers] == uids
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"frame": 1}, {"uid": -1}, {"uid": "x", "frame": 1}, {"uid": -1, "frame": 1000}, {"uid": -1, "frame": -1},
+     {"uid": -1, "frame": "00:00:01:00"}, {"uid": -1, "frame": 1, "track": "Cue point"}],
+)  # fmt: skip
+def test_a_bad_marker_is_refused(clip: Clip, ask: Asker, params: dict[str, object]) -> None:
+    assert ask.command("C", "CREATEMARKER", **params).status == 400
+    assert clip.markers == []
+
+
+@pytest.mark.parametrize(
+    "track",
+    ["General", "Secondary Event", "Cue Point", "Goto Cue", "Game Time", "Icon", "Picture", "Profanity Start",
+     "Profanity End"],
+)  # fmt: skip
+def test_every_track_of_the_interface(clip: Clip, ask: Asker, track: str) -> None:
+    assert ask.command("C", "CREATEMARKER", uid=-1, frame=1, track=track).status == 200
+    assert clip.markers[0].fields["track"] == track

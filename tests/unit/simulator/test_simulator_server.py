@@ -1,0 +1,171 @@
+"""Starting and stopping, the state file, the foreground server."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator, empty_house, seeded_house
+from msauto.simulator.persist import house_from_json, house_to_json, load_house
+from tests.unit.simulator.asking import Asker, asset, command_query
+
+
+def test_the_package_is_cheap_to_import() -> None:
+    code = "import sys, msauto.simulator; print([m for m in ('av', 'PIL', 'uvicorn') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_it_starts_and_stops_fast_and_leaves_no_thread() -> None:
+    before = threading.active_count()
+    started = time.perf_counter()
+    with Simulator() as sim:
+        assert Asker(sim).get("/rss").status == 200
+    assert time.perf_counter() - started < 1
+    assert threading.active_count() == before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", sim.port))
+    sim.stop()
+
+
+def test_it_stops_with_connections_open_and_requests_in_flight(caplog: pytest.LogCaptureFixture) -> None:
+    with Simulator(faults=["delay:30@GET /rss", "late:30@DELETE", "slow_body:30@/storage"]) as sim:
+        idle = http.client.HTTPConnection("127.0.0.1", sim.port)
+        idle.request("GET", "/nothing")
+        idle.getresponse().read()
+        waiting = []
+        for line in ("GET /rss", "DELETE /rss/ticker?guid=n-0", "GET /storage"):
+            connection = socket.create_connection(("127.0.0.1", sim.port))
+            connection.sendall(f"{line} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            waiting.append(connection)
+        while len(sim.log) < 4:
+            time.sleep(0.01)
+        started = time.perf_counter()
+    assert time.perf_counter() - started < 0.5
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    idle.close()
+    for connection in waiting:
+        connection.close()
+
+
+def test_it_can_be_started_again() -> None:
+    sim = Simulator()
+    for _ in range(2):
+        with sim:
+            assert Asker(sim).get("/rss").status == 200
+
+
+def test_a_taken_port_is_an_error(sim: Simulator) -> None:
+    with pytest.raises(OSError, match=f"port {sim.port} on 127.0.0.1 is taken") as caught:
+        Simulator(port=sim.port).start()
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_a_log_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Simulator(log_file=tmp_path / "no" / "log").start()
+
+
+def test_two_at_once(sim: Simulator) -> None:
+    with Simulator(house=empty_house()) as other:
+        assert other.port != sim.port
+        assert Asker(other).get(asset("Long Film")).status == 404
+        assert Asker(sim).get(asset("Long Film")).status == 200
+
+
+def test_a_house_comes_back_from_json() -> None:
+    house = seeded_house()
+    house.handles["5"] = house.clip("Long Film")
+    house.clip("Long Film").home.fields["comment"] = "Ж"
+    house.clip("Long Film").partner = ({"command": "X"},)
+    house.databases["NEWS"].connectors["TRAFFIC"].append(b"\xff")
+    state = house_to_json(house)
+    again = house_from_json(json.loads(json.dumps(state)))
+    assert json.dumps(house_to_json(again)) == json.dumps(state)
+    assert again.handles["5"] is again.clip("Long Film")
+    assert again.clip("Promo 1 tonight") is again.clip("Promo 1")
+    assert again.add_clip("New").home.link_id == house.add_clip("New").home.link_id
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "state.json"
+    with Simulator(state_file=path) as sim:
+        Asker(sim).command("Long Film", "SETFIELD", name="comment", val="kept")
+        Asker(sim).ask("DELETE", asset("Promo 1"))
+        Asker(sim).ask("PUT", "/rss/ticker/n-9.txt", b"kept")
+    with Simulator(state_file=path) as sim:
+        assert Asker(sim).attrs("Long Film")["comment"] == "kept"
+        assert Asker(sim).get(asset("Promo 1 tonight")).status == 404
+        assert b"n-9" in Asker(sim).get("/rss/ticker").body
+    assert [child.name for child in path.parent.iterdir()] == ["state.json"]
+
+
+def test_state_is_saved_while_it_runs(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    with Simulator(state_file=path) as sim:
+        Asker(sim).command("Long Film", "SETFIELD", name="comment", val="soon")
+        assert not path.exists()
+        deadline = time.monotonic() + 5
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert load_house(path).clip("Long Film").home.fields == {"comment": "soon"}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": "other"}', '{"format": "msauto-simulator-house", "version": 1}']
+)
+def test_a_broken_state_file_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"state\.json"):
+        Simulator(state_file=path)
+    assert path.read_text() == content
+
+
+SERVE = textwrap.dedent("""
+    import sys
+    from msauto.simulator import serve
+    serve(port=int(sys.argv[1]), state_file=sys.argv[2], dialect=["command_body=ok_text"],
+          faults=["status:500@GET /rss*1"], seed="bulk:3", on_started=lambda url: print(url, flush=True))
+""")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "state.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, "0", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("POST", asset("Bulk 000001") + command_query("SETFIELD", name="comment", val="x"))
+        assert connection.getresponse().read() == b"OK"
+        connection.request("GET", "/rss")
+        assert connection.getresponse().status == 500
+        os.kill(process.pid, number)
+        assert process.wait(5) == 0
+        assert process.stderr.read() == ""
+        connection.close()
+    assert load_house(path).clip("Bulk 000001").home.fields == {"comment": "x"}
+
+
+def test_the_foreground_server_on_a_taken_port(sim: Simulator, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE, str(sim.port), str(tmp_path / "s")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"port {sim.port} on 127.0.0.1 is taken" in done.stderr

@@ -1,0 +1,140 @@
+"""Raw paths: what a segment, a title, an NS:ID and a parameter are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.simulator import SimDialect, Simulator
+from msauto.simulator.wire import (
+    Address,
+    MalformedRequestError,
+    decode_address,
+    decode_percent,
+    decode_query,
+    escape,
+    folder_of_text,
+    folder_text,
+    split_escaped,
+    unescape,
+)
+from tests.unit.simulator.asking import Asker, asset, quoted
+
+AWKWARD = r"Back\Slash / Film: 50% @ night?"
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        ("a%20b", "a b"),
+        ("%D0%96", "Ж"),
+        ("%d0%96%2f", "Ж/"),
+        ("%2F%2f%aF".replace("%aF", "%7e"), "//~"),
+        ("%2520", "%20"),
+        ("a+b", "a+b"),
+        ("", ""),
+    ],
+)
+def test_percent_is_decoded_once(raw: str, plain: str) -> None:
+    assert decode_percent(raw) == plain
+
+
+@pytest.mark.parametrize("raw", ["%", "%4", "%zz", "50%", "%D0", "%ff", "%+1"])
+def test_a_broken_escape_is_malformed(raw: str) -> None:
+    with pytest.raises(MalformedRequestError):
+        decode_percent(raw)
+
+
+@given(st.text())
+def test_a_quoted_name_comes_back(name: str) -> None:
+    encodable = name.encode("utf-8", "ignore").decode()
+    assert decode_address([f"D@{quoted(encodable)}"]).asset == encodable
+    assert unescape(escape(encodable)) == encodable
+
+
+@given(st.lists(st.text(min_size=1)).map(tuple))
+def test_a_folder_path_comes_back(path: tuple[str, ...]) -> None:
+    assert folder_of_text(folder_text(path)) == path
+
+
+@pytest.mark.parametrize("text", ["a\\", "a\\b", "\\"])
+def test_a_backslash_that_escapes_nothing_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedRequestError):
+        split_escaped(text)
+
+
+@pytest.mark.parametrize(
+    ("segments", "address"),
+    [
+        (["NEWS"], Address("NEWS")),
+        (["NEWS", "Raw", "A%5C%2FB"], Address("NEWS", ("Raw", "A/B"))),
+        (["NEWS@T"], Address("NEWS", (), "T")),
+        (["NEWS@a@b"], Address("NEWS", (), "a@b")),
+        (["NEWS%40x", "T"], Address("NEWS@x", ("T",))),
+        (["NEWS@handle:47"], Address("NEWS", (), "47", "handle")),
+        (["NEWS@a%3Ab"], Address("NEWS", (), "a:b")),
+        (["NEWS@title:a:b%5C%5C"], Address("NEWS", (), "a:b\\", "title")),
+        (["NEWS@T", "PVW", "WP1"], Address("NEWS", (), "T", None, ("PVW", "WP1"))),
+    ],
+)
+def test_addresses(segments: list[str], address: Address) -> None:
+    assert decode_address(segments) == address
+
+
+def test_the_colon_of_ns_id_is_a_switch() -> None:
+    assert decode_address(["N@a:b"], ns_id=False) == Address("N", (), "a:b")
+    assert decode_address(["N@a%3Ab"], decoded_colon=True) == Address("N", (), "b", "a")
+
+
+def test_query_keeps_duplicates_and_pluses() -> None:
+    assert decode_query("a=1&a=2&b=%2Bx+y&c&d=%26=") == [("a", "1"), ("a", "2"), ("b", "+x+y"), ("c", ""), ("d", "&=")]
+    assert decode_query("b=%2Bx+y", plus_is_space=True) == [("b", "+x y")]
+
+
+@pytest.mark.parametrize("title", [AWKWARD, "Новости дня", 'The "Best" of Rock & Roll + More #1', "Line 50%25 literal"])
+def test_awkward_titles_are_found(ask: Asker, title: str) -> None:
+    assert ask.attrs(title)["title"] == title
+
+
+def test_a_literal_plus_and_colon_in_the_path(sim: Simulator, ask: Asker) -> None:
+    sim.house.add_clip("a+b")
+    sim.house.add_clip("x:y")
+    assert ask.get("/storage/NEWS@a+b").status == 200
+    assert ask.get("/storage/NEWS@x%3Ay").status == 200
+    assert ask.get("/storage/NEWS@x:y").status == 404
+    assert ask.get("/storage/NEWS@title:x:y").status == 200
+    sim.dialect = SimDialect(ns_id="no")
+    assert ask.get("/storage/NEWS@x:y").status == 200
+    sim.dialect = SimDialect(title_address="ns")
+    assert ask.get("/storage/NEWS@x%3Ay").status == 404
+    assert ask.get("/storage/NEWS@title%3Ax%3Ay").status == 200
+
+
+def test_a_broken_escape_is_a_400(ask: Asker) -> None:
+    assert ask.get("/storage/NEWS@50%25%zz").status == 400
+    assert ask.get("/storage/NEWS@a%5Cb").status == 400
+
+
+def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: Asker) -> None:
+    sim.house.add_clip("..")
+    sim.house.add_clip("%41")
+    sim.house.add_clip("A")
+    assert b">..<" in ask.get("/storage/NEWS@..").body
+    assert b">%41<" in ask.get("/storage/NEWS@%2541").body
+    assert [entry.target for entry in sim.log] == ["/storage/NEWS@..", "/storage/NEWS@%2541"]
+
+
+def test_plus_in_a_query_is_a_switch(sim: Simulator, ask: Asker) -> None:
+    target = asset("Long Film") + "?command=SETFIELD&name=comment&val=a+b%2Bc"
+    ask.ask("POST", target)
+    assert ask.attrs("Long Film")["comment"] == "a+b+c"
+    sim.dialect = SimDialect(plus="space")
+    ask.ask("POST", target)
+    assert ask.attrs("Long Film")["comment"] == "a b+c"
+
+
+def test_a_long_request_line_is_a_414(sim: Simulator, ask: Asker) -> None:
+    sim.dialect = SimDialect(line_limit="100")
+    assert ask.get("/rss?" + "x" * 94).status == 200
+    assert ask.get("/rss?" + "x" * 96).status == 414
