@@ -40,6 +40,7 @@ from msauto.playbook.schema_asset import (
     SelectArgs,
     exactly_lists,
 )
+from msauto.playbook.schema_values import as_list
 
 DEFAULT_WAIT = 1800.0
 """Seconds that the proof waits for a file from the archive, where the task does not say."""
@@ -55,7 +56,7 @@ Where = Callable[[Facts], bool]
 def asset_ref(args: AssetArgs, database: str, where: Where | None) -> Ref:
     """Return which assets are meant; the arguments that say so are rendered."""
     if args.title is not None:
-        return TitleRef(database, args.title, tuple(args.was or ()))
+        return TitleRef(database, args.title, tuple(as_list(args.was)) if args.was is not None else ())
     if args.id is not None:
         namespace, _, identifier = args.id.partition(":")
         return IdRef(database, namespace, identifier)
@@ -66,7 +67,7 @@ def asset_ref(args: AssetArgs, database: str, where: Where | None) -> Ref:
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
     mimetype = args.mimetype
-    types: tuple[str, ...] = () if mimetype is None else tuple(mimetype) if isinstance(mimetype, list) else (mimetype,)
+    types = () if mimetype is None else tuple(as_list(mimetype))
     return SelectRef(
         database=database,
         folder=args.folder or (),
@@ -95,7 +96,7 @@ def asset_wanted(data: Any, spot: Spot, task: str, separator: str) -> AssetWante
 
 def _separators(args: AssetArgs, spot: Spot, separator: str) -> Iterator[Problem]:
     for name, values in (args.xmp or {}).items():
-        for index, value in enumerate(values):
+        for index, value in enumerate(as_list(values)):
             if separator in value:
                 yield _value_spot(spot.child(name), index).problem(
                     f"the value holds {separator!r}, which separates the values of an XMP field on this server",
@@ -216,9 +217,10 @@ def _link(item: LinkArgs) -> LinkWanted:
     return LinkWanted(folder, _or_absent(item.title), present=item.state != "absent")
 
 
-def _values(texts: tuple[str, ...]) -> tuple[str, ...]:
+def _values(texts: list[str] | str) -> tuple[str, ...]:
     """One empty text clears the field, as an empty list does."""
-    return () if texts == ("",) else texts
+    found = tuple(as_list(texts))
+    return () if found == ("",) else found
 
 
 def _or_absent(value: Any) -> Any:

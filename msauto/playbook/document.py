@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +111,23 @@ def said_outside(name: str, text: str = "") -> Spot:
     return Spot(Document(name, places={(): Place(name)}, lines=(text,)))
 
 
+class _Gather:
+    """Swallows :class:`InputError`, and only that."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Keep the problems, if there are any."""
+        if isinstance(error, InputError):
+            self._problems.add(*error.problems)
+            return True
+        return False
+
+
 class Problems:
     """Collects problems; each is kept once, in order of place."""
 
@@ -122,13 +138,9 @@ class Problems:
         """Keep problems."""
         self._found.update(dict.fromkeys(problems))
 
-    @contextmanager
-    def gather(self) -> Iterator[None]:
-        """Keep the problems of an :class:`InputError` raised inside, and go on."""
-        try:
-            yield
-        except InputError as error:
-            self.add(*error.problems)
+    def gather(self) -> _Gather:
+        """Return a context that keeps the problems of an :class:`InputError` raised inside, and goes on."""
+        return _Gather(self)
 
     def __bool__(self) -> bool:
         return bool(self._found)

@@ -59,9 +59,7 @@ def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
     path: list[str | int] = []
     on_key = False
     for part in loc:
-        if (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
+        if _leads_on(data, part):
             data = data[part]
             path.append(part)
         elif part == "[key]":
@@ -85,7 +83,7 @@ def _words(
     error: Any, path: Path, on_key: bool, data: Any, models: dict[int, type[BaseModel]]
 ) -> tuple[str, str, bool]:
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
-    label = next((part for part in reversed(path) if isinstance(part, str)), "")
+    label = _label(path)
     if kind == "said":
         text = str(context["said"])
         about = text if _is_sentence(text) or not label else f"{label} {text}"
@@ -106,6 +104,14 @@ def _words(
     )
 
 
+def _label(path: Path) -> str:
+    """Name a value by its key; an item of a list by that of the list."""
+    name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if path and isinstance(path[-1], int):
+        return f"an item of {name}" if name else "an item"
+    return name
+
+
 _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
@@ -115,7 +121,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
 }
-_STARTS = ("must ", "there is no value", "is ", "does not say", "says ")
+_STARTS = ("must ", "has no value", "is ", "does not say", "says ")
 
 
 def _is_sentence(text: str) -> bool:
@@ -128,6 +134,9 @@ def _choice(shown: str, choices: list[str]) -> str:
 
 
 def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
+    known = getattr(model, "hints", {})
+    if name in known:
+        return str(known[name][0]), str(known[name][1])
     keys = [info.alias or key for key, info in model.model_fields.items()] if model else []
     if model is not None and issubclass(model, TaskArgs):
         hint = nearest(name, keys)

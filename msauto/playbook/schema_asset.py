@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Tag, model_validator
 
 from msauto.playbook.schema_values import (
     Count,
@@ -26,6 +26,7 @@ from msauto.playbook.schema_values import (
     Whole,
     key,
     need,
+    one_or_list,
     said,
 )
 
@@ -54,10 +55,6 @@ def _true_or_map(value: Any) -> str:
     return "map" if isinstance(value, dict) else "flag"
 
 
-def _one_or_list(value: Any) -> str:
-    return "list" if isinstance(value, list) else "one"
-
-
 class Expect(Model):
     """How many assets a selection may find; anything else stops the run."""
 
@@ -76,7 +73,7 @@ class SelectArgs(Model):
     mimetype: Opt[
         Annotated[
             Annotated[list[Value[MimeType]], Tag("list")] | Annotated[MimeType, Tag("one")],
-            Discriminator(_one_or_list),
+            Discriminator(one_or_list),
         ]
     ] = key("one or several kinds of assets")
     where: Plain[Expressions] = key("an expression over asset, without braces: asset.frames > 250")
@@ -101,12 +98,7 @@ class FieldsArgs(Model):
     user_6: Opt[Text] = key("user field 6")
     user_7: Opt[Text] = key("user field 7")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_clip_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "clip_name" in data:
-            raise said("clip_name is not set here", "say title: (the new name) and was: (the old one)", key="clip_name")
-        return data
+    hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title: (the new name) and was: (the old one)")}
 
 
 class SegmentArgs(Model):
@@ -176,6 +168,8 @@ class RestoreArgs(Model):
 
 class AssetArgs(Model):
     """An asset as it should be. What is not named is not managed; an empty value clears."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in ("title", "id", "select")]})
 
     title: Opt[Name] = key("the asset's title: which asset is meant")
     id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")

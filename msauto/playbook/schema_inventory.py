@@ -11,6 +11,7 @@ from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, crea
 
 from msauto.model.spec import Dialect
 from msauto.playbook.schema_values import (
+    TEMPLATED,
     Count,
     Flag,
     Model,
@@ -18,7 +19,6 @@ from msauto.playbook.schema_values import (
     Number,
     Opt,
     Quoted,
-    TEMPLATED,
     SecretText,
     Value,
     key,

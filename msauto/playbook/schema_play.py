@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, RootModel, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, RootModel, Tag, model_validator
 
 from msauto.playbook.schema_asset import AssetArgs, SelectArgs
 from msauto.playbook.schema_rss import RssArgs
@@ -24,6 +24,7 @@ from msauto.playbook.schema_values import (
     Value,
     key,
     need,
+    one_or_list,
     said,
 )
 
@@ -94,6 +95,17 @@ class LoopControl(Model):
 class TaskArgs(Model):
     """A task: a name, one module, and when it applies."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in MODULES]})
+    hints: ClassVar = {
+        "include_tasks": ("there is no include_tasks", "use import_tasks"),
+        "include": ("there is no include", "use import_tasks"),
+        "with_items": ("there is no with_items", "use loop"),
+        "register": ("there is no register", "facts of the asset are in asset"),
+        "set_fact": ("there is no set_fact", "use vars"),
+        "until": ("there is no until", ""),
+        "delegate_to": ("there is no delegate_to", "write a play for that host"),
+    }
+
     name: Opt[Text] = key("what the task is for, in a person's words")
     when: Plain[Expressions] = key("an expression, or several that must all hold, without braces")
     tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
@@ -135,15 +147,18 @@ def _percent(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "text"
 
 
-def _one_or_list(value: Any) -> str:
-    return "list" if isinstance(value, list) else "one"
-
-
 _Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Text, Tag("text")], Discriminator(_percent)]
 
 
 class PlayArgs(Model):
     """A play: on which servers, and what is done there. Or the import of another playbook."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["hosts"]}, {"required": ["import_playbook"]}]})
+    hints: ClassVar = {
+        "roles": ("there are no roles", "use import_tasks"),
+        "become": ("there is no become", ""),
+        "gather_facts": ("there is no gather_facts", "facts are read when they are used"),
+    }
 
     name: Opt[Text] = key("what the play is for, in a person's words")
     import_playbook: Opt[Name] = key("another playbook, beside this one, in place of a play")
@@ -153,7 +168,7 @@ class PlayArgs(Model):
     vars_files: Opt[Texts] = key("files with variables, beside the playbook")
     serial: Opt[
         Annotated[
-            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(_one_or_list)
+            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(one_or_list)
         ]
     ] = key("how many servers at a time: a number or a percentage")
     max_fail_percentage: Opt[Number] = key("stop when more than this percentage of servers failed")

@@ -7,17 +7,19 @@ A value may still be a template: :class:`Pending` stands for one that is not ren
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainValidator,
+    Tag,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
@@ -80,7 +82,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise said("there is no value", 'write "" to clear it, or leave the key out')
+            raise said("has no value", 'write "" to clear it, or leave the key out')
         if self._template and isinstance(value, Pending):
             return value
         return handler(value)
@@ -110,6 +112,8 @@ class Model(BaseModel):
     """The root of all models: strict, nothing unknown. ``context['known']`` learns which model met which mapping."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """What to say of keys that people may expect here, and that are not: message and remedy."""
 
     @model_validator(mode="before")
     @classmethod
@@ -117,11 +121,6 @@ class Model(BaseModel):
         if isinstance(info.context, dict):
             info.context.setdefault("known", {})[id(data)] = cls
         return data
-
-    @classmethod
-    def keys(cls) -> list[str]:
-        """Return the keys as playbooks write them."""
-        return [info.alias or name for name, info in cls.model_fields.items()]
 
 
 def key(description: str, **more: Any) -> Any:
@@ -204,7 +203,11 @@ def _flag(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return repr(str(value)[:60]) if isinstance(value, str | int | float) else kind_of(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(getattr(value, "text", value))[:60]
+    return repr(value[:60]) if isinstance(value, str) else kind_of(value)
 
 
 def _position(value: Any) -> Timecode:
@@ -261,13 +264,9 @@ def _expressions(value: Any) -> tuple[str, ...]:
     return tuple(_expression(each) for each in as_list(value))
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    """A text or a list of texts; templates in the list stay."""
-    if isinstance(value, dict) or value is None:
-        raise said(f"must be a text or a list of texts, not {kind_of(value)}")
-    if isinstance(value, list) and any(isinstance(each, list | dict) or each is None for each in value):
-        raise said("must be a list of texts, and one of them is not")
-    return tuple(each if isinstance(each, Pending) else _text(each) for each in as_list(value))
+def one_or_list(value: Any) -> str:
+    """Tell which of the two a value is, for pydantic's choice."""
+    return "list" if isinstance(value, list) else "one"
 
 
 def _ns_name(value: Any) -> str:
@@ -311,15 +310,7 @@ Expressions = Annotated[
     PlainValidator(_expressions),
     _schema(anyOf=[{"type": ["string", "boolean"]}, {"type": "array", "items": {"type": ["string", "boolean"]}}]),
 ]
-Texts = Annotated[
-    tuple[str, ...],
-    PlainValidator(_texts),
-    _schema(anyOf=[{"type": ["string", "integer"]}, {"type": "array", "items": {"type": ["string", "integer"]}}]),
-]
+Texts = Annotated[Annotated[list[Value[Text]], Tag("list")] | Annotated[Text, Tag("one")], Discriminator(one_or_list)]
+"""A text, or a list of texts: :func:`as_list` makes a list of either."""
 NsName = Annotated[str, PlainValidator(_ns_name), _schema(type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
 KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r"^[^:\s][^:]*:.+")]
-
-
-def listed(value: Any) -> Iterable[Any]:
-    """Return the items of a list that are known already: nothing of a template, or of what is left out."""
-    return [each for each in value if not isinstance(each, Pending)] if isinstance(value, list) else []

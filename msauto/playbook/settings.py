@@ -17,7 +17,7 @@ from msauto.playbook.document import Document, Spot
 from msauto.playbook.document import Path as DataPath
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
-from msauto.playbook.schema_values import Count, Flag, Model, Name, Plain, Texts, key, need, said
+from msauto.playbook.schema_values import Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
 
 NAME = "msauto.toml"
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -111,7 +111,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
     default = Limits()
     return Settings(
         file=str(path),
-        inventories=tuple(str(path.parent / each) for each in args.inventory or ()),
+        inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks or None,
         state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
         limits=Limits(

@@ -5,6 +5,7 @@ An expression that stands alone keeps its own type; no text is ever read as a nu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from jinja2.exceptions import SecurityError
 
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
-from msauto.playbook.document import Problems, Spot
+from msauto.playbook.document import Problems, Spot, nearest
 from msauto.playbook.lookups import FILTERS, TESTS, OutsideError, lookup
 from msauto.playbook.sandbox import MAX_LENGTH, MissingNameError, Sandbox, UsesAssetError, explain
 from msauto.playbook.schema_values import Pending
@@ -115,8 +116,17 @@ def _compiled(text: str, spot: Spot, *, expression: bool) -> Compiled:
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
-        message = getattr(error, "message", None) or "it is too deep"
-        raise spot.error(f"this template cannot be read: {message}") from error
+        raise spot.error(*_unreadable(getattr(error, "message", None) or "it is too deep")) from error
+
+
+def _unreadable(message: str) -> tuple[str, str]:
+    """Say in plain words what Jinja found; returns message and remedy."""
+    named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
+    if named is None:
+        return f"this template cannot be read: {message.rstrip('.')}", ""
+    known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
+    hint = nearest(named[2], known)
+    return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
 
 
 def render_text(text: str, names: Names, spot: Spot) -> Any:

@@ -1,0 +1,66 @@
+"""The schemas that editors use are those of the models, and agree with them on what a playbook may be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from msauto.errors import InputError
+from msauto.playbook.schema import json_schema
+
+SCHEMAS = Path(__file__).parents[3] / "schemas"
+
+GOOD: list[Any] = [
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": "x", "user_0": 3}}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "{{ t }}", "segments": "{{ list }}"}, "when": "asset.frames > 1"}]},
+    {"hosts": ["a", "b"], "tasks": [{"asset": {"select": {"mimetype": "Video"}, "restore": True, "state": "absent"}}]},
+    {"hosts": "a", "tasks": [{"asset": {"id": "h:1", "exactly": {"markers": {"tracks": ["Icon"]}}, "markers": []}}]},
+    {"import_playbook": "x.yml"},
+    {"hosts": "a", "tasks": [{"rss": {"channel": "t", "items": [{"guid": "g", "text": "x"}], "exactly": True}}]},
+    {"hosts": "a", "serial": ["10%", 2], "tasks": [{"block": [{"asset": {"title": "A"}}], "tags": "a"}]},
+]
+BAD: list[Any] = [
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": True}}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "fieldz": {}}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "markers": [{"at": 1.5}]}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "markers": [{"at": "1:2"}]}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "A", "id": "a:b"}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": None}}]},
+    {"hosts": "all", "tasks": [{"asset": {"title": "A"}, "rss": {"channel": "x"}}]},
+    {"tasks": []},
+    "text",
+]
+
+
+@pytest.mark.parametrize("name", ["playbook", "inventory", "settings"])
+def test_file_is_fresh(name: str) -> None:
+    made = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+    kept = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
+    assert kept == made, f"make it again: msauto schema {name} > schemas/{name}.json"
+
+
+@pytest.mark.parametrize("play", GOOD)
+def test_accepts(play: Any) -> None:
+    jsonschema.validate([play], json_schema("playbook"))
+
+
+@pytest.mark.parametrize("play", BAD)
+def test_rejects(play: Any) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([play], json_schema("playbook"))
+
+
+def test_every_key_has_a_description() -> None:
+    for name in ("playbook", "inventory", "settings"):
+        for model in json_schema(name)["$defs"].values():
+            for key, value in model.get("properties", {}).items():
+                assert value.get("description"), f"{name}: {key}"
+
+
+def test_unknown_schema() -> None:
+    with pytest.raises(InputError, match="did you mean 'playbook'"):
+        json_schema("playbok")
