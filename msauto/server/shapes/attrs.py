@@ -12,11 +12,14 @@ _FALSE = frozenset({"false", "0", "no"})
 
 
 def read_attrs(element: Element, *, skip: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Return the named texts of an element: ``Attr`` children, and plain children by their own name."""
+    """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
+
+    ``skip`` are names of children to leave out, in lower case.
+    """
     found: dict[str, str] = {}
     for child in children(element):
         kind = local(child)
-        if kind in skip:
+        if kind.lower() in skip:
             continue
         own = attributes(child)
         if kind.lower() == "attr" and "name" in own:

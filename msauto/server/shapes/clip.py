@@ -10,6 +10,7 @@ _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
 _CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
 _PARAMETERS = frozenset({"param", "parameter"})
+_NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 
 
 def parse_clip(data: bytes, charset: str | None = None) -> Asset:
@@ -22,7 +23,7 @@ def parse_clip(data: bytes, charset: str | None = None) -> Asset:
     parts = _parts(clip)
     texts = {name: value for name, value in own.items() if name not in _ROOT}
     for holder in _holders(clip):
-        texts |= read_attrs(holder, skip=frozenset({"Marker", "Segment", "Link", "Param", "Parameter"}))
+        texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
         folder=parse_folder(own["folder"]) if "folder" in own else None,

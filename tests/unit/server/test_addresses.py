@@ -1,0 +1,110 @@
+"""The escaping, against examples worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.errors import MsautoError
+from msauto.model.plan import Address
+from msauto.model.spec import Dialect
+from msauto.server import address
+from msauto.server.address import AddressError
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Evening News", "Evening%20News"),
+        ("a/b", "a%5C%2Fb"),
+        ("a\\b", "a%5C%5Cb"),
+        ("a\\/b", "a%5C%5C%5C%2Fb"),
+        ("Back\\Slash / Film: 50% @ night?", "Back%5C%5CSlash%20%5C%2F%20Film%3A%2050%25%20%40%20night%3F"),
+        ("Новости", "%D0%9D%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8"),
+        ("!*'();:@&=+$,?#[]", "%21%2A%27%28%29%3B%3A%40%26%3D%2B%24%2C%3F%23%5B%5D"),
+        ("a-b.c_d~e", "a-b.c_d~e"),
+        (".", "."),
+        ("..", ".."),
+        ("a\nb\tc", "a%0Ab%09c"),
+        ("é", "%C3%A9"),
+        ("e\u0301", "e%CC%81"),  # as written: only comparing normalises
+        ("😀", "%F0%9F%98%80"),
+    ],
+)
+def test_title(title: str, expected: str) -> None:
+    assert address.asset_path("NEWS", Address(title)) == f"/storage/NEWS@{expected}"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (Address("4711", "handle"), "handle:4711"),
+        (Address("47/11:x y", "handle"), "handle:47%5C%2F11%3Ax%20y"),
+        (Address("Some:Thing", "title"), "title:Some%3AThing"),
+        (Address("x", "my ns"), "my%20ns:x"),
+    ],
+)
+def test_key_id(given: Address, expected: str) -> None:
+    assert address.asset_path("NEWS", given) == f"/storage/NEWS@{expected}"
+
+
+def test_title_may_be_addressed_as_key_id() -> None:
+    dialect = Dialect(title_address="ns")
+    assert address.asset_path("NEWS", Address("Some:Thing"), dialect=dialect) == "/storage/NEWS@title:Some%3AThing"
+    assert address.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ((), "/storage/MY%20DB"),
+        (("Raw", "2026"), "/storage/MY%20DB/Raw/2026"),
+        (("A/B", "C\\D"), "/storage/MY%20DB/A%5C%2FB/C%5C%5CD"),
+        (("..", "."), "/storage/MY%20DB/%2E%2E/%2E"),
+        (("...", "a.b"), "/storage/MY%20DB/.../a.b"),
+    ],
+)
+def test_folder(folder: tuple[str, ...], expected: str) -> None:
+    assert address.folder_path("MY DB", folder) == expected
+
+
+def test_channel_and_file() -> None:
+    assert address.channel_path("my/ticker") == "/rss/my%2Fticker"
+    assert address.rss_item_path("ticker", "n 1.txt") == "/rss/ticker/n%201.txt"
+    assert address.rss_item_path("..", "..") == "/rss/%2E%2E/%2E%2E"
+
+
+def test_query_has_no_backslash_rule() -> None:
+    pairs = [("val", "a/b\\c&d=e+f,g\nü"), ("dc:subject", "")]
+    assert address.query(pairs) == "?val=a%2Fb%5Cc%26d%3De%2Bf%2Cg%0A%C3%BC&dc%3Asubject="
+    assert address.query([]) == ""
+
+
+def test_values_of_copylink() -> None:
+    assert address.folder_value(("Playout", "To/night", "a\\b")) == "Playout/To\\/night/a\\\\b"
+    assert address.link_title_value("a/b\\c") == "a/b\\c"
+    assert address.link_title_value("a/b\\c", dialect=Dialect(link_title="escaped")) == "a\\/b\\\\c"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: address.asset_path("NEWS", Address("")),
+        lambda: address.asset_path("", Address("x")),
+        lambda: address.folder_path(""),
+        lambda: address.folder_path("NEWS", ("a", "")),
+        lambda: address.folder_value(("a", "")),
+        lambda: address.channel_path(""),
+        lambda: address.rss_item_path("ticker", ""),
+        lambda: address.query([("", "x")]),
+        lambda: address.link_title_value(""),
+        lambda: address.asset_path("NEWS", Address("a\ud800b")),
+        lambda: address.query([("val", "\udfff")]),
+    ],
+)
+def test_names_that_no_address_can_hold(make) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(AddressError) as caught:
+        make()
+    assert isinstance(caught.value, MsautoError)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.remedy
+    str(caught.value).encode()  # can be printed
