@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from msauto.simulator.answers import RefusalError
@@ -9,6 +10,9 @@ from msauto.simulator.dialect import SimDialect
 from msauto.simulator.house import Clip, Database, Entry, House
 from msauto.simulator.positions import parse_frames
 from msauto.simulator.wire import Request
+
+# Python's own int() takes `1_000`, ` 7` and Arabic digits as well.
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,6 @@ class Call:
 
 def integer_value(name: str, value: str) -> int:
     """Text → int, or a refusal that names the parameter."""
-    try:
-        return int(value)
-    except ValueError:
-        raise RefusalError(400, f"{name} is not a number: {value}") from None
+    if _WHOLE.fullmatch(value) is None:
+        raise RefusalError(400, f"{name} is not a number: {value}")
+    return int(value)

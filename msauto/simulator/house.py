@@ -138,7 +138,7 @@ class Entry:
     @property
     def first_frame(self) -> int:
         """The IN point, frames of the file."""
-        return int(self.fields.get("first_frame", "0"))
+        return int(self.fields.get("first_frame") or 0)
 
     @property
     def last_frame(self) -> int:

@@ -49,7 +49,10 @@ class LogEntry:
 
 
 class RequestLog:
-    """The latest requests in memory, and all of them as JSON lines in a file if one is given."""
+    """The latest requests in memory, and all of them as JSON lines in a file if one is given.
+
+    A line is written when the answer is due: work that a `late` fault does afterwards shows in memory only.
+    """
 
     def __init__(self, file: Path | None = None, limit: int = LOG_LIMIT) -> None:
         self._entries: deque[LogEntry] = deque(maxlen=limit)

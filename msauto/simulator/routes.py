@@ -63,7 +63,7 @@ class Routes:
         return success_answer(self.dialect, None, len(request.target))
 
     def _dispatch(self, request: Request) -> Reply:
-        _, top, *segments = request.raw_path.split("/")
+        top, *segments = request.raw_path.removeprefix("/").split("/")
         if segments and segments[-1] == "":
             segments.pop()
         if top == "storage":

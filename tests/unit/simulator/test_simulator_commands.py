@@ -27,6 +27,18 @@ def test_in_and_out_points(ask: Asker) -> None:
     assert ask.command(FILM, "SETFIELD", name="first_frame", val="00:00:10:00").status == 400
 
 
+def test_a_cleared_in_point_is_the_first_frame(ask: Asker) -> None:
+    for value in ("250", ""):
+        assert ask.command(FILM, "SETFIELD", name="first_frame", val=value).status == 200
+        assert ask.command(FILM, "SETFIELD", name="last_frame", val=value).status == 200
+    assert (ask.attrs(FILM)["first_frame"], ask.attrs(FILM)["last_frame"]) == ("0", "162499")
+
+
+@pytest.mark.parametrize("value", ["1_000", " 7", "٣", "1.0", "", "9" * 30])
+def test_numbers_are_plain_digits(ask: Asker, value: str) -> None:
+    assert ask.command(FILM, "DELETESEGMENT", seg_num=value).status == 400
+
+
 def test_a_field_keeps_any_text(ask: Asker) -> None:
     text = '«Ёлка» & <b> "q" 50% + a/b\\c\nsecond line\t\u00a0end'
     ask.command(FILM, "SETFIELD", name="comment", val=text)

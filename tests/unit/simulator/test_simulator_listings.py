@@ -130,3 +130,4 @@ def test_only_get_is_for_listings(ask: Asker) -> None:
     assert ask.ask("DELETE", "/storage/NEWS/Raw").status == 405
     assert ask.ask("PUT", "/storage").status == 405
     assert ask.get("/elsewhere").status == 404
+    assert ask.raw(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 404")
