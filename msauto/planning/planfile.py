@@ -11,7 +11,7 @@ from typing import Any
 
 from msauto.model.live import show_folder
 from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
-from msauto.planning.planschema import FORMAT, VERSION, read_plan
+from msauto.planning.planschema import FORMAT, VERSION, PlanFile, read_plan
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -33,6 +33,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
     """Read a plan. Raises ``InputError`` for what is no plan, and for one of another version."""
     return read_plan(data, path)
+
+
+def plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a saved plan (``msauto schema plan``)."""
+    return PlanFile.model_json_schema()
 
 
 def summary(plan: Plan) -> dict[str, int]:

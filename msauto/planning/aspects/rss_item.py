@@ -58,13 +58,11 @@ def _recognise(scene: RssScene, wanted: RssItemWanted) -> RssItem | None:
 
 def _guids(scene: RssScene, wanted: RssItemWanted) -> tuple[str, ...]:
     """Return the guids that the item may show under, the most certain first."""
-    file = _file(wanted)
-    stem = file.rpartition(".")[0] or file
-    fixed = {"item": wanted.guid, "file": file, "stem": stem}.get(scene.server.dialect.rss_guid)
-    if fixed is not None:
-        return (fixed,)
+    files = [_file(wanted)] if wanted.present or wanted.file else [f"{wanted.guid}.txt", f"{wanted.guid}.xml"]
+    stems = [file.rpartition(".")[0] or file for file in files]
+    fixed = {"item": [wanted.guid], "file": files, "stem": stems}.get(scene.server.dialect.rss_guid)
     learned = scene.memory.get(f"rss-guid:{wanted.guid}")
-    named = [wanted.guid, *([str(learned)] if learned else []), *([file, stem] if wanted.file else [])]
+    named = [wanted.guid, *([str(learned)] if learned else []), *files, *stems] if fixed is None else fixed
     return tuple(dict.fromkeys(named))
 
 

@@ -13,7 +13,7 @@ from msauto.planning.limits import refusals
 from msauto.planning.survey import Survey
 
 
-def make_plan(
+def assemble(
     resolved: Resolved,
     surveys: Sequence[Survey],
     *,

@@ -1,0 +1,364 @@
+"""An independent model of the server: what a request means, applied to plain dicts, and read back through the port.
+
+Nothing of msauto's planning is used here: it is the oracle that plans are checked against.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+from xml.etree import ElementTree as ET
+
+from msauto.model.live import (
+    Asset,
+    Entry,
+    Folder,
+    Link,
+    Listing,
+    Marker,
+    RssChannel,
+    RssItem,
+    Segment,
+    parse_folder,
+    show_folder,
+)
+from msauto.model.plan import Address, Json, Request, TargetId
+from msauto.model.ports import XmpAnswer
+from msauto.model.spec import Dialect, ServerSpec
+from msauto.model.wanted import Intent, SelectRef, Work
+from msauto.planning.reading import read_live
+from msauto.planning.remember import memories
+from msauto.planning.survey import Survey, survey
+
+
+class Clock:
+    def now(self) -> datetime:
+        return datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError("planning never waits")
+
+
+@dataclass
+class DictMemory:
+    """The ledger's memory, in a dict."""
+
+    items: dict[TargetId, dict[str, Json]] = field(default_factory=dict)
+    always: dict[str, Json] = field(default_factory=dict)  # of every target: what a case says the ledger holds
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        return {**self.always, **self.items.get(target, {})}
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        kept = self.items.setdefault(target, {})
+        for name, value in items.items():
+            kept.pop(name, None)
+            self.always.pop(name, None)
+            if value is not None:
+                kept[name] = value
+
+
+@dataclass
+class Clip:
+    """One clip. ``fields`` are the Attrs; ``hidden`` fields are kept but never reported."""
+
+    title: str
+    folder: str | None = ""
+    frames: int | None = 250
+    frame_time: str | None = "0.0400000000"
+    create_time: str = "2026-11-20T08:00:00"
+    link_id: int | None = 1
+    finalized: bool | None = True
+    hires: str | None = "$(video_path)/a.mxf"
+    archive: str | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict)
+    markers: list[dict[str, Any]] = field(default_factory=list)
+    segments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    xmp: dict[str, list[str]] | None = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)  # folder/title
+    ran: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Server:
+    """A media server: its truth, and how it behaves where the interface is silent (``dialect``)."""
+
+    clips: dict[str, Clip] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    channels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    dialect: Dialect = field(default_factory=Dialect)
+    databases: set[str] = field(default_factory=lambda: {"NEWS"})
+    reported: frozenset[str] | None = None  # fields that the Clip XML shows; None: all
+    reports_keywords: bool = True
+    rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
+    foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
+    sent: list[str] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)  # "ns:id" to title
+
+    # What a request means ------------------------------------------------------------------------------------
+
+    def apply(self, request: Request) -> None:
+        self.sent.append(f"{request.method} {request.path}")
+        path, _, text = request.path.partition("?")
+        query = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text)))
+        if path.startswith("/rss/"):
+            self._feed(request, path, query)
+            return
+        title = self._title(path)
+        if request.method == "DELETE":
+            self._delete(title)
+            return
+        assert request.method == "POST"
+        clip = self.clips[title]
+        name = query.pop("command")
+        handler = getattr(self, f"_{name.lower()}", None)
+        if handler is None:
+            clip.ran.append(name)
+            return
+        handler(clip, query)
+
+    def _title(self, path: str) -> str:
+        name = unquote(path.partition("@")[2])
+        title = name.replace("\\/", "/").replace("\\\\", "\\")
+        raw = path.partition("@")[2]
+        return self.ids[unquote(raw)] if ":" in raw and unquote(raw) in self.ids else title
+
+    def _delete(self, title: str) -> None:
+        if title in self.clips:
+            del self.clips[title]
+            return
+        for clip in self.clips.values():  # the dialect link_delete: by_title
+            clip.links = [link for link in clip.links if parse_folder(link)[-1] != title]
+
+    def _setfield(self, clip: Clip, query: dict[str, str]) -> None:
+        name, value = query["name"], query["val"]
+        if name == "clip_name":
+            self.clips[value] = self.clips.pop(clip.title)
+            clip.title = value
+        elif self.reported is None or name in self.reported:
+            clip.fields[name] = value
+        else:
+            clip.hidden[name] = value
+
+    def _setuserfields(self, clip: Clip, query: dict[str, str]) -> None:
+        assert clip.xmp is not None
+        for name, value in query.items():
+            clip.xmp[name] = value.split(self.dialect.list_separator) if value else []
+
+    def _restore(self, clip: Clip, query: dict[str, str]) -> None:
+        assert not query
+        clip.hires = "$(video_path)/restored.mxf"
+
+    def _copylink(self, clip: Clip, query: dict[str, str]) -> None:
+        assert query["folder"] in self.folders or self.dialect.folder_missing == "create"
+        self.folders.add(query["folder"])
+        clip.links.append(show_folder((*parse_folder(query["folder"]), query["title"])))
+
+    def _createsegment(self, clip: Clip, query: dict[str, str]) -> None:
+        number = int(query["seg_num"])
+        made: dict[str, Any] = {"start": int(query["start_frame"]), "duration": int(query["duration"])}
+        made |= {name: query[name] for name in ("title", "keywords") if name in query}
+        if self.dialect.segment_update == "recreate":
+            assert number not in clip.segments, f"segment {number} is there already"
+            clip.segments[number] = made
+        else:
+            clip.segments.setdefault(number, {}).update(made)
+
+    def _createsegmentation(self, clip: Clip, query: dict[str, str]) -> None:
+        assert not clip.segments, "a grid over segments that are there"
+        duration = int(query["duration"])
+        for number, start in enumerate(range(0, clip.frames or 0, duration), 1):
+            piece = {"start": start, "duration": min(duration, (clip.frames or 0) - start)}
+            clip.segments[number] = piece | ({"title": f"{query['title']} {number}"} if "title" in query else {})
+
+    def _deletesegment(self, clip: Clip, query: dict[str, str]) -> None:
+        del clip.segments[int(query["seg_num"])]
+
+    def _createmarker(self, clip: Clip, query: dict[str, str]) -> None:
+        uid, frame = int(query.pop("uid")), query.pop("frame", None)
+        if uid == -1:
+            uid = max((marker["uid"] for marker in clip.markers), default=0) + 1
+            assert frame is not None
+            clip.markers.append({"uid": uid, "frame": int(frame), **query})
+            return
+        (marker,) = (marker for marker in clip.markers if marker["uid"] == uid)
+        kept = {"uid": uid, "frame": int(frame) if frame is not None else marker["frame"]}
+        if self.dialect.marker_update == "changed":
+            kept = {**marker, **kept}
+        marker.clear()  # under `full` the server forgets what is not sent
+        marker.update({**kept, **query})
+
+    def _deletemarker(self, clip: Clip, query: dict[str, str]) -> None:
+        (marker,) = (marker for marker in clip.markers if marker["uid"] == int(query["uid"]))
+        clip.markers.remove(marker)
+
+    def _feed(self, request: Request, path: str, query: dict[str, str]) -> None:
+        _, _, channel, *file = map(unquote, path.split("/"))
+        items = self.channels[channel]
+        if request.method == "DELETE":
+            (gone,) = (item for item in items if item["guid"] == query["guid"])
+            items.remove(gone)
+            return
+        assert request.method == "PUT"
+        assert request.body is not None
+        item = self._item(file[0], request.body.content.decode())
+        at = next((i for i, other in enumerate(items) if other["guid"] == item["guid"]), len(items))
+        items[at : at + 1] = [item]
+
+    def _item(self, file: str, text: str) -> dict[str, Any]:
+        stem = file.rpartition(".")[0]
+        guids = {"file": file, "stem": stem, "item": stem, "other": f"feed/{file}#1"}
+        if not text.startswith("<?xml"):
+            return {"guid": guids[self.rss_guid], "title": text.partition("\n")[0], "description": text}
+        root = ET.fromstring(text)
+        fields = {child.tag: child.text or "" for child in root}
+        return fields | {"guid": fields["guid"] if self.rss_guid == "item" else guids[self.rss_guid]}
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    def asset(self, clip: Clip) -> Asset:
+        attributes = dict(clip.fields) | {"create_time": clip.create_time}
+        attributes |= {"frames": str(clip.frames)} if clip.frames is not None else {}
+        attributes |= {"frame_time": clip.frame_time} if clip.frame_time is not None else {}
+        return Asset(
+            title=clip.title,
+            folder=None if clip.folder is None else parse_folder(clip.folder),
+            hires=clip.hires,
+            archive=clip.archive,
+            link_id=clip.link_id,
+            finalized=clip.finalized,
+            attributes=attributes,
+            markers=tuple(_marker(marker) for marker in clip.markers),
+            segments=tuple(self._segment(number, clip.segments[number]) for number in clip.segments),
+        )
+
+    def _segment(self, number: int, segment: dict[str, Any]) -> Segment:
+        titles = segment.get("titles") or ([segment["title"]] if segment.get("title") else [])
+        keywords = segment.get("keywords") if self.reports_keywords else None
+        return Segment(
+            number=number,
+            start=segment["start"],
+            duration=segment["duration"],
+            titles=tuple(titles),
+            track=segment.get("track"),
+            rating=segment.get("rating"),
+            keywords=keywords,
+        )
+
+    def entries(self) -> list[Entry]:
+        found: list[Entry] = []
+        for clip in self.clips.values():
+            attributes = self.asset(clip).attributes
+            homes = [(*parse_folder(clip.folder or ""), clip.title), *map(parse_folder, clip.links)]
+            found += [Entry(place[:-1], place[-1], clip.link_id, clip.finalized, attributes) for place in homes]
+        return found
+
+
+def _marker(marker: dict[str, Any]) -> Marker:
+    fields = {name: str(value) for name, value in marker.items() if name not in {"uid", "frame"}}
+    return Marker(marker["uid"], marker["frame"], fields)
+
+
+@dataclass
+class WorldReader:
+    """The reader port over the model; ``asked`` says what was read."""
+
+    server: Server
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def reads(self) -> int:
+        return len(self.asked)
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        name = f"{address.namespace}:{address.name}" if address.namespace else address.name
+        self.asked.append(f"asset {name}")
+        await asyncio.sleep(0)
+        title = self.server.ids.get(name, "") if address.namespace else name
+        clip = self.server.clips.get(title) if database in self.server.databases else None
+        return None if clip is None else self.server.asset(clip)
+
+    async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
+        self.asked.append(f"xmp {address.name}")
+        title = self.server.ids[f"{address.namespace}:{address.name}"] if address.namespace else address.name
+        xmp = self.server.clips[title].xmp
+        return XmpAnswer(None if xmp is None else {name: tuple(values) for name, values in xmp.items()})
+
+    async def read_folder(self, database: str, folder: Folder) -> Listing | None:
+        self.asked.append(f"folder {show_folder(folder)}")
+        if show_folder(folder) not in self.server.folders:
+            return None
+        listed = [entry for entry in self.server.entries() if entry.folder[: len(folder)] == folder]
+        return Listing(folder, (*listed, *self.server.foreign.get(show_folder(folder), ())))
+
+    async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
+        self.asked.append(f"select {show_folder(select.folder)}")
+        if show_folder(select.folder) not in {*self.server.folders, ""}:
+            return None
+        depth = len(select.folder)
+        return [
+            entry
+            for entry in self.server.entries()
+            if entry.folder[:depth] == select.folder and (select.recursive or len(entry.folder) == depth)
+        ]
+
+    async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
+        self.asked.append(f"links {asset.title}")
+        clip = self.server.clips[asset.title or ""]
+        return tuple(Link(parse_folder(link)[:-1], parse_folder(link)[-1], clip.link_id) for link in clip.links)
+
+    async def read_channel(self, name: str) -> RssChannel | None:
+        self.asked.append(f"channel {name}")
+        items = self.server.channels.get(name)
+        return None if items is None else RssChannel(name, tuple(map(_rss_item, items)))
+
+    async def has_database(self, name: str) -> bool:
+        self.asked.append(f"database {name}")
+        return name in self.server.databases
+
+    def fresh(self) -> WorldReader:
+        return WorldReader(self.server)
+
+
+def _rss_item(item: dict[str, Any]) -> RssItem:
+    return RssItem(item["guid"], item.get("title"), item.get("description"), item.get("link"), item.get("pubDate"))
+
+
+@dataclass
+class Stage:
+    """A server, its inventory entry and a ledger: plan, apply and prove as the whole product does."""
+
+    server: Server
+    spec: ServerSpec
+    memory: DictMemory = field(default_factory=DictMemory)
+    reader: WorldReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = WorldReader(self.server)
+
+    def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
+        self.reader = WorldReader(self.server)
+        work = Work(self.spec, intents)
+        return asyncio.run(survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links))
+
+    def apply(self, found: Survey) -> None:
+        for target in found.targets:
+            assert target.error is None, target.error
+            for request in target.requests:
+                self.server.apply(request)
+            live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
+            self.memory.remember(target.id, memories(target, live))
+
+
+def stage(*clips: Clip, dialect: Dialect | None = None, version: tuple[int, ...] | None = None, **server: Any) -> Stage:
+    made = Server({clip.title: clip for clip in clips}, dialect=dialect or Dialect(), **server)
+    spec = ServerSpec("studio-a", "http://127.0.0.1:7901", version=version, dialect=made.dialect)
+    return Stage(made, spec)
