@@ -1,0 +1,6 @@
+"""All benchmarks, one after the other."""
+
+from bench import whole_way
+
+if __name__ == "__main__":
+    whole_way.report()

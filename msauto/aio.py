@@ -1,0 +1,148 @@
+"""The async face, and the only wiring of the rooms: text → intents → plan → results.
+
+::
+
+    resolved = resolve(options)                       # playbook/: text becomes wanted state
+    plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares: the plan is a value
+    result = await apply_plan(plan, specs, ...)       # applying/ sends it, settles it, proves it
+
+Clients used for planning refuse everything but GET and HEAD.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from msauto.applying.executor import Server, Stop, apply
+from msauto.flow import concurrent_list
+from msauto.ledger import Ledger, Scope
+from msauto.model.events import Observer
+from msauto.model.limits import Limits
+from msauto.model.plan import Json, Plan, TargetId
+from msauto.model.ports import Clock, Memory
+from msauto.model.result import Result
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import IdRef, Resolved, Work
+from msauto.planning.assemble import assemble
+from msauto.planning.survey import Survey, survey
+from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
+from msauto.version import __version__
+
+__all__ = ["SystemClock", "apply_plan", "make_plan", "scopes_of", "specs_of"]
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryByUrl:
+    """Keeps memories by the server's URL, so that a host renamed in the inventory is the same server."""
+
+    memory: Memory
+    urls: Mapping[str, str]
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return what is remembered of a target."""
+        return self.memory.recall(self._by_url(target))
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        """Keep items of a target."""
+        self.memory.remember(self._by_url(target), items)
+
+    def _by_url(self, target: TargetId) -> TargetId:
+        return replace(target, server=self.urls.get(target.server, target.server))
+
+
+def _by_url(memory: Memory, specs: Iterable[ServerSpec]) -> MemoryByUrl:
+    return MemoryByUrl(memory, {spec.name: spec.url for spec in specs})
+
+
+def specs_of(resolved: Resolved) -> tuple[ServerSpec, ...]:
+    """Return the servers that the playbooks play on, in their order."""
+    return tuple(work.server for work in resolved.work)
+
+
+def scopes_of(resolved: Resolved) -> frozenset[Scope]:
+    """Return what the run must hold alone: each server's databases, and its channels.
+
+    A target addressed by an open file's ``handle`` takes no lock: an on-delete trigger may run msauto while msauto
+    deletes (interface, «States and transitions»).
+    """
+    return frozenset(
+        Scope(work.server.url, getattr(intent.ref, "database", ""))
+        for work in resolved.work
+        for intent in work.intents
+        if not (isinstance(intent.ref, IdRef) and intent.ref.namespace == "handle")
+    )
+
+
+async def make_plan(resolved: Resolved, *, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Plan:
+    """Read the servers, compare, and return the plan. Sends GET and HEAD only.
+
+    ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
+    """
+    remembered = _by_url(memory, specs_of(resolved))
+
+    async def survey_one(work: Work) -> Survey:
+        async with AsyncMediaServer(work.server, read_only=True) as client:
+            reader = ServerReader(client, clock=clock)
+            return await survey(work, reader, remembered, clock, forks=forks, find_links=bool(limits.protected))
+
+    surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
+    created = clock.now().isoformat(timespec="seconds")
+    return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
+
+
+@asynccontextmanager
+async def _servers(specs: Sequence[ServerSpec], clock: Clock) -> AsyncIterator[dict[str, Server]]:
+    async with AsyncExitStack() as stack:
+        servers = {}
+        for spec in specs:
+            client = await stack.enter_async_context(AsyncMediaServer(spec))
+            servers[spec.name] = Server(reader=ServerReader(client, clock=clock), sender=client)
+        yield servers
+
+
+async def apply_plan(
+    plan: Plan,
+    specs: Sequence[ServerSpec],
+    *,
+    ledger: Ledger,
+    clock: Clock,
+    observer: Observer,
+    forks: int,
+    playbooks: Sequence[str] = (),
+    stop: Stop | None = None,
+) -> Result:
+    """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target."""
+    async with _servers(specs, clock) as servers:
+        return await apply(
+            plan,
+            servers,
+            ledger.journal,
+            _by_url(ledger.memory, specs),
+            clock,
+            observer,
+            forks=forks,
+            playbooks=playbooks,
+            stop=stop,
+        )

@@ -1,0 +1,125 @@
+"""The flags that commands share, and the value that they come to."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from msauto.playbook.resolve import Options
+from msauto.playbook.settings import Settings, load_settings
+
+FORMATS = ("text", "json", "markdown", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The shared flags (contract, «Commands»), with the settings file already read."""
+
+    options: Options
+    settings: Settings
+    state_dir: Path
+    forks: int
+    format: str
+    verbosity: int
+    no_color: bool
+    config: str | None
+
+
+def _state_dir(given: str | None, settings: Settings) -> Path:
+    """Return where the ledger is: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
+
+    One for each user and not for each folder: two runs from two folders must meet at the same locks.
+    """
+    if given:
+        return Path(given)
+    if settings.state_dir:
+        return Path(settings.state_dir)
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
+
+
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory; may be given several times."),
+    click.option("--server", metavar="URL", help="One server, named by its host, instead of an inventory."),
+    click.option("-e", "--extra-vars", multiple=True, metavar="K=V|@FILE", help="Variables that win over all others."),
+    click.option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
+    click.option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
+    click.option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
+    click.option("-f", "--forks", type=click.IntRange(1, 512), help="Targets at a time (default 8)."),
+    click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Form of the result."),
+    click.option("--state-dir", metavar="DIR", help="Where the ledger is kept."),
+    click.option("--config", metavar="FILE", help="Settings, instead of msauto.toml beside the playbooks."),
+    click.option("-v", "--verbose", count=True, help="More: -v the requests, -vv where each change comes from."),
+    click.option("--no-color", is_flag=True, help="No colour, as NO_COLOR does."),
+)
+
+
+def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the shared flags, handed to it as one ``flags`` value beside its own arguments."""
+
+    @functools.wraps(function)
+    def command(
+        *,
+        inventory: tuple[str, ...],
+        server: str | None,
+        extra_vars: tuple[str, ...],
+        limit: str | None,
+        tags: tuple[str, ...],
+        skip_tags: tuple[str, ...],
+        forks: int | None,
+        form: str,
+        state_dir: str | None,
+        config: str | None,
+        verbose: int,
+        no_color: bool,
+        **own: Any,
+    ) -> Any:
+        playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
+        settings = load_settings(config, _beside(playbooks))
+        options = Options(
+            playbooks=playbooks,
+            inventories=inventory or (() if server else settings.inventories),
+            server_url=server,
+            extra_vars=extra_vars,
+            limit=limit,
+            tags=_split(tags),
+            skip_tags=_split(skip_tags),
+            env=dict(os.environ),
+            now=datetime.now(UTC),
+        )
+        flags = Flags(
+            options=options,
+            settings=settings,
+            state_dir=_state_dir(state_dir, settings),
+            forks=forks or settings.forks or 8,
+            format=form,
+            verbosity=verbose,
+            no_color=no_color,
+            config=config,
+        )
+        return function(flags=flags, **own)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def with_playbooks(flags: Flags, playbooks: tuple[str, ...]) -> Flags:
+    """Return the flags for other playbooks than those of the command line."""
+    return replace(flags, options=replace(flags.options, playbooks=playbooks))
+
+
+def _beside(playbooks: tuple[str, ...]) -> Path:
+    first = Path(playbooks[0]) if playbooks else Path()
+    return first if first.is_dir() else first.parent
+
+
+def _split(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

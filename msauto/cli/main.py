@@ -1,0 +1,90 @@
+"""The entry point: finds the command, and turns every error into a message and an exit code, in this one place.
+
+Exit codes (the contract, «Commands»): 0 fine · 1 error, nothing written · 2 ``plan --detailed-exitcode`` found
+changes · 3 apply ended with something failed, unproved or not as wanted · 4 refused, a person must decide ·
+5 locked by another run · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from msauto.cli.output import colour_on, say
+from msauto.errors import LockedError, MsautoError, RefusedError
+from msauto.version import __version__
+
+COMMANDS = ("plan", "apply", "validate", "show", "simulate", "demo", "schema")
+"""In the order that a newcomer meets them; each is the module ``msauto.cli.<name>`` with a ``command``."""
+
+
+class Commands(click.Group):
+    """Loads a command's module only when it is called, so that ``msauto --help`` answers at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the contract."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the one command that was asked for."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"msauto.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="msauto")
+def group() -> None:
+    """Say in YAML what state the assets of a media server should have; look at the difference; let it be so."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
+    try:
+        code = group.main(args=argv, prog_name="msauto", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        say("Interrupted.")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`): nothing more can be said, and it is no failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return 1
+    except MsautoError as error:
+        return _tell(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like one of theirs
+        return _tell_bug(error)
+    return code if isinstance(code, int) else 0
+
+
+def _tell(error: MsautoError) -> int:
+    from msauto.report.text import render_error
+
+    say(render_error(error, colour=colour_on(sys.stderr, no_color=False)))
+    if isinstance(error, RefusedError):
+        return 4
+    return 5 if isinstance(error, LockedError) else 1
+
+
+def _tell_bug(error: Exception) -> int:
+    if os.environ.get("MSAUTO_DEBUG"):
+        traceback.print_exc()
+    say(
+        f"Error: msauto itself failed: {type(error).__name__}: {error}\n"
+        "  → this is a bug of msauto: report it with the output of the same command under MSAUTO_DEBUG=1"
+    )
+    return 1

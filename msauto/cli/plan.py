@@ -1,0 +1,25 @@
+"""``msauto plan``: reads, compares, prints; writes nothing anywhere (but ``--out``)."""
+
+from __future__ import annotations
+
+import click
+
+from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.planning import keep_plan, plan_now, show_plan
+
+
+@click.command("plan")
+@click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...")
+@click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the plan, for msauto apply FILE.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 where there are changes.")
+@shared_flags
+def command(*, flags: Flags, playbooks: tuple[str, ...], out: str | None, detailed_exitcode: bool) -> int:
+    """Show what would change: reads the servers and writes nothing."""
+    del playbooks  # they came with the flags
+    plan = plan_now(flags)
+    show_plan(plan, flags)
+    if out is not None:
+        keep_plan(plan, out)
+    if plan.errors:
+        return 1
+    return 2 if detailed_exitcode and plan.requests else 0

@@ -1,0 +1,69 @@
+"""What ``plan`` and ``apply`` share: resolving, planning, showing and keeping a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from msauto.aio import SystemClock, make_plan
+from msauto.cli.flags import Flags
+from msauto.cli.output import colour_on, give
+from msauto.errors import MsautoError
+from msauto.ledger import Ledger
+from msauto.model.limits import Limits
+from msauto.model.plan import Plan
+from msauto.planning.planfile import plan_to_json
+from msauto.playbook.resolve import resolve
+from msauto.report import html, markdown, text
+from msauto.report.json import dump
+
+
+def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
+    """Resolve the playbooks and plan them, writing nothing: the ledger is only read."""
+    resolved = resolve(flags.options)
+    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+        return asyncio.run(
+            make_plan(
+                resolved,
+                memory=ledger.memory,
+                clock=SystemClock(),
+                forks=flags.forks,
+                limits=limits or flags.settings.limits,
+            )
+        )
+
+
+def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False) -> None:
+    """Give the plan on stdout, in the form that was asked for."""
+    if flags.format == "json":
+        give(dump(plan_to_json(plan)))
+    elif flags.format == "markdown":
+        give(markdown.render_plan(plan))
+    elif flags.format == "html":
+        give(html.render_plan(plan))
+    else:
+        give(plan_text(plan, flags, sys.stdout, keep_going=keep_going))
+
+
+def plan_text(plan: Plan, flags: Flags, stream: TextIO, *, keep_going: bool = False) -> str:
+    """Return the plan as text for a stream: coloured and cut to the width where it is a terminal."""
+    width = shutil.get_terminal_size().columns if stream.isatty() else None
+    colour = colour_on(stream, no_color=flags.no_color)
+    return text.render_plan(plan, colour=colour, verbosity=flags.verbosity, width=width, keep_going=keep_going)
+
+
+def keep_plan(plan: Plan, path: str) -> None:
+    """Write the plan to a file, whole or not at all."""
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    try:
+        part.write_text(dump(plan_to_json(plan)), encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise MsautoError(
+            f"the plan could not be kept in {path}: {error.strerror}", remedy="name a file that can be written"
+        ) from error

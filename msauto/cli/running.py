@@ -1,0 +1,56 @@
+"""Applying a plan under a person's eyes: progress on the terminal, Ctrl-C that stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from msauto.aio import apply_plan
+from msauto.applying.executor import Stop
+from msauto.cli.flags import Flags
+from msauto.cli.output import say
+from msauto.ledger import Ledger
+from msauto.model.plan import Plan
+from msauto.model.ports import Clock
+from msauto.model.result import Result
+from msauto.model.spec import ServerSpec
+from msauto.report.progress import Progress
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+async def run_plan(
+    plan: Plan,
+    specs: tuple[ServerSpec, ...],
+    ledger: Ledger,
+    clock: Clock,
+    flags: Flags,
+    playbooks: tuple[str, ...],
+) -> Result:
+    """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
+    stop = Stop()
+    loop = asyncio.get_running_loop()
+
+    def interrupted() -> None:
+        if not stop.requested:
+            say("Stopping after the requests under way; Ctrl-C again stops at once.")
+        stop()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, interrupted)
+    try:
+        with Progress(sys.stderr, clock) as progress:
+            return await apply_plan(
+                plan,
+                specs,
+                ledger=ledger,
+                clock=clock,
+                observer=progress,
+                forks=flags.forks,
+                playbooks=playbooks,
+                stop=stop,
+            )
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,248 @@
+"""``msauto show``: what a server holds, as a table or as JSON; reads only."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.output import colour_on, give
+from msauto.errors import MsautoError, NotFoundError
+from msauto.model.live import Asset, Entry, RssChannel, Xmp, show_folder
+from msauto.model.plan import Address
+from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
+from msauto.playbook.servers import NamedServer, named_servers
+from msauto.report.json import dump
+from msauto.report.tables import render_table
+from msauto.server.client import AsyncMediaServer
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One answer: tables (title, headers, rows) for a person, and the same as a JSON value."""
+
+    tables: tuple[tuple[str, Sequence[str], Rows], ...]
+    json: Any
+
+
+@click.group("show", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Show what a server holds: databases, folders, assets, one asset's facts, channels."""
+
+
+def _database(server: NamedServer, given: str | None) -> str:
+    name = given or server.database
+    if name is None:
+        raise MsautoError(f"no media database is named for {server.spec.name}", remedy="--database NAME")
+    return name
+
+
+async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> dict[str, Shown]:
+    shown = {}
+    for server in named_servers(flags.options):
+        async with AsyncMediaServer(server.spec, read_only=True) as client:
+            shown[server.spec.name] = await read(client, server)
+    return shown
+
+
+def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> None:
+    shown = asyncio.run(_each(flags, read))
+    if flags.format == "json":
+        give(dump({server: answer.json for server, answer in shown.items()}))
+        return
+    colour = colour_on(sys.stdout, no_color=flags.no_color)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for server, answer in shown.items():
+        if len(shown) > 1:
+            give(f"{server}:")
+        for title, headers, rows in answer.tables:
+            if title:
+                give(f"\n{title}")
+            give(render_table(headers, rows, colour=colour, width=width))
+
+
+_database_option = click.option("--database", "-d", metavar="NAME", help="Default: the host variable `database`.")
+
+
+@command.command("databases")
+@shared_flags
+def databases(*, flags: Flags) -> None:
+    """List the media databases. The server describes all that it holds, so this may take long."""
+
+    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
+        found = await client.databases()
+        counts = [None if one.listing is None else len(one.listing.entries) for one in found]
+        rows = [[one.name, "" if n is None else str(n)] for one, n in zip(found, counts, strict=True)]
+        values = [{"name": one.name, "assets": n} for one, n in zip(found, counts, strict=True)]
+        return Shown((("", ("database", "assets"), rows),), values)
+
+    _show(flags, read)
+
+
+@command.command("folders")
+@click.argument("folder", default="")
+@_database_option
+@shared_flags
+def folders(*, flags: Flags, folder: str, database: str | None) -> None:
+    """List the folders of a database, or below FOLDER."""
+
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        listing = await client.list_folders(_database(server, database), folder)
+        names = [show_folder(path) for path in listing.folders]
+        return Shown((("", ("folder",), [[name] for name in names]),), names)
+
+    _show(flags, read)
+
+
+@command.command("assets")
+@click.argument("folder", default="")
+@_database_option
+@click.option("--mimetype", metavar="NAME", help="Video, Audio, AudioVideo, StillImage, Graphics, ...")
+@click.option("--created-after", metavar="TIME", help="An ISO date or date-time, the server's own time.")
+@shared_flags
+def assets(*, flags: Flags, folder: str, database: str | None, mimetype: str | None, created_after: str | None) -> None:
+    """List the assets of a database, or of FOLDER and below."""
+
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        name = _database(server, database)
+        listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
+        headers = ("title", "folder", "length", "rate", "created")
+        values = [
+            {"title": e.title, "folder": show_folder(e.folder), "link_id": e.link_id, "finalized": e.finalized}
+            | dict(e.attributes)
+            for e in listing.entries
+        ]
+        return Shown((("", headers, [_entry(entry) for entry in listing.entries]),), values)
+
+    _show(flags, read)
+
+
+@command.command("asset")
+@click.argument("title")
+@_database_option
+@click.option("--xmp/--no-xmp", default=True, help="Whether XMP fields are read as well.")
+@shared_flags
+def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
+    """Show everything about the asset TITLE (or id:NS:ID)."""
+
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        name = _database(server, database)
+        address = _address(title)
+        try:
+            found = await client.asset(name, address)
+        except NotFoundError as error:
+            raise MsautoError(
+                f"{server.spec.name} has no asset {title!r} in {name}: {error.message}",
+                remedy="msauto show assets lists what there is",
+            ) from error
+        return _asset(found, await client.xmp(name, address) if xmp else None)
+
+    _show(flags, read)
+
+
+@command.command("channels")
+@shared_flags
+def channels(*, flags: Flags) -> None:
+    """List the RSS channels."""
+
+    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
+        names = list(await client.channels())
+        return Shown((("", ("channel",), [[name] for name in names]),), names)
+
+    _show(flags, read)
+
+
+@command.command("channel")
+@click.argument("name")
+@shared_flags
+def channel(*, flags: Flags, name: str) -> None:
+    """Show the items of the RSS channel NAME."""
+
+    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
+        return _channel(await client.channel(name))
+
+    _show(flags, read)
+
+
+def _address(title: str) -> Address:
+    if not title.startswith("id:"):
+        return Address(title)
+    namespace, colon, identifier = title.removeprefix("id:").partition(":")
+    if not colon:
+        raise MsautoError(f"{title!r} names no key field", remedy="write id:NS:ID, such as id:handle:4711")
+    return Address(identifier, namespace)
+
+
+def _entry(entry: Entry) -> list[str]:
+    length, rate = _length(entry.attributes.get("frames"), entry.attributes.get("frame_time"))
+    created = entry.attributes.get("create_time", "")
+    return [entry.title, show_folder(entry.folder), length, rate, created]
+
+
+def _length(frames: str | None, frame_time: str | None) -> tuple[str, str]:
+    try:
+        rate = rate_of(frame_time or "")
+        return show_timecode(int(frames or ""), rate), show_rate(rate)
+    except (TimecodeError, ValueError):
+        return frames or "", ""
+
+
+def _at(frames: int, rate: Fraction | None) -> str:
+    return f"{frames}" if rate is None else f"{show_timecode(frames, rate)} ({frames})"
+
+
+def _asset(found: Asset, xmp: Xmp | None) -> Shown:
+    facts = {
+        "title": found.title,
+        "folder": None if found.folder is None else show_folder(found.folder),
+        "hires": found.hires,
+        "proxy": found.proxy,
+        "archive": found.archive,
+        "link_id": found.link_id,
+        "finalized": found.finalized,
+        **{name: text for name, text in found.attributes.items() if name != "title"},
+    }
+    rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
+    tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(found, xmp)]
+    parts = {
+        "segments": [asdict(segment) for segment in found.segments],
+        "markers": [{"uid": m.uid, "frame": m.frame, **m.fields} for m in found.markers],
+        "parameters": list(found.parameters),
+        "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
+    }
+    return Shown(tuple(tables), facts | parts)
+
+
+def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:
+    rate = found.rate
+    segments = [
+        [str(s.number), _at(s.start, rate), _at(s.duration, rate), " / ".join(s.titles) or s.name or ""]
+        for s in found.segments
+    ]
+    markers = [
+        [str(m.uid), _at(m.frame, rate), m.track, m.fields.get("title", ""), m.fields.get("comment", "")]
+        for m in found.markers
+    ]
+    fields = [[name, ", ".join(values)] for name, values in (xmp or {}).items()]
+    tables: list[tuple[str, Sequence[str], Rows]] = [
+        ("Segments", ("number", "start", "duration", "title"), segments),
+        ("Markers", ("uid", "position", "track", "title", "comment"), markers),
+        ("XMP fields", ("field", "values"), fields),
+        ("Parameters", ("name",), [[name] for name in found.parameters]),
+    ]
+    return [table for table in tables if table[2]]
+
+
+def _channel(found: RssChannel) -> Shown:
+    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
+    values = [asdict(item) for item in found.items]
+    return Shown((("", ("guid", "title", "description", "published"), rows),), {"name": found.name, "items": values})

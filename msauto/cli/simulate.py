@@ -1,0 +1,65 @@
+"""``msauto simulate``: the embedded media server, until Ctrl-C."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import click
+
+from msauto.cli.output import say
+from msauto.errors import MsautoError
+
+NEEDED = ("uvicorn", "httptools", "PIL", "av")
+
+
+def require_simulator() -> None:
+    """Raise where the packages of the embedded media server are not installed."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MsautoError(
+            f"the embedded media server needs packages that are not installed: {', '.join(missing)}",
+            remedy="pip install 'msauto[simulator]'",
+        )
+
+
+@click.command("simulate")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=7901, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--state", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the state in this file.")
+@click.option("--dialect", multiple=True, metavar="K=V", help="Answer as this kind of server; several.")
+@click.option("--fault", multiple=True, metavar="KIND@REGEX[*TIMES][+SKIP]", help="Misbehave; several.")
+@click.option("--seed", default="house", show_default=True, metavar="house|empty|bulk:N", help="What it holds.")
+@click.option("--log", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as a line of JSON.")
+@click.option("--restore-seconds", default=10.0, show_default=True, help="How long RESTORE takes.")
+@click.option("--proxy-seconds", default=0.0, show_default=True, help="How long making a web proxy takes.")
+def command(
+    *,
+    host: str,
+    port: int,
+    state: str | None,
+    dialect: tuple[str, ...],
+    fault: tuple[str, ...],
+    seed: str,
+    log: str | None,
+    restore_seconds: float,
+    proxy_seconds: float,
+) -> None:
+    """Run a media server to try playbooks on: the whole interface, a believable house, dialects, faults."""
+    require_simulator()
+    from msauto.simulator import SimDialect, serve
+
+    try:
+        serve(
+            host=host,
+            port=port,
+            state_file=state,
+            dialect=SimDialect.parse(dialect),
+            faults=list(fault),
+            log_file=log,
+            restore_seconds=restore_seconds,
+            proxy_seconds=proxy_seconds,
+            seed=seed,
+            on_started=lambda url: say(f"A media server listens at {url} (Ctrl-C stops it)."),
+        )
+    except (OSError, ValueError) as error:
+        raise MsautoError(str(error), remedy="see msauto simulate --help") from error

@@ -1,0 +1,51 @@
+"""The servers of an inventory by themselves, for commands that play no playbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msauto.errors import InputError
+from msauto.model.spec import ServerSpec
+from msauto.playbook.document import Problems
+from msauto.playbook.files import Files
+from msauto.playbook.hosts import Hosts
+from msauto.playbook.resolve import Options, open_hosts
+from msauto.playbook.templates import render_data
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServer:
+    """A server, and the media database that its host variables name (``None``: none, or one that needs a playbook)."""
+
+    spec: ServerSpec
+    database: str | None
+
+
+def named_servers(options: Options) -> tuple[NamedServer, ...]:
+    """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
+    problems = Problems()
+    hosts = open_hosts(options, Files())
+    found: list[NamedServer] = []
+    with problems.gather():
+        found.extend(_named(hosts, hosts.limit(options.limit)))
+    problems.check()
+    return tuple(found)
+
+
+def _named(hosts: Hosts, limit: frozenset[str]) -> Iterator[NamedServer]:
+    for name in hosts.inventory.hosts:
+        if name in limit:
+            yield NamedServer(hosts.server(name, "."), _database(hosts, name))
+
+
+def _database(hosts: Hosts, name: str) -> str | None:
+    scope = hosts.scope(name, ".")
+    variable = scope.variables.winner("database")
+    if variable is None:
+        return None
+    try:
+        value = render_data(variable.value, scope, variable.spot)
+    except InputError:
+        return None
+    return value if isinstance(value, str) else None
