@@ -1,0 +1,309 @@
+"""Random live and wanted states against an independent model of the server.
+
+After applying, planning again is empty; and on small states no shorter way leads to what is wanted, by an exhaustive
+search over everything that a request could do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msauto.model.ports import LiveTarget
+from msauto.model.spec import Dialect
+from msauto.planning.expect import difference, holds, last_words
+from msauto.planning.reading import read_live
+from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.playbook_forms import asset_intent
+
+TITLES = ("", "a", "b")
+TRACKS = ("General", "Icon")
+FRAMES = 6
+
+Markers = list[dict[str, Any]]
+Segments = dict[int, dict[str, Any]]
+
+
+@st.composite
+def live_markers(draw: st.DrawFn, size: int) -> Markers:
+    uids = draw(st.lists(st.integers(1, 9), unique=True, max_size=size))
+    return [
+        {
+            "uid": uid,
+            "frame": draw(st.integers(0, 2)),
+            "track": draw(st.sampled_from(TRACKS)),
+            "title": draw(st.sampled_from(TITLES)),
+        }
+        for uid in uids
+    ]
+
+
+@st.composite
+def wanted_markers(draw: st.DrawFn, live: Markers, size: int) -> list[dict[str, Any]]:
+    """Wanted markers, consistent with each other: one for each place, by uid or by place; some absent."""
+    wanted: dict[Any, dict[str, Any]] = {}
+    for _ in range(draw(st.integers(0, size))):
+        item: dict[str, Any] = {"at": draw(st.integers(0, 3)), "track": draw(st.sampled_from(TRACKS))}
+        if draw(st.booleans()):
+            item["title"] = draw(st.sampled_from(TITLES))
+        place = (item["at"], item["track"])
+        if live and draw(st.integers(0, 3)) == 0:
+            item["uid"] = draw(st.sampled_from([m["uid"] for m in live]))
+        if place not in wanted and item.get("uid") not in {w.get("uid", 0) for w in wanted.values()}:
+            wanted[place] = item
+    return list(wanted.values())
+
+
+@st.composite
+def segments_of(draw: st.DrawFn, size: int) -> Segments:
+    numbers = draw(st.lists(st.integers(1, 4), unique=True, max_size=size))
+    return {number: draw(_segment()) for number in numbers}
+
+
+@st.composite
+def _segment(draw: st.DrawFn) -> dict[str, Any]:
+    start = draw(st.integers(0, 3))
+    return {
+        "start": start,
+        "duration": draw(st.integers(1, FRAMES - start)),
+        "title": draw(st.sampled_from(TITLES)),
+    }
+
+
+@st.composite
+def wanted_segments(draw: st.DrawFn, size: int) -> list[dict[str, Any]]:
+    numbered = draw(st.booleans())
+    found: dict[Any, dict[str, Any]] = {}
+    for number, segment in draw(segments_of(size)).items():
+        item = {k: v for k, v in segment.items() if k != "title" or draw(st.booleans())}
+        if numbered:
+            item["number"] = number
+        found.setdefault(number if numbered else (item["start"], item["duration"]), item)
+    return list(found.values())
+
+
+# Planning again is empty --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_planning_again_gives_nothing(data: st.DataObject) -> None:
+    live, args, dialect = _any_case(data, markers=5, segments=4)
+    scene = stage(live, dialect=dialect, folders={"Playout"})
+    intent = asset_intent({"title": "Film", **args})
+    first = scene.plan(intent)
+    scene.apply(first)
+    again = scene.plan(intent)
+    assert again.targets == (), scene.server.sent
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
+    live, args, dialect = _any_case(data, markers=4, segments=3)
+    scene = stage(live, dialect=dialect, folders={"Playout"})
+    intent = asset_intent({"title": "Film", **args})
+    found = scene.plan(intent)
+    before = scene.server.asset(scene.server.clips["Film"])
+    for target in found.targets:
+        words = last_words(target)
+        live_before = LiveTarget(asset=before, xmp={k: tuple(v) for k, v in (live.xmp or {}).items()})
+        assert any(holds(word, live_before) is not True for word in words)
+    scene.apply(found)
+    for target in found.targets:
+        after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
+        assert [difference(word, after) for word in last_words(target)] == [None] * len(last_words(target))
+
+
+def _any_case(data: st.DataObject, *, markers: int, segments: int) -> tuple[Clip, dict[str, Any], Dialect]:
+    there = data.draw(live_markers(markers))
+    args: dict[str, Any] = {
+        "fields": data.draw(
+            st.dictionaries(st.sampled_from(["comment", "user_1", "layer"]), st.sampled_from(["", "1"]))
+        ),
+        "xmp": data.draw(
+            st.dictionaries(st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2))
+        ),
+        "markers": data.draw(wanted_markers(there, markers)),
+        "segments": data.draw(wanted_segments(segments)),
+        "exactly": data.draw(st.lists(st.sampled_from(["markers", "segments"]), unique=True)),
+    }
+    args |= {"links": [{"folder": "Playout"}]} if data.draw(st.booleans()) else {}
+    reported = data.draw(st.dictionaries(st.sampled_from(["comment", "layer"]), st.sampled_from(["", "1", "01"])))
+    clip = Clip(
+        "Film",
+        frames=FRAMES,
+        fields=reported,
+        xmp=data.draw(st.dictionaries(st.sampled_from(["dc:a", "dc:b"]), st.lists(st.sampled_from("xy"), max_size=2))),
+        markers=there,
+        segments=data.draw(segments_of(segments)),
+    )
+    dialect = Dialect(
+        segment_update=data.draw(st.sampled_from(["recreate", "overwrite"])),
+        marker_update=data.draw(st.sampled_from(["full", "changed"])),
+    )
+    return clip, args, dialect
+
+
+# No shorter way ------------------------------------------------------------------------------------------------
+
+
+def applied(scene: Stage, args: dict[str, Any]) -> int:
+    """Plan and apply; return how many requests that took."""
+    scene.apply(scene.plan(asset_intent({"title": "Film", **args})))
+    return len(scene.server.sent)
+
+
+def shortest(start: Any, goal: Callable[[Any], bool], steps: Callable[[Any], Iterator[Any]], most: int) -> int:
+    """Search breadth first; every request counts one. ``most`` is where the search gives up: nothing is shorter."""
+    seen = {start}
+    queue = deque([(start, 0)])
+    while queue:
+        state, cost = queue.popleft()
+        if goal(state):
+            return cost
+        if cost + 1 >= most:
+            continue
+        for following in steps(state):
+            if following not in seen:
+                seen.add(following)
+                queue.append((following, cost + 1))
+    return most
+
+
+MarkerState = frozenset[tuple[int, int, str, str]]
+"""Markers as (uid, frame, track, title); new ones have uids from 100."""
+
+
+@settings(max_examples=120)
+@given(st.data())
+def test_no_shorter_way_for_markers(data: st.DataObject) -> None:
+    live = data.draw(live_markers(3))
+    wanted = data.draw(wanted_markers(live, 3))
+    exact = data.draw(st.booleans())
+    args: dict[str, Any] = {"markers": wanted, "exactly": ["markers"] if exact else []}
+    scene = stage(Clip("Film", frames=FRAMES, markers=copy.deepcopy(live)))
+    planned = applied(scene, args)
+    start, goal = _markers(live), _marker_goal(_markers(live), wanted, exact)
+    assert goal(_markers(scene.server.clips["Film"].markers))
+    assert planned == shortest(start, goal, _marker_steps(start, wanted), planned)
+
+
+def _markers(live: Markers) -> MarkerState:
+    return frozenset((m["uid"], m["frame"], m["track"], m.get("title", "")) for m in live)
+
+
+def _marker_goal(start: MarkerState, wanted: list[dict[str, Any]], exact: bool) -> Callable[[MarkerState], bool]:
+    places = {(w["at"], w["track"]) for w in wanted}
+    by_uid = {w["uid"] for w in wanted if "uid" in w}
+
+    def fits(want: dict[str, Any], marker: tuple[int, int, str, str]) -> bool:
+        uid, frame, track, title = marker
+        place = (frame, track) == (want["at"], want["track"]) and want.get("uid", uid) == uid
+        return place and want.get("title", title) == title
+
+    def goal(state: MarkerState) -> bool:
+        if not all(any(fits(w, m) for m in state) for w in wanted):
+            return False
+        if exact:
+            return len(state) == len(wanted) and all(any(fits(w, m) for w in wanted) for m in state)
+        # Nobody else's markers are touched: those at no wanted place, and not named by uid, are as they were.
+        others = {m for m in start if (m[1], m[2]) not in places and m[0] not in by_uid}
+        named = {m for m in start if (m[1], m[2]) in places and m[0] not in by_uid}
+        kept = {m[0] for m in state}
+        return others <= state and all(m[0] in kept for m in named) and _twins_untouched(named, state, wanted)
+
+    return goal
+
+
+def _twins_untouched(named: set[tuple[int, int, str, str]], state: MarkerState, wanted: list[dict[str, Any]]) -> bool:
+    """Of several markers at one wanted place, at most one was changed, and none left its place."""
+    for want in wanted:
+        here = {m for m in named if (m[1], m[2]) == (want["at"], want["track"])}
+        if len(here - state) > 1 or any((m[1], m[2]) != (n[1], n[2]) for m in here for n in state if n[0] == m[0]):
+            return False
+    return True
+
+
+def _marker_steps(start: MarkerState, wanted: list[dict[str, Any]]) -> Callable[[MarkerState], Iterator[MarkerState]]:
+    bodies = {(w["at"], w["track"], w.get("title", title)) for w in wanted for title in TITLES}
+    kept = {m[0]: m[3] for m in start}
+
+    def steps(state: MarkerState) -> Iterator[MarkerState]:
+        fresh = 100 + len(state) + sum(m[0] for m in state if m[0] >= 100)
+        for body in bodies:
+            yield state | {(fresh, *body)}
+            for marker in state:
+                if body[2] in {w.get("title", kept.get(marker[0], "")) for w in wanted}:
+                    yield (state - {marker}) | {(marker[0], *body)}
+        for marker in state:
+            yield state - {marker}
+
+    return steps
+
+
+SegmentState = frozenset[tuple[int, int, int, str]]
+
+
+@settings(max_examples=120)
+@given(st.data())
+def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
+    live = data.draw(segments_of(3))
+    wanted = data.draw(wanted_segments(3))
+    exact = data.draw(st.booleans())
+    update = data.draw(st.sampled_from(["recreate", "overwrite"]))
+    if not exact and any("number" not in want for want in wanted):
+        exact = True  # without numbers and without `exactly`, which live segment is meant is a rule and no count
+    args: dict[str, Any] = {"segments": wanted, "exactly": ["segments"] if exact else []}
+    clip = Clip("Film", frames=FRAMES, segments=copy.deepcopy(live))
+    scene = stage(clip, dialect=Dialect(segment_update=update))
+    planned = applied(scene, args)
+    start, goal = _segments(live), _segment_goal(_segments(live), wanted, exact)
+    assert goal(_segments(scene.server.clips["Film"].segments))
+    assert planned == shortest(start, goal, _segment_steps(wanted, overwrite=update == "overwrite"), planned)
+
+
+def _segments(live: Segments) -> SegmentState:
+    return frozenset((n, s["start"], s["duration"], s.get("title", "")) for n, s in live.items())
+
+
+def _segment_goal(start: SegmentState, wanted: list[dict[str, Any]], exact: bool) -> Callable[[SegmentState], bool]:
+    def fits(want: dict[str, Any], segment: tuple[int, int, int, str]) -> bool:
+        number, begin, duration, title = segment
+        same = (begin, duration) == (want["start"], want["duration"]) and want.get("number", number) == number
+        return same and want.get("title", title) == title
+
+    numbers = {want.get("number") for want in wanted}
+
+    def goal(state: SegmentState) -> bool:
+        if not all(any(fits(w, s) for s in state) for w in wanted):
+            return False
+        if exact:
+            return len(state) == len(wanted)
+        return {s for s in start if s[0] not in numbers} <= state
+
+    return goal
+
+
+def _segment_steps(
+    wanted: list[dict[str, Any]], *, overwrite: bool
+) -> Callable[[SegmentState], Iterator[SegmentState]]:
+    def steps(state: SegmentState) -> Iterator[SegmentState]:
+        taken = {segment[0] for segment in state}
+        for want in wanted:
+            for number in range(1, 8):
+                if (number in taken and not overwrite) or want.get("number", number) != number:
+                    continue
+                for title in TITLES if "title" not in want else (want["title"],):
+                    new = (number, want["start"], want["duration"], title)
+                    yield frozenset(s for s in state if s[0] != number) | {new}
+        for segment in state:
+            yield state - {segment}
+
+    return steps
