@@ -132,11 +132,12 @@ class Problems:
     """Collects problems; each is kept once, in order of place."""
 
     def __init__(self) -> None:
-        self._found: dict[Problem, None] = {}
+        self._found: dict[tuple[Place | None, str], Problem] = {}
 
     def add(self, *problems: Problem) -> None:
         """Keep problems."""
-        self._found.update(dict.fromkeys(problems))
+        for problem in problems:
+            self._found.setdefault((problem.place, problem.message), problem)
 
     def gather(self) -> _Gather:
         """Return a context that keeps the problems of an :class:`InputError` raised inside, and goes on."""
@@ -147,7 +148,7 @@ class Problems:
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place."""
-        return sorted(self._found, key=_order)
+        return sorted(self._found.values(), key=_order)
 
     def check(self) -> None:
         """Raise all that was collected, if anything was."""

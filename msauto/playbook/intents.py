@@ -18,7 +18,7 @@ from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.schema_values import Pending, as_list, has_pending
-from msauto.playbook.templates import evaluate_expression, render_data, render_text
+from msauto.playbook.templates import check_names, evaluate_expression, render_data, render_text
 from msauto.playbook.variables import Level, Scope, Variable, check_name
 
 MAX_LOOP = 100_000
@@ -95,6 +95,7 @@ def _undecided(conditions: Sequence[Condition], scope: Scope) -> tuple[Condition
             if not holds(condition, scope):
                 return None
         except UsesAssetError:
+            check_names(condition.text, scope, condition.spot, expression=True)
             open_still.append(condition)
     return tuple(open_still)
 

@@ -139,7 +139,7 @@ class Loader:
             return
         self._check_later(body, spot, around)
         module = next((name for name in MODULES if name in body), "")
-        if any(path[: len(spot.path)] == spot.path for path in broken):
+        if module in _TASK_LATER or any(path[: len(spot.path)] == spot.path for path in broken):
             return
         task = Task(spot, module, body, inner)
         with self._problems.gather():
@@ -191,7 +191,8 @@ class Loader:
     def _inner(self, body: dict[str, Any], spot: Spot, around: Around, level: Level) -> Around:
         variables: Sequence[Variable] = ()
         with self._problems.gather():
-            variables = read_variables(body.get("vars"), level, spot.child("vars"))
+            said = body.get("vars")
+            variables = read_variables(said, level, spot.child("vars")) if isinstance(said, dict) else ()
         return replace(
             around,
             conditions=(*around.conditions, *self._conditions(body.get("when"), spot.child("when"))),

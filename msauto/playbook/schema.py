@@ -46,10 +46,9 @@ def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
 def _finding(error: Any, data: Any, spot: Spot, models: dict[int, type[BaseModel]]) -> Finding:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
-    if context.get("key"):
-        inner = _at(data, path)
-        path, on_key = ((*path, context["key"]), True) if isinstance(inner, dict) else (path, on_key)
     message, remedy, on_key = _words(error, path, on_key, data, models)
+    if context.get("key") and isinstance(_at(data, path), dict):
+        path, on_key = (*path, context["key"]), True
     target = spot.child(*path)
     return Finding(target.path, target.problem(message, remedy, key=on_key))
 
@@ -176,5 +175,7 @@ def _tidy(value: Any, *, names: bool = False) -> Any:
 
 def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
     for key, each in value.items():
+        if key == "oneOf" and not names and not all("required" in choice for choice in each):
+            key = "anyOf"  # a value may fit two choices: a number is a text too
         if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
             yield key, each

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from typing import Annotated, Any, get_type_hints
+from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model, model_validator
 
-from msauto.model.spec import Dialect
+from msauto.model.spec import DEFAULT_PORT, Dialect
 from msauto.playbook.schema_values import (
     TEMPLATED,
     Count,
@@ -25,6 +26,8 @@ from msauto.playbook.schema_values import (
     need,
     said,
 )
+
+_MAX_CONNECTIONS = 1024
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -51,6 +54,42 @@ def _separator(value: Any) -> str:
     raise said("must be a text of one sign or more")
 
 
+def _url(value: Any) -> str:
+    """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
+    try:
+        parts = urlsplit(value.strip() if isinstance(value, str) else "")
+        port = parts.port
+    except ValueError as error:
+        raise said("cannot be read", "write http://host or http://host:7901") from error
+    _check_url(parts)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme.lower()}://{shown}:{DEFAULT_PORT if port is None else port}"
+
+
+def _check_url(parts: SplitResult) -> None:
+    if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
+        raise said("must begin with http:// or https:// and name a host", "write http://host:7901")
+    if parts.username is not None or parts.password is not None:
+        raise said("must not hold a password", "say it under auth: {basic: {...}}")
+    if parts.path.rstrip("/") or parts.query or parts.fragment:
+        raise said("must be scheme, host and port only", "leave out what follows the port")
+    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
+        raise said("must not hold signs that no host has")
+
+
+def _connections(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_CONNECTIONS:
+        return int(value)
+    raise said(f"must be a whole number from 1 to {_MAX_CONNECTIONS}")
+
+
+_Url = Annotated[
+    str, PlainValidator(_url), WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"})
+]
+_Connections = Annotated[
+    int, PlainValidator(_connections), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_CONNECTIONS})
+]
 _Version = Annotated[
     tuple[int, ...], PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)*$"})
 ]
@@ -130,13 +169,13 @@ class TimeoutArgs(Model):
 class ServerArgs(Model):
     """A media server."""
 
-    url: Value[Name] = need("http://host or https://host; port 7901 if none is given")
+    url: Value[_Url] = need("http://host or https://host; port 7901 if none is given")
     version: Opt[_Version] = key('the product version, quoted: "2.9.87"; default: the newest')
     timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
     auth: Opt[AuthArgs] = key("how to get in")
     tls: Opt[TlsArgs] = key("TLS")
     timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
-    connections: Opt[Count] = key("connections at once; default 16")
+    connections: Opt[_Connections] = key("connections at once; default 16")
     request_line: Opt[Count] = key("the longest request line in bytes; default 8000")
     dialect: Opt[DialectArgs] = key("how the server answers where the interface is silent")
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
-from msauto.model.spec import DEFAULT_PORT, Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.document import Spot
 from msauto.playbook.files import beside
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import AuthArgs, ServerArgs, TlsArgs
-from msauto.playbook.schema_values import Model, Pending
+from msauto.playbook.schema_values import Model
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable
-
-_MAX_CONNECTIONS = 1024
 
 
 def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
@@ -23,11 +21,9 @@ def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
     args = read_as(ServerArgs, render_data(variable.value, scope, spot), spot)
     default = ServerSpec(name, "")
     connections = default.connections if args.connections is None else args.connections
-    if not 1 <= connections <= _MAX_CONNECTIONS:
-        raise spot.child("connections").error(f"connections must be between 1 and {_MAX_CONNECTIONS}")
     return ServerSpec(
         name=name,
-        url=parse_url(args.url, spot.child("url")),
+        url=args.url,
         version=args.version,
         timezone=args.timezone,
         auth=_auth(args.auth),
@@ -43,38 +39,12 @@ def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
 def check_server(variable: Variable, scope: Scope) -> None:
     """Raise for what is wrong with a block even where parts of it cannot be known yet."""
     data = render_data(variable.value, scope, variable.spot, keep=True)
-    args = read_as(ServerArgs, data, variable.spot)
-    if not isinstance(args.url, Pending):
-        parse_url(args.url, variable.spot.child("url"))
-
-
-def parse_url(text: str, spot: Spot) -> str:
-    """Return scheme, host and port of a server's URL; port 7901 where it has none (interface, «Limits»)."""
-    try:
-        parts = urlsplit(text.strip())
-        port = parts.port
-    except ValueError as error:
-        raise spot.error("the url cannot be read", "write http://host or http://host:7901") from error
-    _check_url(parts, spot)
-    host = parts.hostname or ""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme.lower()}://{shown}:{DEFAULT_PORT if port is None else port}"
-
-
-def _check_url(parts: SplitResult, spot: Spot) -> None:
-    if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
-        raise spot.error("the url must begin with http:// or https:// and name a host", "write http://host:7901")
-    if parts.username is not None or parts.password is not None:
-        raise spot.error("the url must not hold a password", "say it under auth: {basic: {...}}")
-    if parts.path.rstrip("/") or parts.query or parts.fragment:
-        raise spot.error("the url is scheme, host and port only", "leave out what follows the port")
-    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
-        raise spot.error("the url holds a sign that no host has")
+    read_as(ServerArgs, data, variable.spot)
 
 
 def host_of(url: str, spot: Spot) -> str:
     """Return the name of the one server of ``--server URL``: its host."""
-    parse_url(url, spot)
+    read_as(ServerArgs, {"url": url}, spot)
     return urlsplit(url.strip()).hostname or ""
 
 

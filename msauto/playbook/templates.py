@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Protocol
 
-from jinja2 import TemplateError, TemplateSyntaxError, Undefined, nodes
+from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.exceptions import SecurityError
 
 from msauto.errors import InputError
@@ -107,6 +107,26 @@ def _compile_expression(expression: nodes.Expr) -> Compiled:
     return evaluate
 
 
+@lru_cache(maxsize=20_000)
+def _names_needed(text: str, expression: bool) -> frozenset[str]:
+    """Names that a template cannot do without: those that it tests or gives a default for do not count."""
+    tree = _SANDBOX.parse("{{ (" + text + "\n) }}" if expression else text)
+    guarded = {
+        name.name
+        for node in (*tree.find_all(nodes.Filter), *tree.find_all(nodes.Test))
+        if node.name in {"default", "d", "defined", "undefined", "mandatory"}
+        for name in ([node.node] if isinstance(node.node, nodes.Name) else [])
+    }
+    return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
+
+
+def check_names(text: str, names: Names, spot: Spot, *, expression: bool = False) -> None:
+    """Raise :class:`InputError` for a name that is not there, in a template that cannot be rendered yet."""
+    for name in sorted(_names_needed(text, expression)):
+        if name not in names:
+            raise spot.error(*explain(MissingNameError(name=name), names.known()))
+
+
 def check_template(text: str, spot: Spot, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for a template or expression that cannot be compiled."""
     _compiled(text, spot, expression=expression)
@@ -116,14 +136,16 @@ def _compiled(text: str, spot: Spot, *, expression: bool) -> Compiled:
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
-        raise spot.error(*_unreadable(getattr(error, "message", None) or "it is too deep")) from error
+        message = getattr(error, "message", None) or "it is too deep"
+        raise spot.error(*_unreadable(message, "expression" if expression else "template")) from error
 
 
-def _unreadable(message: str) -> tuple[str, str]:
+def _unreadable(message: str, kind: str) -> tuple[str, str]:
     """Say in plain words what Jinja found; returns message and remedy."""
     named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
     if named is None:
-        return f"this template cannot be read: {message.rstrip('.')}", ""
+        found = "it ends too soon" if "')'" in message or "end of template" in message else message.rstrip(".")
+        return f"this {kind} cannot be read: {found}", ""
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
     hint = nearest(named[2], known)
     return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
@@ -203,4 +225,6 @@ def _render(data: Any, names: Names, spot: Spot, problems: Problems, keep: bool)
     except UsesAssetError:
         if not keep:
             raise
+        with problems.gather():
+            check_names(data, names, spot)
     return data

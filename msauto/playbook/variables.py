@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -52,7 +51,28 @@ _WORDS = {
 
 OWN = frozenset({"asset", "env", "now", "playbook_dir", "inventory_hostname", "groups", "hostvars", "lookup"})
 """Names that msauto itself gives to templates."""
-_RESERVED = frozenset({"true", "false", "none", "True", "False", "None", "range", "dict", "namespace", "loop", "self"})
+_RESERVED = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "if",
+        "else",
+        "true",
+        "false",
+        "none",
+        "True",
+        "False",
+        "None",
+        "range",
+        "dict",
+        "namespace",
+        "loop",
+        "self",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +103,9 @@ def check_name(name: str, spot: Spot) -> None:
     """Raise :class:`InputError` for a name that templates could not say, or that is msauto's own."""
     if name in OWN:
         raise spot.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
-    if not name.isidentifier() or keyword.iskeyword(name) or name in _RESERVED or name.startswith("_"):
+    if name in _RESERVED:
+        raise spot.error(f"{name!r} is a word of templates", "give the variable another name", key=True)
+    if not name.isidentifier() or name.startswith("_"):
         raise spot.error(f"{name!r} cannot be the name of a variable", "letters, digits and _ only", key=True)
 
 
@@ -156,7 +178,7 @@ class Scope:
 
     def known(self) -> Iterable[str]:
         """Return all names."""
-        return {*self._given, *self.variables}
+        return {*self._given, *self.variables} - {"server"}
 
     def _render(self, name: str) -> Any:
         variable = self.variables.winner(name)

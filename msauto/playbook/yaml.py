@@ -30,6 +30,7 @@ _FLOAT = re.compile(
 )
 _SECRET = re.compile(r"(?i)(?:.*[_-])?(?:pass(?:word|wd|phrase)?|secret|token|bearer|api[_-]?key|private[_-]?key)")
 _SECRET_PAIR = re.compile(r"(?i)((?:password|passwd|secret|token|bearer|api[_-]?key)[\"']?\s*[:=]\s*)[^\s].*")
+_URL_SECRET = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _MAX_DIGITS = 4000
 
@@ -120,7 +121,8 @@ class _Composer:
         try:
             return self._compose(yaml.Loader)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+            opened = "quoted scalar" in (error.context or "")
+            mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
             place = Place(self.file, mark.line + 1, mark.column + 1) if mark else Place(self.file)
             raise self._error(*_syntax(error, self._line(place)), place) from error
         except yaml.reader.ReaderError as error:
@@ -250,7 +252,7 @@ class _Constructor:
             return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
         if node.kind == "map":
             return self._mapping(node, path)
-        if _is_secret(path) and "{{" not in node.value:
+        if (_is_secret(path) and "{{" not in node.value) or _URL_SECRET.search(node.value):
             self.hidden[(node.place.line, node.place.column, *node.end)] = None
         try:
             return _scalar(node)

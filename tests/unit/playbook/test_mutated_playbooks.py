@@ -1,0 +1,154 @@
+"""Whatever is done to a playbook, it resolves, or every problem has a place; a traceback is a bug."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from msauto.errors import InputError
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Asset
+from msauto.playbook.resolve import Options, resolve, validate
+
+INVENTORY = """
+all:
+  vars: {house: Kanal 5, base: &b {x: 1}}
+  children:
+    playout:
+      hosts:
+        studio-a:
+          server: {url: "http://a", version: "2.9.87", timezone: Europe/Oslo, auth: {bearer: "{{ env.T }}"}}
+          database: NEWS
+"""
+PLAYBOOK = """
+- name: Tonight
+  hosts: playout
+  vars: {episode: Evening News, common: &c {comment: Ready, user_0: "{{ house }}"}}
+  tasks:
+    - name: Describe
+      asset:
+        title: "{{ episode }}"
+        was: [Old]
+        folder: Raw/2026
+        fields: {<<: *c, first_frame: "00:00:10:00", user_1: "{{ asset.frames + 1 }}"}
+        xmp: {"dc:subject": [news, evening]}
+        segments:
+          - {number: 1, start: "00:00:00:00", duration: "00:12:30:00", title: Part 1}
+          - {number: 7, state: absent}
+        markers: [{at: "00:12:30;00", track: Cue Point, rating: 3}, {uid: 9, state: absent}]
+        links: [{folder: Playout, title: "{{ episode | upper }}"}]
+        exactly: {markers: {tracks: [Cue Point]}}
+        origin: "10:00:00:00"
+        restore: {wait: 30m}
+      when: [asset.frames > 250, episode is match("E")]
+      tags: [prep]
+    - asset: {select: {folder: Raw, created_after: 2026-11-13, mimetype: Video, where: asset.frames > 2}, markers: []}
+    - asset: {title: "{{ item }}", state: absent}
+      loop: [a, b]
+      loop_control: {index_var: i}
+    - block:
+        - rss: {channel: t, items: [{guid: n, text: x}, {guid: m, item: {title: T}}], exactly: true}
+      when: house == "Kanal 5"
+"""
+PIECES = [
+    "", "\n", " ", "  ", "\t", ":", ": ", "- ", "[", "]", "{", "}", "{{", "}}", "{%", "%}", "'", '"', "null", "true",
+    "3.10", "-1", "99999999999999999999", ".nan", "1e999", "&a ", "*a", "*c", "<<: *b", "!x ", "%", "@", "#", "---\n",
+    "\x00", "\ufeff", "\u2028", "é", "😀", "|", ">", "asset", "{{ asset }}", "{{ item }}", "{{ [1] }}", "{{ {} }}",
+    "{{ none }}", "{{ now }}", "{{ env }}", "{{ hostvars }}", "{{ range(9) }}", "{{ lookup }}", "state: absent",
+    "title:", "loop: 5", "when: x", "00:00:00:00", "00:61:00:00", "block:", "import_tasks: x", "~", "? ", "0x10", "012",
+]  # fmt: skip
+
+
+def mutated(text: str) -> st.SearchStrategy[str]:
+    cut = st.tuples(st.integers(0, len(text)), st.integers(0, 12), st.sampled_from(PIECES))
+
+    def apply(cuts: list[tuple[int, int, str]]) -> str:
+        found = text
+        for start, length, piece in cuts:
+            found = found[:start] + piece + found[start + length :]
+        return found
+
+    return st.lists(cut, min_size=1, max_size=3).map(apply)
+
+
+def token_mutated(text: str) -> st.SearchStrategy[str]:
+    """Values replaced whole, so that more of them get past YAML."""
+    words = sorted({word.strip("[]{},:") for word in text.split() if len(word) > 2} - {""})
+    return st.tuples(st.sampled_from(words), st.sampled_from(PIECES)).map(lambda pair: text.replace(*pair, 1))
+
+
+def live() -> Facts:
+    return Facts(asset=Asset("Evening News", attributes={"frames": "300", "frame_time": "0.04"}), xmp={}, links=())
+
+
+def check(playbook: str, inventory: str, folder: Path) -> None:
+    play, hosts = folder / "p.yml", folder / "i.yml"
+    play.write_text(playbook, encoding="utf-8", errors="replace", newline="")
+    hosts.write_text(inventory, encoding="utf-8", errors="replace", newline="")
+    options = Options((str(play),), (str(hosts),), env={"T": "secret"}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    try:
+        resolved = resolve(options)
+        for work in resolved.work:
+            for intent in work.intents:
+                for facts in (live(), Facts.none()):
+                    evaluate(intent.evaluate, facts)
+    except InputError as error:
+        check_problems(error)
+    for problem in validate([str(folder)], Options((), env={})):
+        assert problem.place is not None
+
+
+def evaluate(function: object, facts: Facts) -> None:
+    assert callable(function)
+    try:
+        function(facts)
+    except (Need, NoAssetError):
+        pass
+    except InputError as error:
+        check_problems(error)
+
+
+def check_problems(error: InputError) -> None:
+    assert error.problems
+    assert all(problem.place is not None and problem.message for problem in error.problems)
+    assert "secret" not in str(error)
+
+
+COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "60"))
+FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), derandomize=COUNT == 60)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mutated")
+
+
+@FAST
+@given(text=mutated(PLAYBOOK))
+def test_cut_playbooks(text: str, folder: Path) -> None:
+    check(text, INVENTORY, folder)
+
+
+@FAST
+@given(text=token_mutated(PLAYBOOK))
+def test_playbooks_with_other_words(text: str, folder: Path) -> None:
+    check(text, INVENTORY, folder)
+
+
+@FAST
+@given(text=st.one_of(mutated(INVENTORY), token_mutated(INVENTORY)))
+def test_inventories(text: str, folder: Path) -> None:
+    check(PLAYBOOK, text, folder)
+
+
+@FAST
+@given(data=st.binary(max_size=200))
+def test_garbage(data: bytes, folder: Path) -> None:
+    (folder / "p.yml").write_bytes(data)
+    for problem in validate([str(folder / "p.yml")], Options((), env={})):
+        assert problem.place is not None
