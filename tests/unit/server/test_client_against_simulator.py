@@ -1,0 +1,384 @@
+"""Every verb of the client against the simulator, and what the client refuses before anything leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import msauto
+from msauto import AsyncMediaServer, MediaServer
+from msauto.errors import (
+    DownloadError,
+    MsautoError,
+    NotFoundError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    UnreadableError,
+    UnsupportedError,
+)
+from msauto.model.plan import Address, Request
+from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Tls
+from msauto.server.address import AddressError
+from msauto.server.client import spec_of
+from msauto.server.download import save
+from msauto.server.verbs import Verbs
+from msauto.simulator import SimDialect, Simulator, house_of
+
+TITLE = "Back\\Slash / Film: 50% @ night?"
+VALUE = "a & b + c, 50% \\ / ?\nnew line “Ё”"
+
+
+def files(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+@pytest.fixture
+def simulator() -> Iterator[Simulator]:
+    with Simulator(house_of("house")) as running:
+        yield running
+
+
+@pytest.fixture
+def server(simulator: Simulator) -> Iterator[MediaServer]:
+    with MediaServer(simulator.url) as client:
+        yield client
+
+
+def test_every_command_does_what_it_says(simulator: Simulator, server: MediaServer) -> None:
+    server.set_field("NEWS", TITLE, "comment", VALUE)
+    server.set_user_fields("NEWS", TITLE, {"dc:subject": ["a & b", "в"], "dc:creator": []})
+    server.create_segment("NEWS", TITLE, 1, 0, 100, title=VALUE, keywords="k l")
+    server.create_segment("NEWS", TITLE, 2, 100, 100)
+    server.delete_segment("NEWS", TITLE, 2)
+    server.create_marker("NEWS", TITLE, frame=25, track="Cue Point", fields={"title": VALUE})
+    server.create_marker("NEWS", TITLE, frame=50)
+    uids = [marker.uid for marker in server.asset("NEWS", TITLE).markers]
+    server.create_marker("NEWS", TITLE, uids[0], frame=30, track="General", fields={"title": "T"})
+    server.delete_marker("NEWS", TITLE, uids[1])
+    server.copy_link("NEWS", TITLE, "Link: of / it", "Playout/Tonight")
+
+    clip = server.asset("NEWS", TITLE)
+    assert clip.attributes["comment"] == VALUE
+    assert [(s.number, s.start, s.duration, s.titles, s.keywords) for s in clip.segments] == [
+        (1, 0, 100, (VALUE,), "k l")
+    ]
+    assert [(m.uid, m.frame, m.track, m.fields["title"]) for m in clip.markers] == [(uids[0], 30, "General", "T")]
+    xmp = server.xmp("NEWS", TITLE)
+    assert xmp
+    assert xmp["dc:subject"] == ("a & b", "в")
+    assert "Link: of / it" in [entry.title for entry in server.list("NEWS", "Playout/Tonight").entries]
+    assert len(simulator.writes()) == 10
+
+    server.create_segmentation("NEWS", TITLE, 1000, title="Part")
+    assert len(server.asset("NEWS", TITLE).segments) >= 3
+    server.delete("NEWS", TITLE)
+    with pytest.raises(NotFoundError, match="Object not found"):
+        server.asset("NEWS", TITLE)
+
+
+def test_reads_are_typed(server: MediaServer, tmp_path: Path) -> None:
+    assert [database.name for database in server.databases()] == ["NEWS", "ARCHIVE"]
+    assert all(database.listing and database.listing.entries for database in server.databases())
+    assert ("Raw", "2026") in server.list_folders("NEWS").folders
+    assert server.list_folders("NEWS").entries == ()
+    assert TITLE in [asset.title for asset in server.list_mam("NEWS")]
+    assert [asset.folder for asset in server.list_mam("NEWS", ("Films",))] == [("Films",)]
+    new = server.list("NEWS", "Raw", created_after="2026-11-20T00:00:00", mimetype="AudioVideo")
+    assert all(entry.attributes["create_time"] > "2026-11-20" for entry in new.entries)
+    assert server.thumbnail("NEWS", "Long Film", pos=5, w=64, h=36).startswith(b"\x89PNG")
+    size = server.download_proxy("NEWS", "Long Film", "WP1", tmp_path / "deep" / "film.mp4")
+    assert (tmp_path / "deep" / "film.mp4").stat().st_size == size > 1000
+    assert files(tmp_path / "deep") == ["film.mp4"]
+
+
+def test_channels(server: MediaServer) -> None:
+    assert "ticker" in server.channels()
+    server.put_rss("ticker", "new.txt", "Заголовок")
+    server.put_rss("ticker", "n-9.xml", "<item><guid>n-9</guid><title>A &amp; B</title></item>")
+    items = {item.guid: item.title for item in server.channel("ticker").items}
+    assert items["n-9"] == "A & B"
+    server.delete_rss("ticker", "n-9")
+    assert "n-9" not in {item.guid for item in server.channel("ticker").items}
+    with pytest.raises(NotFoundError):
+        server.channel("no such")
+
+
+def test_unknown_profile_leaves_no_file(server: MediaServer, tmp_path: Path) -> None:
+    dest = tmp_path / "film.mp4"
+    dest.write_bytes(b"old")
+    with pytest.raises(NotFoundError):
+        server.download_proxy("NEWS", "no such", "WP1", dest)
+    assert dest.read_bytes() == b"old"
+    assert files(tmp_path) == ["film.mp4"]
+
+
+@pytest.mark.parametrize("switch", ["errors=200_text", "errors=200_xml", "errors=status"])
+def test_refused_command_is_an_error_however_it_is_told(simulator: Simulator, server: MediaServer, switch: str) -> None:
+    simulator.dialect = SimDialect.parse([switch])
+    with pytest.raises(RejectedError) as caught:
+        server.delete_marker("NEWS", "Long Film", 999)
+    assert "server 127.0.0.1: POST /storage/NEWS@Long%20Film?command=DELETEMARKER" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", ["empty", "ok_text", "ok_xml", "clip", "garbage"])
+def test_body_of_a_command_is_not_relied_on(simulator: Simulator, server: MediaServer, body: str) -> None:
+    simulator.dialect = SimDialect.parse([f"command_body={body}"])
+    server.set_field("NEWS", "Long Film", "comment", "Error: not really")
+    assert server.asset("NEWS", "Long Film").attributes["comment"] == "Error: not really"
+
+
+@pytest.mark.parametrize(
+    ("switch", "auth"),
+    [
+        ("auth=basic", Auth(username="ops", password=Secret("secret"))),
+        ("auth=bearer", Auth(bearer=Secret("secret"))),
+        ("auth=header", Auth(headers=(("X-Auth-Token", Secret("secret")),))),
+    ],
+)
+def test_authentication(simulator: Simulator, switch: str, auth: Auth) -> None:
+    simulator.dialect = SimDialect.parse([switch])
+    with MediaServer(ServerSpec("sim", simulator.url, auth=auth)) as known:
+        assert known.channels()
+    with MediaServer(simulator.url) as stranger, pytest.raises(RejectedError) as caught:
+        stranger.channels()
+    assert caught.value.status == 401
+    assert "`auth`" in caught.value.remedy
+
+
+def test_read_only_client_sends_no_write(simulator: Simulator) -> None:
+    with MediaServer(simulator.url, read_only=True) as server:
+        assert server.channels()
+        writes: list[Callable[[], object]] = [
+            lambda: server.set_field("NEWS", "Long Film", "comment", "x"),
+            lambda: server.delete("NEWS", "Long Film"),
+            lambda: server.put_rss("ticker", "x.txt", "x"),
+            lambda: server.load_xmp("NEWS", "TRAFFIC", b"x"),
+        ]
+        for write in writes:
+            with pytest.raises(RefusedError, match="only reads"):
+                write()
+    assert simulator.writes() == []
+
+
+def test_line_that_is_too_long_is_not_sent(simulator: Simulator, server: MediaServer) -> None:
+    server.set_field("NEWS", "Long Film", "comment", "x" * 7800)
+    with pytest.raises(NotSentError, match=r"more than the 8000 allowed") as caught:
+        server.set_field("NEWS", "Long Film", "comment", "x" * 8000)
+    assert len(str(caught.value)) < 600
+    assert len(simulator.writes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "call"),
+    [
+        ((2, 6, 0), lambda s: s.create_marker("NEWS", "x", frame=1)),
+        ((2, 6, 0), lambda s: s.set_user_fields("NEWS", "x", {"a": ["b"]})),
+        ((2, 9, 86), lambda s: s.set_field("NEWS", "x", "user_0", "v")),
+        ((2, 9, 68), lambda s: s.asset("NEWS", Address("1", "handle"))),
+        ((2, 9, 68), lambda s: s.xmp("NEWS", "x")),
+        ((2, 3, 62), lambda s: s.thumbnail("NEWS", "x")),
+        ((2, 0, 59), lambda s: s.load_xmp("NEWS", "c", b"")),
+        ((2, 0, 159), lambda s: s.restore("NEWS", "x")),
+        ((2, 8, 22), lambda s: s.copy_program_fields("NEWS", "x")),
+        ((2, 8, 39), lambda s: s.move_to_asset("NEWS", "x", "1")),
+        ((2, 3, 89), lambda s: s.list_folders("NEWS")),
+    ],
+)
+def test_what_the_version_lacks_is_not_sent(simulator: Simulator, version: tuple[int, ...], call) -> None:  # type: ignore[no-untyped-def]
+    with MediaServer(ServerSpec("old", simulator.url, version=version)) as server, pytest.raises(UnsupportedError):
+        call(server)
+    assert simulator.log == []
+
+
+def test_html_from_something_else_is_told() -> None:
+    import httpx2
+
+    async def page(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, html="<html><title>Router</title></html>")
+
+    async def main() -> None:
+        async with AsyncMediaServer("http://x", transport=httpx2.MockTransport(page)) as server:
+            with pytest.raises(UnreadableError, match="HTML page titled 'Router'"):
+                await server.asset("NEWS", "x")
+            with pytest.raises(UnreadableError, match="no PNG"):
+                await server.thumbnail("NEWS", "x")
+
+    asyncio.run(main())
+
+
+# Addresses, secrets ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "expected"),
+    [
+        ("http://studio-a", "studio-a", "http://studio-a:7901"),
+        ("studio-a", "studio-a", "http://studio-a:7901"),
+        ("https://studio-a:443/", "studio-a", "https://studio-a:443"),
+        ("http://[::1]:80", "::1", "http://[::1]:80"),
+    ],
+)
+def test_url(url: str, name: str, expected: str) -> None:
+    spec = spec_of(url)
+    assert (spec.name, spec.url) == (name, expected)
+
+
+def test_password_in_url_never_shows() -> None:
+    spec = spec_of("http://ops:geh%40im@studio-a")
+    assert spec.auth.password
+    assert spec.auth.password.reveal() == "geh@im"
+    assert "geh" not in repr(spec)
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x/path", "http://x:99999", "http://x:y", "http://[::1"])
+def test_urls_of_no_server(url: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        spec_of(url)
+    assert "http://host:7901" in caught.value.remedy
+
+
+def test_secret_with_line_end_is_told_without_showing_it() -> None:
+    with pytest.raises(MsautoError, match="line end") as caught:
+        AsyncMediaServer(ServerSpec("a", "http://a", auth=Auth(bearer=Secret("geheim\n"))))
+    assert "geheim" not in str(caught.value)
+
+
+def test_tls_files_that_are_not_there(tmp_path: Path) -> None:
+    spec = ServerSpec("a", "https://a", tls=Tls(ca=str(tmp_path / "no.pem")))
+    with pytest.raises(NotSentError, match="TLS files"):
+        AsyncMediaServer(spec)
+
+
+def test_created_after_with_zone_is_refused(server: MediaServer) -> None:
+    with pytest.raises(ValueError, match="zone"):
+        server.list("NEWS", created_after=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+# Downloads ------------------------------------------------------------------------------------------------------
+
+
+async def pieces(*chunks: bytes | Exception) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        if isinstance(chunk, Exception):
+            raise chunk
+        yield chunk
+
+
+def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    dest = tmp_path / "film.mp4"
+    dest.write_bytes(b"old")
+    monkeypatch.setattr("msauto.server.download.os.write", full)
+    with pytest.raises(DownloadError, match="No space left") as caught:
+        asyncio.run(save(pieces(b"new"), dest))
+    assert "free some space" in caught.value.remedy
+    assert files(tmp_path) == ["film.mp4"]
+    assert dest.read_bytes() == b"old"
+
+
+def test_cut_download_leaves_the_old_file(tmp_path: Path) -> None:
+    dest = tmp_path / "film.mp4"
+    dest.write_bytes(b"old")
+    with pytest.raises(NotSentError):
+        asyncio.run(save(pieces(b"x" * 2**21, NotSentError("cut")), dest))
+    assert files(tmp_path) == ["film.mp4"]
+    assert dest.read_bytes() == b"old"
+
+
+def test_whole_download_replaces_it(tmp_path: Path) -> None:
+    dest = tmp_path / "film.mp4"
+    dest.write_bytes(b"old")
+    assert asyncio.run(save(pieces(b"a" * 2**20, b"b", b"c" * 5), dest)) == 2**20 + 6
+    assert dest.read_bytes() == b"a" * 2**20 + b"bccccc"
+    (tmp_path / "plain").write_bytes(b"")
+    assert dest.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_folder_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DownloadError) as caught:
+        asyncio.run(save(pieces(b"x"), tmp_path / "file" / "film.mp4"))
+    assert caught.value.remedy
+
+
+def test_cut_proxy_is_asked_for_again(simulator: Simulator, server: MediaServer, tmp_path: Path) -> None:
+    simulator.faults.add("truncate@GET .*/WP1*1")
+    size = server.download_proxy("NEWS", "Long Film", "WP1", tmp_path / "film.mp4")
+    assert (tmp_path / "film.mp4").stat().st_size == size
+    assert len(simulator.log) == 2
+    assert files(tmp_path) == ["film.mp4"]
+
+
+# Without asyncio ------------------------------------------------------------------------------------------------
+
+
+def test_blocking_client_has_every_method_of_the_async_one() -> None:
+    names = {
+        name
+        for owner in (Verbs, AsyncMediaServer)
+        for name, member in vars(owner).items()
+        if not name.startswith("_") and inspect.iscoroutinefunction(member)
+    } - {"aclose", "read"}
+    assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "Blocking"}
+
+
+def test_methods_keep_their_words() -> None:
+    assert MediaServer.asset.__doc__ == AsyncMediaServer.asset.__doc__
+
+
+def test_thread_ends_with_the_client_and_unused_client_has_none(simulator: Simulator) -> None:
+    before = threading.active_count()
+    with MediaServer(simulator.url) as unused:
+        assert threading.active_count() == before
+    with MediaServer(simulator.url) as used:
+        used.channels()
+        assert threading.active_count() > before
+    assert threading.active_count() == before
+    for closed in (unused, used):
+        closed.close()
+        with pytest.raises(NotSentError, match="closed"):
+            closed.channels()
+
+
+def test_several_threads_may_share_a_client(server: MediaServer) -> None:
+    titles: list[str | None] = []
+    threads = [
+        threading.Thread(target=lambda: titles.append(server.asset("NEWS", "Long Film").title)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert titles == ["Long Film"] * 8
+
+
+def test_dialect_reaches_the_requests(simulator: Simulator) -> None:
+    spec = ServerSpec("a", simulator.url, dialect=Dialect(title_address="ns", list_separator=";"))
+    with MediaServer(spec) as server:
+        server.set_user_fields("NEWS", "Long Film", {"x": ["a", "b"]})
+    assert simulator.writes()[0].target == "/storage/NEWS@title:Long%20Film?command=SETUSERFIELDS&x=a%3Bb"
+
+
+def test_public_names() -> None:
+    for name in msauto.__all__:
+        assert getattr(msauto, name) is not None
+    assert set(msauto.__all__) <= set(dir(msauto))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        msauto.nothing  # noqa: B018
+
+
+def test_send_of_a_read_is_tried_again(simulator: Simulator, server: MediaServer) -> None:
+    simulator.faults.add("status:503@GET .*/rss*1")
+    assert server.send(Request("GET", "/rss")).status == 200
+    assert [entry.status for entry in simulator.log] == [503, 200]
