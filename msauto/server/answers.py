@@ -9,9 +9,10 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TypeVar
 
-from msauto.errors import NotFoundError, RejectedError, UnreadableError
+from msauto.errors import FateUnknownError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.spec import Dialect
 from msauto.server.shapes.failure import Failure, parse_failure, show_body
+from msauto.server.xml import looks_like_login
 
 T = TypeVar("T")
 
@@ -60,6 +61,19 @@ def judge_body(reply: Reply, dialect: Dialect) -> None:
     failure = parse_failure(reply.data, reply.charset)
     if failure is not None:
         raise _error(reply, failure, dialect)
+
+
+def judge_write(reply: Reply, dialect: Dialect) -> None:
+    """Raise an error where a good status does not tell that the server itself took a write.
+
+    The body of a command is not relied on, but a login page in its place comes from something that stands between.
+    """
+    judge_body(reply, dialect)
+    if looks_like_login(reply.data):
+        raise FateUnknownError(
+            f"a web page with a form came in place of an answer: {show_body(reply.data, reply.charset)}",
+            remedy="check `auth` and `url` of the server: a login page or a proxy answers there",
+        )
 
 
 def read_reply(reply: Reply, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:

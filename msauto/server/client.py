@@ -28,7 +28,7 @@ from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock
 from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
 from msauto.server.address import AddressError
-from msauto.server.answers import Reply, judge_body, judge_status, read_retry_after
+from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.download import save
 from msauto.server.requests import request_line_length
 from msauto.server.retries import SystemClock, with_retries
@@ -91,7 +91,7 @@ class AsyncMediaServer(Verbs):
         async def write() -> Answer:
             reply = await self._exchange(request, self._write_timeout(request))
             judge_status(reply, self.spec.dialect)
-            judge_body(reply, self.spec.dialect)
+            judge_write(reply, self.spec.dialect)
             return _answer(reply)
 
         return await self._told(request, write)

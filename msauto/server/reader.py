@@ -180,7 +180,11 @@ class ServerReader:
 
         async def ask() -> bool:
             if supports(self._client.spec, Feature.FOLDERLIST):
-                return await self._found(self._client.list_folders(name)) is not None
+                try:
+                    return await self._found(self._client.list_folders(name)) is not None
+                except (RejectedError, UnreadableError) as error:
+                    if isinstance(error, RejectedError) and error.status in _NO_ANSWER:
+                        raise  # else an older server than was thought, which does not know the format
             return await self.read_folder(name, ()) is not None
 
         return await self._once(("database", name), ask)

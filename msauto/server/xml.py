@@ -138,6 +138,11 @@ def looks_like_html(data: bytes) -> bool:
     return rest.startswith((b"<!doctype html", b"<html"))
 
 
+def looks_like_login(data: bytes) -> bool:
+    """Tell whether this is a web page with a form: something stands between us and the server."""
+    return looks_like_html(data) and b"<form" in data[:65536].lower()
+
+
 def unreadable(message: str, remedy: str = "") -> UnreadableError:
     """Make the error for an answer that is not what the interface promises."""
     return UnreadableError(

@@ -17,6 +17,7 @@ import msauto
 from msauto import AsyncMediaServer, MediaServer
 from msauto.errors import (
     DownloadError,
+    FateUnknownError,
     MsautoError,
     NotFoundError,
     NotSentError,
@@ -213,6 +214,12 @@ def test_html_from_something_else_is_told() -> None:
                 await server.thumbnail("NEWS", "x")
 
     asyncio.run(main())
+
+
+def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(simulator: Simulator, server: MediaServer) -> None:
+    simulator.faults.add("html@POST .*")
+    with pytest.raises(FateUnknownError, match="web page"):
+        server.export_version("NEWS", "Long Film")
 
 
 # Addresses, secrets ---------------------------------------------------------------------------------------------

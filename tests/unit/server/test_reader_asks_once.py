@@ -259,6 +259,25 @@ def test_database_is_asked_for_without_the_list_of_all() -> None:
     assert old.asked == ["/storage/N", "/storage/M"]
 
 
+@pytest.mark.parametrize("answer", [(400, b"unknown format"), b"Error: unknown format", b"<mam/>"])
+def test_older_server_than_thought_is_asked_for_a_plain_listing(answer: bytes | tuple[int, bytes]) -> None:
+    async def work(reader: ServerReader) -> None:
+        assert await reader.has_database("N")
+
+    answers = {"/storage/N?format=folderlist": answer, "/storage/N": tree("")}
+    assert with_reader(work, answers).asked == ["/storage/N?format=folderlist", "/storage/N"]
+
+
+def test_busy_server_is_no_older_server() -> None:
+    async def work(reader: ServerReader) -> None:
+        with pytest.raises(RejectedError):
+            await reader.has_database("N")
+
+    assert set(with_reader(work, {"/storage/N?format=folderlist": (503, b"")}).asked) == {
+        "/storage/N?format=folderlist"
+    }
+
+
 def test_server_that_cannot_be_reached_is_no_missing_database() -> None:
     class Broken(Script):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
