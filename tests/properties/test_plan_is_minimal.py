@@ -257,16 +257,16 @@ def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
     live = data.draw(segments_of(3))
     wanted = data.draw(wanted_segments(3))
     exact = data.draw(st.booleans())
-    update = data.draw(st.sampled_from(["recreate", "overwrite"]))
+    dialect = data.draw(st.sampled_from([Dialect(), Dialect(segment_update="overwrite")]))
     if not exact and any("number" not in want for want in wanted):
         exact = True  # without numbers and without `exactly`, which live segment is meant is a rule and no count
     args: dict[str, Any] = {"segments": wanted, "exactly": ["segments"] if exact else []}
     clip = Clip("Film", frames=FRAMES, segments=copy.deepcopy(live))
-    scene = stage(clip, dialect=Dialect(segment_update=update))
+    scene = stage(clip, dialect=dialect)
     planned = applied(scene, args)
     start, goal = _segments(live), _segment_goal(_segments(live), wanted, exact)
     assert goal(_segments(scene.server.clips["Film"].segments))
-    assert planned == shortest(start, goal, _segment_steps(wanted, overwrite=update == "overwrite"), planned)
+    assert planned == shortest(start, goal, _segment_steps(wanted, overwrite=dialect.segment_update == "overwrite"), planned)
 
 
 def _segments(live: Segments) -> SegmentState:

@@ -1,0 +1,117 @@
+"""One runner for ``tests/cases/<aspect>/*.json``: wanted + live + dialect + version + ledger → changes + requests.
+
+A case reads like this: ``wanted`` is the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
+the channel) as the server has it, ``changes`` what the plan shows (``action aspect key``), ``requests`` what is sent,
+byte for byte; or ``error``: words that the error must hold; or ``unchanged``: true. Every case that plans anything is
+applied to the model of a server and planned again, which must give nothing (unless ``again`` says otherwise).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.model.plan import Target
+from msauto.model.spec import Dialect
+from msauto.model.wanted import Intent
+from msauto.planning.survey import Survey
+from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.playbook_forms import asset_intent, rss_intent
+
+ROOT = Path(__file__).resolve().parents[2] / "cases"
+ASPECTS = (
+    "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore", "rss_item", "together",
+)  # fmt: skip
+CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.json"))
+KEYS = {
+    "about", "wanted", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
+    "error", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_case(path: Path) -> None:
+    case = json.loads(path.read_text(encoding="utf-8"))
+    assert set(case) <= KEYS, set(case) - KEYS
+    scene = _scene(case)
+    intents = _intents(case, scene)
+    found = scene.plan(*intents)
+    if "error" in case:
+        _check_error(found, case["error"])
+        return
+    assert [target.error for target in found.targets if target.error] == []
+    _check_plan(found, case)
+    if "reads" in case:
+        assert scene.reader.asked == case["reads"]
+    assert list(found.warnings) == case.get("warnings", [])
+    scene.apply(found)
+    again = scene.plan(*intents)
+    assert [change for target in again.targets for change in _changes(target)] == case.get("again", [])
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) >= 60
+    assert {path.parent.name for path in CASES} == set(ASPECTS)
+
+
+def _check_error(found: Survey, words: str | list[str]) -> None:
+    (error,) = [target.error for target in found.targets if target.error]
+    for word in [words] if isinstance(words, str) else words:
+        assert word in error
+
+
+def _check_plan(found: Survey, case: dict[str, Any]) -> None:
+    changes = [change for target in found.targets for change in target.changes]
+    requests = [request for target in found.targets for request in target.requests]
+    assert [change for target in found.targets for change in _changes(target)] == case.get("changes", [])
+    assert [f"{request.method} {request.path}" for request in requests] == case.get("requests", [])
+    if "bodies" in case:
+        assert [request.body.content.decode() for request in requests if request.body] == case["bodies"]
+    if "reversible" in case:
+        assert [change.reversible for change in changes] == case["reversible"]
+    if "basis" in case:
+        assert [change.basis for change in changes] == case["basis"]
+    if case.get("unchanged"):
+        assert (found.unchanged, found.skipped, found.targets) == (1, 0, ())
+    if case.get("skipped"):
+        assert (found.unchanged, found.skipped, found.targets) == (0, 1, ())
+    covered = sorted({number for request in requests for number in request.changes})
+    assert len(found.targets) != 1 or covered == list(range(len(changes))), "every change has its request"
+
+
+def _changes(target: Target) -> list[str]:
+    return [f"{change.action} {change.aspect} {change.key}" for change in target.changes]
+
+
+def _intents(case: dict[str, Any], scene: Stage) -> list[Intent]:
+    wanted = case["wanted"] if isinstance(case["wanted"], list) else [case["wanted"]]
+    names = [f"task{number}.yml" for number in range(1, len(wanted) + 1)]
+    separator = scene.spec.dialect.list_separator
+    return [
+        rss_intent(args, file=name) if "channel" in args else asset_intent(args, file=name, separator=separator)
+        for args, name in zip(wanted, names, strict=True)
+    ]
+
+
+def _scene(case: dict[str, Any]) -> Stage:
+    live, server = case.get("live"), dict(case.get("server", {}))
+    clips = [_clip(one) for one in ([live] if live and "title" in live else []) + case.get("others", [])]
+    if live and "channel" in live:
+        server["channels"] = {live["channel"]: live["items"]}
+    server["folders"] = set(server.get("folders", []))
+    if "reported" in server:
+        server["reported"] = frozenset(server["reported"])
+    if "databases" in server:
+        server["databases"] = set(server["databases"])
+    version = tuple(map(int, case["version"].split("."))) if "version" in case else None
+    scene = stage(*clips, dialect=Dialect(**case.get("dialect", {})), version=version, **server)
+    scene.memory.always.update(case.get("ledger", {}))
+    return scene
+
+
+def _clip(live: dict[str, Any]) -> Clip:
+    segments = {one["number"]: {k: v for k, v in one.items() if k != "number"} for one in live.get("segments", [])}
+    return Clip(**{**live, "segments": segments})
