@@ -6,6 +6,7 @@
      ├── InputError            text from outside is wrong: playbook, inventory, settings, plan file
      ├── PlanningError         one target cannot be planned: unknown asset, conflict, guard, failed assert
      ├── RefusedError          a person must decide: limits, consent, stale plan, freeze
+     ├── AddressError          a name that no address can hold: empty, or no Unicode text (also a ValueError)
      ├── LockedError           another run holds the lock
      ├── LedgerError           the ledger cannot be used: locked, corrupt, read-only, full
      ├── DownloadError         a file could not be written: disk full, no permission
@@ -89,6 +90,10 @@ class PlanningError(MsautoError):
 
 class RefusedError(MsautoError):
     """Nothing was sent, for a person must decide first (exit code 4)."""
+
+
+class AddressError(MsautoError, ValueError):
+    """A name or value that no request can hold: it is empty, no Unicode text, or would be taken for another."""
 
 
 class LockedError(MsautoError):

@@ -10,14 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from msauto.errors import MsautoError
+from msauto.errors import AddressError
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.spec import Dialect
-
-
-class AddressError(MsautoError, ValueError):
-    """A name that no address can hold: it is empty, or it is no Unicode text (a lone surrogate)."""
 
 
 def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect()) -> str:  # noqa: B008 - frozen

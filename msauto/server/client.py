@@ -23,11 +23,10 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from msauto.errors import FateUnknownError, MsautoError, NotSentError, RefusedError, ServerError
+from msauto.errors import AddressError, FateUnknownError, MsautoError, NotSentError, RefusedError, ServerError
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock
 from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
-from msauto.server.address import AddressError
 from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.download import save
 from msauto.server.requests import request_line_length

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
+from msauto.errors import AddressError
 from msauto.model.live import Folder
 from msauto.model.plan import Body, Request
 from msauto.model.spec import Dialect
 from msauto.server.address import (
-    AddressError,
     channel_path,
     encode,
     folder_path,

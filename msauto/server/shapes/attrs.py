@@ -18,6 +18,9 @@ def read_attrs(element: Element, *, skip: frozenset[str] = frozenset()) -> dict[
     """
     found: dict[str, str] = {}
     for child in children(element):
+        if child.tag == "Attr" and not len(child) and (name := child.get("name")) is not None:
+            found[name] = child.text or child.get("value") or ""  # as the interface has it: nearly always, and fast
+            continue
         kind = local(child)
         if kind.lower() in skip:
             continue

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.errors import MsautoError
+from msauto.errors import AddressError, MsautoError
 from msauto.model.plan import Address
 from msauto.model.spec import Dialect
 from msauto.server import address
-from msauto.server.address import AddressError
 
 
 @pytest.mark.parametrize(

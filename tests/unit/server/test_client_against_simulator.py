@@ -16,6 +16,7 @@ import pytest
 import msauto
 from msauto import AsyncMediaServer, MediaServer
 from msauto.errors import (
+    AddressError,
     DownloadError,
     FateUnknownError,
     MsautoError,
@@ -28,7 +29,6 @@ from msauto.errors import (
 )
 from msauto.model.plan import Address, Request
 from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Tls
-from msauto.server.address import AddressError
 from msauto.server.client import spec_of
 from msauto.server.download import save
 from msauto.server.verbs import Verbs

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from msauto.errors import AddressError
 from msauto.model.plan import Body, Request
 from msauto.model.spec import Dialect
 from msauto.server import requests
-from msauto.server.address import AddressError
 
 A = "/storage/NEWS@x"
 BODY = Body(b"<a/>", "text/xml")
