@@ -49,7 +49,7 @@ def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]])
         raise PatternError(f"there is no host or group {name!r}", hint)
     found = {host for host in hosts if fnmatch.fnmatchcase(host, name)}
     for group, members in groups.items():
-        if fnmatch.fnmatchcase(group, name):
+        if fnmatch.fnmatchcase(group, name) and (group != "all" or name == "*"):  # a* does not mean everybody
             found.update(members)
     if not found:
         raise PatternError(f"{name!r} matches no host or group", _there_is(hosts, groups))

@@ -149,6 +149,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         check(left, right)
         return super().call_binop(context, operator, left, right)
 
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Wrap ``str.format`` as the sandbox does, after a look at how wide it would be."""
+        wrapped = super().wrap_str_format(value)
+        if wrapped is not None:
+            _check_format(value.__self__)
+        return wrapped
+
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as in Jinja
         """Call a method, after a look at what it could make of its arguments."""
         owner = getattr(__obj, "__self__", None)
@@ -211,8 +218,6 @@ def _check_format(text: str) -> None:
 
 
 def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
-    if name in {"format", "format_map"}:
-        _check_format(owner)
     if name in {"center", "ljust", "rjust", "zfill", "expandtabs"}:
         _check_widths(args, owner.count("\t") or 1)
     if name == "replace" and len(args) > 1:

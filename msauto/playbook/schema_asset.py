@@ -223,5 +223,9 @@ def exactly_lists(args: AssetArgs) -> list[str]:
     if isinstance(args.exactly, list):
         return [str(name) for name in args.exactly]
     if isinstance(args.exactly, ExactlyArgs):
-        return [name for name in ("segments", "markers", "links") if getattr(args.exactly, name) not in {None, False}]
+        return [name for name in ("segments", "markers", "links") if _is_on(getattr(args.exactly, name))]
     return []
+
+
+def _is_on(value: Any) -> bool:
+    return value is True or isinstance(value, MarkersExactly)

@@ -138,7 +138,8 @@ def _read(path: Path) -> Document:
         data = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = Place(file, int(found[1]), int(found[2])) if found else Place(file, max(len(lines), 1), 1)
+        end = Place(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
+        place = Place(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError([Document(file, lines=lines).problem(f"this is no TOML: {message}", place)]) from error
     return Document(file, data, *_places(file, lines), lines)

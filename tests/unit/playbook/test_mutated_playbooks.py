@@ -119,8 +119,8 @@ def check_problems(error: InputError) -> None:
     assert "secret" not in str(error)
 
 
-COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "60"))
-FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), derandomize=COUNT == 60)
+COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "120"))
+FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), derandomize=COUNT == 120)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import InputError
+from msauto.model.spec import Auth, Secret, Tls
+from msauto.model.wanted import Resolved, TitleRef
+from msauto.playbook.files import Files
+from msauto.playbook.inventory import load_inventory
+from msauto.playbook.patterns import PatternError, match_hosts
+from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.variables import Level, Variables
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+HOSTS = ["a1", "a2", "b1"]
+GROUPS = {"all": HOSTS, "alpha": ["a1", "a2"], "beta": ["b1"], "mixed": ["a2", "b1"]}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hosts"),
+    [
+        ("all", "a1 a2 b1"),
+        ("*", "a1 a2 b1"),
+        ("a1", "a1"),
+        ("b1:a1", "a1 b1"),
+        ("b1,a1", "a1 b1"),
+        ("alpha:&mixed", "a2"),
+        ("all:!alpha", "b1"),
+        ("!alpha:all", "b1"),
+        ("!alpha", "b1"),
+        ("a*:!a2", "a1"),
+        ("*eta", "b1"),
+        ("a[12]", "a1 a2"),
+    ],
+)
+def test_patterns(pattern: str, hosts: str) -> None:
+    assert match_hosts(pattern, HOSTS, GROUPS) == hosts.split()
+
+
+@pytest.mark.parametrize("pattern", ["", "c1", "a1:c1", "c*", "alpha:&beta", "all:!all", "a1:!c", "&nobody"])
+def test_patterns_that_match_nothing(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        match_hosts(pattern, HOSTS, GROUPS)
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / (name.replace("__", "/") + ".yml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def run(folder: Path, **more: object) -> Resolved:
+    given: dict[str, object] = {"inventories": (str(folder / "inventory.yml"),), "env": {}, "now": NOW, **more}
+    return resolve(Options((str(folder / "play.yml"),), **given))  # type: ignore[arg-type]
+
+
+LEVELS = [
+    (Level.INVENTORY_GROUP, "inventory", "all: {vars: {x: 1-all}, children: {g: {vars: {x: 1}, hosts: {h: HOST}}}}"),
+    (Level.GROUP_VARS_ALL, "group_vars__all", "x: 2"),
+    (Level.GROUP_VARS, "group_vars__g", "x: 3"),
+    (Level.INVENTORY_HOST, "", "x: 4, "),
+    (Level.HOST_VARS, "host_vars__h", "x: 5"),
+    (Level.PLAY, "", "vars: {x: 6}, "),
+    (Level.VARS_FILES, "vars", "x: 7"),
+    (Level.BLOCK, "", "vars: {x: 8}, "),
+    (Level.TASK, "", "vars: {x: 9}, "),
+    (Level.LOOP, "", "loop: [10], loop_control: {loop_var: x}, "),
+    (Level.EXTRA, "", ""),
+]
+
+
+@pytest.mark.parametrize("top", range(1, len(LEVELS) + 1))
+def test_each_level_wins_over_those_before(top: int, tmp_path: Path) -> None:
+    used = {level: text for level, _, text in LEVELS[:top]}
+    files = {name: text for _, name, text in LEVELS[:top] if name}
+    host = "{" + used.get(Level.INVENTORY_HOST, "") + 'server: {url: "http://h"}}'
+    files["inventory"] = files["inventory"].replace("HOST", host)
+    task = used.get(Level.LOOP, "") + used.get(Level.TASK, "") + 'asset: {title: "{{ x }}"}'
+    vars_files = "vars_files: [vars.yml], " if Level.VARS_FILES in used else ""
+    block = used.get(Level.BLOCK, "") + "block: [{" + task + "}]"
+    files["play"] = "- {hosts: all, database: D, " + used.get(Level.PLAY, "") + vars_files + "tasks: [{" + block + "}]}"
+    write(tmp_path, **files)
+    resolved = run(tmp_path, extra_vars=("x=11",) if Level.EXTRA in used else ())
+    assert [intent.ref for intent in resolved.work[0].intents] == [TitleRef("D", str(top))]
+
+
+def test_deeper_groups_win_and_losers_are_told(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory="""
+all:
+  vars: {x: all}
+  children:
+    outer: {vars: {x: outer}, children: {inner: {vars: {x: inner}, hosts: {h: }}}}
+    zz: {vars: {x: zz}, hosts: {h: }}
+""",
+    )
+    inventory = load_inventory([str(tmp_path / "inventory.yml")], Files())
+    said = Variables(inventory.hosts["h"].variables).said("x")
+    assert [each.value for each in said] == ["inner", "zz", "outer", "all"]
+    assert [each.spot.place.line for each in said] == [5, 6, 5, 3]
+    assert inventory.groups["outer"] == ("h",)
+
+
+def test_later_inventories_and_folders(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inv__a='all: {hosts: {h: {server: {url: "http://h"}, x: 1}}}',
+        inv__b="all: {hosts: {h: {x: 2}, i: {}}}",
+        inv__group_vars__all__one="y: 1",
+        inv__group_vars__all__two="y: 2",
+        inv__host_vars__i='server: {url: "https://i:80"}',
+        play='- {hosts: all, database: D, tasks: [{asset: {title: "{{ x | default(0) }}-{{ y }}"}}]}',
+    )
+    resolved = run(tmp_path, inventories=(str(tmp_path / "inv"),))
+    assert [(work.server.url, work.intents[0].ref) for work in resolved.work] == [
+        ("http://h:7901", TitleRef("D", "2-2")),
+        ("https://i:80", TitleRef("D", "0-2")),
+    ]
+    assert len(resolved.inputs) == 6
+    assert all(len(each.sha256) == 64 for each in resolved.inputs)
+
+
+def test_server_block(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory="""
+all:
+  vars: {domain: tv.example}
+  hosts:
+    h:
+      server:
+        url: "https://{{ inventory_hostname }}.{{ domain }}"
+        version: "2.9.87"
+        timezone: Europe/Oslo
+        auth: {basic: {username: ops, password: "{{ env.PASSWORD }}"}, headers: {X-Key: "{{ env.KEY }}"}}
+        tls: {verify: false, ca: ca.pem}
+        timeouts: {connect: 1.5}
+        connections: 4
+        dialect: {list_separator: ;, rss_update: delete_put}
+""",
+        play="- {hosts: h, tasks: []}",
+    )
+    server = run(tmp_path, env={"PASSWORD": "hunter2", "KEY": "hunter3"}).work[0].server
+    assert server.url == "https://h.tv.example:7901"
+    assert server.version == (2, 9, 87)
+    assert server.auth == Auth("ops", Secret("hunter2"), None, (("X-Key", Secret("hunter3")),))
+    assert server.tls == Tls(verify=False, ca=str(tmp_path / "ca.pem"))
+    assert (server.timeouts.connect, server.timeouts.read, server.connections) == (1.5, 30.0, 4)
+    assert (server.dialect.list_separator, server.dialect.rss_update) == (";", "delete_put")
+    assert "hunter" not in repr(server)
+    assert "hunter" not in repr(server.variables)
+
+
+def test_one_server_by_url(tmp_path: Path) -> None:
+    write(tmp_path, play="- {hosts: playout, database: D, tasks: [{asset: {title: A}}]}")
+    resolved = run(tmp_path, inventories=(), server_url="http://127.0.0.1:8000")
+    assert [(work.server.name, work.server.url) for work in resolved.work] == [("127.0.0.1", "http://127.0.0.1:8000")]
+    with pytest.raises(InputError, match="--server and -i cannot be given together"):
+        run(tmp_path, inventories=("x",), server_url="http://h")
+    with pytest.raises(InputError, match="no server is named"):
+        run(tmp_path, inventories=())
+    with pytest.raises(InputError, match="must begin with http"):
+        run(tmp_path, inventories=(), server_url="127.0.0.1:8000")
+
+
+def test_limit(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory='all: {vars: {server: {url: "http://{{ inventory_hostname }}"}}, hosts: {a: {}, b: {}}}',
+        play="- {hosts: all, tasks: []}",
+    )
+    assert [work.server.name for work in run(tmp_path, limit="b").work] == ["b"]
+    with pytest.raises(InputError, match="there is no host or group 'c'"):
+        run(tmp_path, limit="c")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("x=News y=1", "News"),
+        ("x='Evening News' y=1", "Evening News"),
+        ('{"x": "a b", "y": 1}', "a b"),
+        ("{x: 12}", "12"),
+        ("x=3.10", "3.10"),
+        ("x=a=b", "a=b"),
+        ("x='{{ 1 + 1 }}'", "2"),
+    ],
+)
+def test_extra_variables(text: str, title: str, tmp_path: Path) -> None:
+    write(tmp_path, play='- {hosts: all, database: D, tasks: [{asset: {title: "{{ x }}"}}]}')
+    resolved = run(tmp_path, inventories=(), server_url="http://h", extra_vars=("x=0", text))
+    assert resolved.work[0].intents[0].ref == TitleRef("D", title)
+
+
+def test_extra_variables_from_a_file_and_wrong_ones(tmp_path: Path) -> None:
+    write(tmp_path, play='- {hosts: all, database: D, tasks: [{asset: {title: "{{ x }}"}}]}', more="x: File")
+    given = {"inventories": (), "server_url": "http://h"}
+    resolved = run(tmp_path, extra_vars=(f"@{tmp_path / 'more.yml'}",), **given)
+    assert resolved.work[0].intents[0].ref == TitleRef("D", "File")
+    for wrong in ("x", "[1]", "@nowhere.yml", "env=1", "{"):
+        with pytest.raises(InputError):
+            run(tmp_path, extra_vars=(wrong,), **given)

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import InputError, Place
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Asset, Entry
+from msauto.model.timecode import Timecode
+from msauto.model.wanted import (
+    ABSENT,
+    AssetWanted,
+    ChannelRef,
+    IdRef,
+    Intent,
+    MarkerWanted,
+    Position,
+    RssItemWanted,
+    RssWanted,
+    SegmentWanted,
+    SelectRef,
+    TitleRef,
+)
+from msauto.playbook.resolve import Options, chosen, resolve
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))
+
+
+def intents(folder: Path, tasks: str, head: str = "", **more: object) -> tuple[Intent, ...]:
+    text = f"- hosts: all\n  database: NEWS\n{head}  tasks:\n" + "\n".join(f"    {line}" for line in tasks.splitlines())
+    (folder / "p.yml").write_text(text + "\n", encoding="utf-8")
+    options = Options((str(folder / "p.yml"),), server_url="http://h", env={}, now=NOW, **more)  # type: ignore[arg-type]
+    return resolve(options).work[0].intents
+
+
+def wanted(folder: Path, args: str, facts: Facts = FACTS) -> AssetWanted:
+    found = intents(folder, f"- asset: {args}")[0].evaluate(facts)
+    assert isinstance(found, AssetWanted)
+    return found
+
+
+def test_refs(tmp_path: Path) -> None:
+    found = intents(
+        tmp_path,
+        """\
+- asset: {title: "10:00", was: Old, missing: skip}
+- asset: {id: "handle:a:b"}
+- asset: {select: {folder: 'a/b\\/c', created_after: 2026-11-13, created_within: 3d, mimetype: [Video, Audio]}}
+- asset: {title: Новости дня}
+- asset: {title: 12}
+""",
+    )
+    assert [intent.ref for intent in found] == [
+        TitleRef("NEWS", "10:00", ("Old",)),
+        IdRef("NEWS", "handle", "a:b"),
+        SelectRef(
+            "NEWS",
+            ("a", "b/c"),
+            created_after=date(2026, 11, 13),
+            created_within=timedelta(days=3),
+            mimetypes=("Video", "Audio"),
+        ),
+        TitleRef("NEWS", "Новости дня"),
+        TitleRef("NEWS", "12"),
+    ]
+    assert [intent.missing for intent in found[:2]] == ["skip", "error"]
+
+
+def test_where_and_expect(tmp_path: Path) -> None:
+    args = "select: {where: [asset.frames > 250, 'asset.title is match(\"EP\")'], expect: {min: 1, max: 5}}"
+    ref = intents(tmp_path, f"- asset: {{{args}}}")[0].ref
+    assert isinstance(ref, SelectRef)
+    assert (ref.expect_min, ref.expect_max) == (1, 5)
+    assert ref.where is not None
+    assert ref.where(Facts(entry=Entry((), "EP 1", attributes={"frames": "251"})))
+    assert not ref.where(Facts(entry=Entry((), "EP 1", attributes={"frames": "250"})))
+    with pytest.raises(Need):
+        ref.where(Facts(entry=Entry((), "EP 1")))
+
+
+def test_values_and_places(tmp_path: Path) -> None:
+    found = wanted(
+        tmp_path,
+        """
+        title: News
+        fields: {comment: "", user_0: 5, first_frame: "10:00:01:00", icon_pos: 7}
+        xmp: {"dc:subject": [a, b], "dc:title": T, "dc:empty": "", "dc:none": []}
+        segments: [{start: "10:00:00:00", duration: "00:00:02:00", keywords: a b}]
+        markers: [{at: 3, track: Icon, rating: 3}, {uid: 9, state: absent}]
+        links: [{folder: /Playout/Tonight/}]
+        exactly: {segments: true, markers: {tracks: [Icon]}, links: false}
+        origin: "10:00:00:00"
+        restore: true
+        lossy: true
+        unfinalized: allow""",
+    )
+    origin = Timecode.parse("10:00:00:00")
+    assert {name: said.value for name, said in found.fields.items()} == {
+        "comment": "",
+        "user_0": "5",
+        "first_frame": Position(Timecode.parse("10:00:01:00"), origin),
+        "icon_pos": Position(Timecode.parse(7), origin),
+    }
+    assert {name: said.value for name, said in found.xmp.items()} == {
+        "dc:subject": ("a", "b"),
+        "dc:title": ("T",),
+        "dc:empty": (),
+        "dc:none": (),
+    }
+    segment = found.segments[0].value
+    assert segment == SegmentWanted(
+        start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), keywords="a b"
+    )
+    assert isinstance(segment.start, Position)
+    assert segment.start.to_frames(Fraction(25)) == 0
+    assert [said.value for said in found.markers] == [
+        MarkerWanted(at=Position(Timecode.parse(3), origin), track="Icon", fields={"rating": "3"}),
+        MarkerWanted(uid=9, present=False),
+    ]
+    assert found.links[0].value.folder == ("Playout", "Tonight")
+    assert found.links[0].value.title is ABSENT
+    assert (found.exactly.links, found.exactly.tracks) == (None, frozenset({"Icon"}))
+    assert found.restore is not None
+    assert (found.restore.value, found.lossy, found.unfinalized) == (1800.0, True, "allow")
+    assert found.markers[1].source.place == Place(str(tmp_path / "p.yml"), 9, 56)
+
+
+def test_values_from_facts(tmp_path: Path) -> None:
+    found = wanted(
+        tmp_path, '{title: A, markers: [{at: "{{ asset.frames - 50 }}", track: Icon, title: "{{ asset.fps }}"}]}'
+    )
+    marker = found.markers[0].value
+    assert marker.at == Position(Timecode.parse(250))
+    assert marker.fields == {"title": "25"}
+
+
+def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
+    intent = intents(tmp_path, '- asset: {title: A, fields: {comment: "{{ asset.frames / 7 }}"}}')[0]
+    with pytest.raises(InputError, match=r"p.yml:4:43: comment must be text, .* decimal point") as caught:
+        intent.evaluate(FACTS)
+    assert "^" in str(caught.value)
+    with pytest.raises(Need):
+        intent.evaluate(Facts(entry=Entry((), "A")))
+    with pytest.raises(NoAssetError):
+        intent.evaluate(Facts.none())
+
+
+def test_constant_parts_are_checked_beside_live_ones(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the segment has no duration"):
+        intents(tmp_path, '- asset: {title: A, segments: [{number: 1, start: 0, title: "{{ asset.title }}"}]}')
+    with pytest.raises(InputError, match="rating must be a whole number"):
+        intents(tmp_path, '- asset: {title: A, markers: [{uid: 1, rating: "{{ \'x\' }}", title: "{{ asset.title }}"}]}')
+
+
+def test_rendered_text_is_not_rendered_again(tmp_path: Path) -> None:
+    text = '{title: "{{ \'{{ nobody }}\' }}", fields: {comment: "{{ asset.title }}"}}'
+    intent = intents(tmp_path, f"- asset: {text}")[0]
+    assert intent.ref == TitleRef("NEWS", "{{ nobody }}")
+    tricky = Facts(asset=Asset("{{ nobody }}"))
+    found = intent.evaluate(tricky)
+    assert isinstance(found, AssetWanted)
+    assert found.fields["comment"].value == "{{ nobody }}"
+
+
+def test_when(tmp_path: Path) -> None:
+    found = intents(
+        tmp_path,
+        """\
+- asset: {title: "{{ nobody }}"}
+  when: false
+- asset: {title: B}
+  when: [asset.frames > 2, "1 == 2"]
+- asset: {title: C}
+  when: [asset.frames > 250, asset.frames < 260]
+- asset: {title: D}
+  when: asset.frames > 250
+- block:
+    - asset: {title: E}
+    - asset: {title: F}
+      when: asset.frames < 250
+  when: asset.frames > 250
+""",
+    )
+    results = [(intent.ref, intent.evaluate(FACTS) is not None) for intent in found]
+    assert [(ref.title, result) for ref, result in results if isinstance(ref, TitleRef)] == [
+        ("C", False),
+        ("D", True),
+        ("E", True),
+        ("F", False),
+    ]
+
+
+def test_loops(tmp_path: Path) -> None:
+    found = intents(
+        tmp_path,
+        """\
+- name: "{{ promo.t }}"
+  asset: {title: "{{ n }} {{ promo.t }} {{ inner }}"}
+  vars: {inner: "{{ promo.t | upper }}"}
+  loop: [{t: a}, {t: "{{ 'b' }}"}]
+  loop_control: {loop_var: promo, index_var: n}
+- asset: {title: "{{ item }}"}
+  loop: "{{ range(2) }}"
+""",
+    )
+    assert [intent.ref for intent in found] == [TitleRef("NEWS", each) for each in ("0 a A", "1 b B", "0", "1")]
+    assert [intent.source.task for intent in found[:2]] == ["a", "b"]
+
+
+def test_imports_blocks_and_files(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "more.yml").write_text("- asset: {title: 'more {{ x }} {{ y }}'}\n- import_tasks: deep.yml\n")
+    (tmp_path / "sub" / "deep.yml").write_text("- asset: {title: 'deep {{ x }}'}\n")
+    (tmp_path / "vars.yml").write_text("y: 2\n")
+    (tmp_path / "other.yml").write_text("- {hosts: all, database: D, tasks: [{asset: {title: 'other {{ x }}'}}]}\n")
+    head = "  vars_files: vars.yml\n  vars: {x: 1, y: 1}\n"
+    found = intents(tmp_path, "- import_tasks: sub/more.yml\n  vars: {x: 3}", head)
+    assert [intent.ref for intent in found] == [TitleRef("NEWS", "more 3 2"), TitleRef("NEWS", "deep 3")]
+    (tmp_path / "all.yml").write_text("- {import_playbook: other.yml, vars: {x: 9}}\n- {import_playbook: p.yml}\n")
+    options = Options((str(tmp_path / "all.yml"),), server_url="http://h", env={}, now=NOW)
+    resolved = resolve(options)
+    assert resolved.work[0].intents[0].ref == TitleRef("D", "other 9")
+    assert len(resolved.work[0].intents) == 3
+    assert len(resolved.inputs) == 6
+
+
+def test_rss(tmp_path: Path) -> None:
+    text = """\
+- rss:
+    channel: ticker
+    items:
+      - {guid: n-1, text: ""}
+      - {guid: n-2, item: {title: T, pubDate: 2026-11-20T10:00:00+01:00}}
+      - {guid: 3, file: x.txt, text: y}
+      - {guid: n-0, state: absent}
+    exactly: true
+"""
+    (intent,) = intents(tmp_path, text)
+    assert intent.ref == ChannelRef("ticker")
+    found = intent.evaluate(Facts.none())
+    assert isinstance(found, RssWanted)
+    assert [said.value for said in found.items] == [
+        RssItemWanted("n-1", "n-1.txt", ""),
+        RssItemWanted("n-2", "n-2.xml", item={"title": "T", "pubDate": "2026-11-20T10:00:00+01:00"}),
+        RssItemWanted("3", "x.txt", "y"),
+        RssItemWanted("n-0", present=False),
+    ]
+    assert found.exactly is not None
+    assert found.exactly.place.line == 11
+
+
+@pytest.mark.parametrize(
+    ("tags", "wanted_tags", "skipped", "runs"),
+    [
+        ("", "", "", True),
+        ("a", "", "", True),
+        ("a", "a", "", True),
+        ("a", "b", "", False),
+        ("", "b", "", False),
+        ("a", "", "a", False),
+        ("always", "b", "", True),
+        ("always", "b", "always", False),
+        ("never", "", "", False),
+        ("never a", "a", "", True),
+        ("never", "all", "", False),
+        ("a", "tagged", "", True),
+        ("", "tagged", "", False),
+        ("", "untagged", "", True),
+        ("a", "all", "", True),
+        ("a b", "a", "b", False),
+    ],
+)
+def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
+    assert chosen(frozenset(tags.split()), wanted_tags.split(), skipped.split()) is runs
+
+
+def test_tags_of_blocks_and_unknown_tags(tmp_path: Path) -> None:
+    tasks = "- block: [{asset: {title: A}, tags: x}]\n  tags: [prep]\n- asset: {title: B}"
+    assert [intent.ref for intent in intents(tmp_path, tasks, tags=("prep",))] == [TitleRef("NEWS", "A")]
+    options = Options((str(tmp_path / "p.yml"),), server_url="http://h", tags=("perp",), env={}, now=NOW)
+    resolved = resolve(options)
+    assert resolved.warnings == ("no task has the tag 'perp' (did you mean 'prep'?)",)
+    assert resolved.work[0].intents == ()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from datetime import time
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import InputError
+from msauto.model.limits import Limits
+from msauto.playbook.resolve import Options, validate
+from msauto.playbook.settings import Freeze, Settings, load_settings
+
+INVENTORY = """
+all:
+  hosts:
+    h: {server: {url: "http://h", auth: {bearer: "{{ env.TOKEN }}"}}, database: D}
+"""
+NONE = Options((), env={})
+
+
+def messages(*paths: Path, options: Options = NONE) -> list[str]:
+    return [problem.message for problem in validate([str(path) for path in paths], options)]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_folder_is_walked_and_files_are_told_apart(tmp_path: Path) -> None:
+    write(tmp_path, "inventory.yml", INVENTORY)
+    write(tmp_path, "group_vars/all.yml", "house: K5\n")
+    write(tmp_path, "plays/news.yml", "- {hosts: h, tasks: [{asset: {title: '{{ house }} {{ hous }}'}}]}\n")
+    write(tmp_path, "tasks/more.yml", "- asset: {titel: x}\n")
+    write(tmp_path, ".github/workflow.yml", "{")
+    write(tmp_path, "vars/shows.yml", "a: 1\na: 2\n")
+    assert messages(tmp_path) == [
+        "there is no variable 'hous'",
+        "unknown key 'titel'",
+        "the key 'a' stands twice (first in line 1)",
+    ]
+
+
+def test_secrets_need_not_be_set(tmp_path: Path) -> None:
+    inventory = write(tmp_path, "i.yml", INVENTORY)
+    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: A}}]}\n")
+    assert messages(inventory, playbook) == []
+    assert messages(playbook, options=Options((), (str(inventory),), env={})) == []
+    assert messages(write(tmp_path, "j.yml", INVENTORY.replace("http:", "htp:"))) == [
+        "url must begin with http:// or https:// and name a host"
+    ]
+
+
+def test_without_an_inventory_structure_is_checked(tmp_path: Path) -> None:
+    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: '{{ x }}', fields: {comment: 1.5}}}]}\n")
+    assert messages(playbook) == ["comment must be text, and 1.5 is a number"]
+    assert messages(tmp_path / "nowhere.yml") == ["there is no such file or folder"]
+
+
+def test_settings(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        "msauto.toml",
+        """
+inventory = "inventory"
+forks = 4
+state_dir = "state"
+[limits]
+delete_assets = 2
+requests = 500
+protected = ["Master/*"]
+[[freeze]]
+days = ["fri"]
+from = "18:00"
+to = 23:30:00
+tz = "Europe/Oslo"
+[state]
+require = true
+""",
+    )
+    assert load_settings(None, tmp_path) == Settings(
+        file=str(file),
+        inventories=(str(tmp_path / "inventory"),),
+        forks=4,
+        state_dir=str(tmp_path / "state"),
+        limits=Limits(delete_assets=2, requests=500, protected=("Master/*",)),
+        freezes=(Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo"),),
+        require_state=True,
+    )
+    assert load_settings(None, tmp_path / "nowhere") == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("forks = -1", r"msauto.toml:1:9: forks must not be negative"),
+        ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets'\n.*\n.*\n.*'delete_assets'"),
+        ("a = ", r"msauto.toml:1:5: this is no TOML"),
+        ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
+    ],
+)
+def test_wrong_settings(text: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, "msauto.toml", text)
+    with pytest.raises(InputError, match=message):
+        load_settings(None, tmp_path)
+
+
+def test_settings_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        load_settings(tmp_path / "x.toml")
