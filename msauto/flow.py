@@ -74,9 +74,15 @@ async def run_each(function: Callable[[T, Place], Awaitable[None]], items: Itera
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     places = asyncio.Semaphore(limit)
+    source = iter(items)
     async with asyncio.TaskGroup() as group:
-        for item in items:
+        while True:
             await places.acquire()
+            try:
+                item = next(source)
+            except StopIteration:
+                places.release()
+                return
             group.create_task(_occupy(function, item, Place(places)))
 
 

@@ -53,7 +53,7 @@ class World:
     folders: dict[Folder, list[Entry]] = field(default_factory=dict)
     channels: dict[str, RssChannel] = field(default_factory=dict)
     databases: set[str] = field(default_factory=lambda: {"NEWS"})
-    effects: dict[str, Callable[[World], None]] = field(default_factory=dict)
+    effects: dict[str, Callable[[World], object]] = field(default_factory=dict)
     fates: dict[str, list[str]] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
@@ -62,11 +62,13 @@ class World:
     unreadable: int = 0  # so many reads fail
     busy: int = 0
     busiest: int = 0
-    on_send: Callable[[str], None] = lambda path: None
+    on_send: Callable[[str], object] = len
 
     def act(self, path: str) -> None:
         self.done.append(path)
-        self.effects.get(path, lambda world: None)(self)
+        effect = self.effects.get(path)
+        if effect is not None:
+            effect(self)
 
     def settle(self) -> None:
         due = [each for each in self.later if each[0] <= self.clock.seconds]
@@ -277,8 +279,9 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
 
 
 def asset_target(title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any) -> Target:
-    options = {"address": Address(title), "address_after": Address(title), "link_id": 7} | options
-    return Target("studio-a", "NEWS", "asset", title, changes=changes, requests=requests, **options)
+    place = Address(title)
+    target = Target("studio-a", "NEWS", "asset", title, None, "", changes, requests, None, place, place, 7)
+    return replace(target, **options)
 
 
 def marker_target(world: World, title: str = "Film") -> Target:
@@ -319,7 +322,7 @@ def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
 
 def delete_target(world: World, title: str = "Film") -> Target:
     world.assets[title] = Asset(title, link_id=7)
-    world.effects["/delete"] = lambda world: world.assets.pop(title) and None
+    world.effects["/delete"] = lambda world: world.assets.pop(title)
     change = Change("delete", "asset", title, {}, None, "live", False, SOURCE)
     return asset_target(title, (change,), (Request("DELETE", "/delete", (0,), expect=(Expect("asset", title, None),)),))
 
