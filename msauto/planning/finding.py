@@ -186,11 +186,12 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
 
 
 def _renamed(member: Member, wanted: AssetWanted, group: Group, found: Found) -> AssetWanted:
-    """Want the title where the clip was found under a former one."""
-    asked = member.title is not None and same_text(member.title, group.name)
-    if not asked or not wanted.present or same_text(found.title, group.name) or wanted.title:
+    """Want the new title where the clip was found under a former one; a title that only finds the clip is no want."""
+    if member.title is None or not wanted.present:
         return wanted
-    return replace(wanted, title=Said(group.name, wanted.source))
+    if same_text(member.title, group.name) and not same_text(found.title, group.name):
+        return replace(wanted, title=Said(group.name, wanted.title.source if wanted.title else wanted.source))
+    return replace(wanted, title=None)
 
 
 def _finalized(found: Found, wanted: AssetWanted) -> bool:

@@ -266,7 +266,9 @@ def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
     planned = applied(scene, args)
     start, goal = _segments(live), _segment_goal(_segments(live), wanted, exact)
     assert goal(_segments(scene.server.clips["Film"].segments))
-    assert planned == shortest(start, goal, _segment_steps(wanted, overwrite=dialect.segment_update == "overwrite"), planned)
+    assert planned == shortest(
+        start, goal, _segment_steps(wanted, overwrite=dialect.segment_update == "overwrite"), planned
+    )
 
 
 def _segments(live: Segments) -> SegmentState:

@@ -1,0 +1,284 @@
+"""The whole plan: its limits, its JSON both ways, the fingerprint, and what a proof keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from msauto.errors import InputError
+from msauto.model.limits import Limits
+from msauto.model.plan import Expect, Plan, Target
+from msauto.model.ports import LiveTarget
+from msauto.model.wanted import InputFile, Intent, Resolved
+from msauto.planning.assemble import assemble
+from msauto.planning.expect import difference, holds, last_words
+from msauto.planning.fingerprint import is_fresh
+from msauto.planning.pairing import pair
+from msauto.planning.planfile import plan_from_json, plan_schema, plan_to_json
+from msauto.planning.reading import folders_to_read, read_live, xmp_names
+from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.playbook_forms import asset_intent, rss_intent
+
+CREATED = "2026-11-20T10:15:00+01:00"
+
+
+def plan_of(scene: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
+    found = scene.plan(*intents, find_links=True)
+    resolved = Resolved((), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",))
+    return assemble(resolved, [found], created=CREATED, version="0.1.0", limits=limits or Limits())
+
+
+def gone(title: str) -> Intent:
+    return asset_intent({"title": title, "state": "absent"})
+
+
+def cleared(count: int, *, keep: int = 0) -> tuple[Stage, Intent]:
+    markers = [{"uid": n + 1, "frame": n, "track": "General"} for n in range(count)]
+    wanted = [{"at": n} for n in range(keep)]
+    return stage(Clip("Film", markers=markers)), asset_intent(
+        {"title": "Film", "markers": wanted, "exactly": ["markers"]}
+    )
+
+
+# Limits --------------------------------------------------------------------------------------------------------
+
+
+def test_deleting_assets_needs_a_word() -> None:
+    scene = stage(Clip("A"), Clip("B"))
+    (refusal,) = plan_of(scene, gone("A"), gone("B")).refusals
+    assert (refusal.code, refusal.limit, refusal.count, refusal.remedy) == ("delete_assets", 0, 2, "--allow-delete 2")
+    assert plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=1)).refusals
+    assert plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=2)).can_apply
+
+
+@pytest.mark.parametrize(
+    ("count", "keep", "limits", "refused"),
+    [
+        (2, 0, Limits(), None),
+        (3, 0, Limits(), "--allow-remove 3"),
+        (4, 1, Limits(), None),
+        (3, 0, Limits(allow_remove=3), None),
+        (3, 0, Limits(allow_remove=2), "--allow-remove 3"),
+        (51, 1, Limits(), None),
+        (52, 1, Limits(), "--allow-remove 51"),
+        (52, 1, Limits(allow_remove=51), None),
+        (52, 1, Limits(remove_items=60), None),
+    ],
+)
+def test_removing_by_exactly(count: int, keep: int, limits: Limits, refused: str | None) -> None:
+    scene, intent = cleared(count, keep=keep)
+    refusals = plan_of(scene, intent, limits=limits).refusals
+    assert [refusal.remedy for refusal in refusals] == ([refused] if refused else [])
+
+
+def test_what_a_task_names_as_absent_is_no_removal_by_exactly() -> None:
+    segments = {n: {"start": n, "duration": 1} for n in range(1, 4)}
+    wanted = [{"number": n, "state": "absent"} for n in segments]
+    assert plan_of(
+        stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": wanted})
+    ).can_apply
+
+
+def test_emptying_other_lists_is_asked_about_too() -> None:
+    items = [{"guid": str(n), "title": "x"} for n in range(3)]
+    scene = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(3)}), channels={"c": items})
+    plan = plan_of(
+        scene,
+        asset_intent({"title": "Film", "segments": [], "exactly": ["segments"]}),
+        rss_intent({"channel": "c", "items": [], "exactly": True}),
+    )
+    assert [refusal.code for refusal in plan.refusals] == ["empty_list"]
+    assert [target.emptied for target in plan.targets] == [(("segment", 3),), (("rss_item", 3),)]
+
+
+def test_a_limit_of_requests() -> None:
+    scene = stage(Clip("Film", fields={"comment": ""}))
+    intent = asset_intent({"title": "Film", "fields": {"comment": "x"}})
+    assert plan_of(scene, intent, limits=Limits(requests=1)).can_apply
+    assert plan_of(scene, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
+
+
+@pytest.mark.parametrize(
+    ("glob", "refused"),
+    [
+        ("Master/*", True),
+        ("Film", True),
+        ("Fil?", True),
+        ("Playout/*", True),
+        ("Playout/Tonight", True),
+        ("Raw/*", False),
+        ("Mast", False),
+    ],
+)
+def test_protected(glob: str, refused: bool) -> None:
+    scene = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
+    plan = plan_of(scene, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
+    assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
+
+
+def test_protected_may_still_be_added_to() -> None:
+    scene = stage(Clip("Film", folder="Master"))
+    intent = asset_intent({"title": "Film", "markers": [{"at": 1}]})
+    assert plan_of(scene, intent, limits=Limits(protected=("Master/*",))).can_apply
+
+
+# The plan as JSON ----------------------------------------------------------------------------------------------
+
+
+def rich_plan() -> Plan:
+    clip = Clip(
+        "Film",
+        folder="Raw/2026",
+        fields={"comment": "raw"},
+        segments={1: {"start": 0, "duration": 10}},
+        markers=[{"uid": 4, "frame": 3, "track": "Icon", "title": "é"}],
+    )
+    scene = stage(clip, folders={"Playout"}, channels={"c": []})
+    args: dict[str, Any] = {
+        "title": "Film",
+        "fields": {"comment": "Ready", "user_3": "x"},
+        "xmp": {"dc:a": ["1", "2"]},
+        "segments": [{"number": 1, "start": 0, "duration": 20}],
+        "markers": [{"at": 9, "title": "new"}],
+        "links": [{"folder": "Playout"}],
+    }
+    items = [{"guid": "n", "text": "Новости"}]
+    return plan_of(scene, asset_intent(args), gone("No"), rss_intent({"channel": "c", "items": items}), gone("Film"))
+
+
+def test_a_plan_survives_its_file() -> None:
+    plan = rich_plan()
+    text = json.dumps(plan_to_json(plan), ensure_ascii=False)
+    assert plan_from_json(json.loads(text)) == plan
+    jsonschema.validate(json.loads(text), plan_schema())
+
+
+def test_the_contract_to_the_letter() -> None:
+    scene = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
+    plan = plan_of(scene, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))
+    data = plan_to_json(plan)
+    assert list(data)[:7] == ["format", "version", "created", "msauto", "inputs", "summary", "refusals"]
+    assert data["summary"] == {
+        "assets": 1, "add": 0, "change": 1, "delete": 0, "run": 0, "unchanged": 0, "skipped": 0, "errors": 0,
+        "requests": 1, "reads": 1,
+    }  # fmt: skip
+    (target,) = data["targets"]
+    (change,), (request,) = target["changes"], target["requests"]
+    assert change == {
+        "action": "change", "aspect": "field", "key": "comment", "before": "raw", "after": "Ready", "basis": "live",
+        "reversible": True, "source": {"file": "news.yml", "line": 4, "column": 14, "task": "news.yml"},
+    }  # fmt: skip
+    assert request["path"] == "/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready"
+    assert (request["method"], request["changes"], target["error"]) == ("POST", [0], None)
+    assert (target["folder"], target["kind"], target["fingerprint"][:7]) == ("Raw/2026", "asset", "sha256:")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda data: data.update(version=2), "version 2"),
+        (lambda data: data.update(format="other"), "no plan"),
+        (lambda data: data.pop("targets"), "targets"),
+        (lambda data: data["targets"][0]["requests"][0].update(method="PATCH"), "method"),
+        (lambda data: data["targets"][0]["requests"][0].update(path="/a b\r\nX: y"), "path"),
+        (lambda data: data["targets"][0]["requests"][0].update(changes=[99]), "not there"),
+        (lambda data: data["targets"][-1]["requests"][-1]["body"].update(text="other"), "sha256"),
+    ],
+)
+def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
+    scene = stage(Clip("Film", fields={"comment": "raw"}), channels={"c": []})
+    items = [{"guid": "n", "text": "A"}]
+    tasks = asset_intent({"title": "Film", "fields": {"comment": "x"}}), rss_intent({"channel": "c", "items": items})
+    data = plan_to_json(plan_of(scene, *tasks))
+    spoil(data)
+    with pytest.raises(InputError) as raised:
+        plan_from_json(data, path="tonight.plan")
+    assert words in str(raised.value)
+    assert "tonight.plan" in str(raised.value)
+
+
+# The fingerprint -----------------------------------------------------------------------------------------------
+
+
+def fresh(scene: Stage, target: Target) -> bool:
+    return is_fresh(target, asyncio.run(read_live(target, scene.reader.fresh())))
+
+
+@pytest.mark.parametrize(
+    ("drift", "still"),
+    [
+        ({}, True),
+        ({"frames": 999}, True),
+        ({"fields": {"comment": "raw", "user_1": "z"}}, True),
+        ({"fields": {"comment": "other"}}, False),
+        ({"markers": [{"uid": 1, "frame": 5}]}, False),
+        ({"xmp": {"dc:b": ["1"]}}, True),
+        ({"xmp": {"dc:a": ["1"]}}, False),
+        ({"links": ["Playout/Film"]}, False),
+    ],
+)
+def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> None:
+    clip = Clip("Film", folder="Raw", fields={"comment": "raw"})
+    scene = stage(clip, folders={"Playout"})
+    args = {"fields": {"comment": "x"}, "xmp": {"dc:a": "2"}, "markers": [{"at": 3}], "links": [{"folder": "Playout"}]}
+    (target,) = scene.plan(asset_intent({"title": "Film", **args})).targets
+    assert folders_to_read(target) == (("Playout",),)
+    assert xmp_names(target) == {"dc:a"}
+    scene.server.clips["Film"] = replace(clip, **drift)
+    assert fresh(scene, target) is still
+
+
+# Expectations --------------------------------------------------------------------------------------------------
+
+
+def test_a_new_marker_is_told_from_its_older_twin() -> None:
+    expect = Expect("marker", "General@5", {"frame": 5, "track": "General", "title": "A"}, not_uids=(1,))
+    scene = stage(Clip("Film", markers=[{"uid": 1, "frame": 5, "title": "A"}]))
+    assert holds(expect, LiveTarget(asset=scene.server.asset(scene.server.clips["Film"]))) is False
+    scene.server.clips["Film"].markers.append({"uid": 2, "frame": 5, "title": "A"})
+    assert holds(expect, LiveTarget(asset=scene.server.asset(scene.server.clips["Film"]))) is True
+
+
+def test_what_reading_cannot_show_is_neither_true_nor_false() -> None:
+    live = LiveTarget(asset=stage(Clip("Film")).server.asset(Clip("Film")))
+    assert holds(Expect("command", "X", want=None, visible=False), live) is None
+    assert holds(Expect("field", "user_3", "x", visible=False), live) is None
+    assert holds(Expect("xmp", "dc:a", ["x"], visible=False), live) is None
+    assert difference(Expect("field", "comment", "x"), live) is not None
+
+
+def test_the_last_word_counts() -> None:
+    scene = stage(Clip("Film", segments={1: {"start": 0, "duration": 10}}))
+    (target,) = scene.plan(
+        asset_intent({"title": "Film", "segments": [{"number": 1, "start": 0, "duration": 20}]})
+    ).targets
+    assert [(word.key, word.want) for word in last_words(target)] == [("1", {"start": 0, "duration": 20})]
+
+
+def test_everything_expected_of_a_deleted_asset_is_that_it_is_gone() -> None:
+    (target,) = stage(Clip("Film")).plan(gone("Film")).targets
+    (word,) = last_words(target)
+    assert holds(word, LiveTarget()) is True
+    assert holds(word, LiveTarget(asset=stage().server.asset(Clip("Film")))) is False
+
+
+def test_long_requests_are_split_or_refused() -> None:
+    scene = stage(Clip("Film"))
+    scene.spec = replace(scene.spec, request_line=200)
+    xmp = {f"dc:field{n}": "x" * 40 for n in range(4)}
+    (target,) = scene.plan(asset_intent({"title": "Film", "xmp": xmp})).targets
+    assert len(target.requests) == 2
+    assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
+    (target,) = scene.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
+    assert "the cap is 200" in str(target.error)
+
+
+def test_pairing_with_more_rows_than_columns() -> None:
+    assert pair([[5], [1], [3]]) == [(1, 0)]
+    assert pair([]) == []
+    assert pair([[], []]) == []

@@ -1,0 +1,275 @@
+"""The survey: who is read, how often, what becomes one target, and that errors stay with their target."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from msauto.errors import FateUnknownError, InputError, Place, Problem
+from msauto.model.facts import Facts
+from msauto.model.live import Asset
+from msauto.model.plan import Address, Target
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import (
+    AssetWanted,
+    CommandWanted,
+    IdRef,
+    Intent,
+    Ref,
+    Said,
+    SelectRef,
+    Source,
+    TitleRef,
+    Wanted,
+    Work,
+)
+from msauto.planning.survey import Survey, survey
+from tests.unit.planning.planning_world import Clip, Clock, DictMemory, Server, WorldReader, stage
+from tests.unit.planning.playbook_forms import asset_intent
+
+
+def source(name: str) -> Source:
+    return Source(Place(f"{name}.yml", 1, 1), name)
+
+
+def comment(text: str, name: str = "task") -> AssetWanted:
+    return AssetWanted(source(name), fields={"comment": Said(text, source(name))})
+
+
+def absent(name: str = "task") -> AssetWanted:
+    return AssetWanted(source(name), present=False)
+
+
+def intent(ref: Ref, wanted: Wanted | None, name: str = "task", when: Callable[[Facts], bool] | None = None) -> Intent:
+    def evaluate(facts: Facts) -> Wanted | None:
+        return wanted if when is None or when(facts) else None
+
+    return Intent(ref, source(name), evaluate)
+
+
+def film(title: str = "Film") -> TitleRef:
+    return TitleRef("NEWS", title)
+
+
+def raw(title: str, **clip: Any) -> Clip:
+    return Clip(title, **{"folder": "Raw", "fields": {"comment": ""}, **clip})
+
+
+def only(found: Survey) -> Target:
+    (target,) = found.targets
+    return target
+
+
+# One clip, one target ------------------------------------------------------------------------------------------
+
+
+def test_title_id_and_select_lead_to_one_target_and_one_reading() -> None:
+    scene = stage(raw("Film"), raw("Other"), folders={"Raw"}, ids={"handle:7": "Film"})
+    found = scene.plan(
+        intent(film(), comment("x", "a")),
+        intent(IdRef("NEWS", "handle", "7"), comment("x", "b")),
+        intent(SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("title") == "Film"), comment("x", "c")),
+    )
+    assert [change.key for change in only(found).changes] == ["comment"]
+    assert scene.reader.asked == ["asset handle:7", "select Raw"]
+    assert only(found).address == Address("7", "handle")
+    assert only(found).requests[0].path == "/storage/NEWS@handle:7?command=SETFIELD&name=comment&val=x"
+    assert only(found).id.name == "Film"
+
+
+def test_order_is_that_of_first_mention() -> None:
+    scene = stage(*(raw(title) for title in "cab"), folders={"Raw"})
+    found = scene.plan(
+        intent(film("b"), comment("x")), intent(SelectRef("NEWS", ("Raw",)), comment("x")), intent(film("a"), None)
+    )
+    assert [target.name for target in found.targets] == ["b", "c", "a"]
+
+
+def test_a_task_may_use_the_title_before_or_after_the_rename() -> None:
+    scene = stage(raw("Film raw"))
+    renaming = asset_intent({"title": "Film", "was": ["Film raw"]})
+    found = scene.plan(renaming, intent(film("Film raw"), comment("x")), intent(film(), comment("x")))
+    assert [request.path.partition("?")[0] for request in only(found).requests] == [
+        "/storage/NEWS@Film%20raw",
+        "/storage/NEWS@Film",
+    ]
+    assert (only(found).address.name, only(found).address_after.name) == ("Film raw", "Film")
+
+
+def test_once_renamed_a_task_that_deletes_the_former_title_deletes_nothing() -> None:
+    scene = stage(raw("Film"))
+    found = scene.plan(asset_intent({"title": "Film", "was": ["Film raw"]}), intent(film("Film raw"), absent()))
+    assert (found.targets, found.unchanged) == ((), 1)
+
+
+def test_a_former_title_of_two_is_an_error() -> None:
+    scene = stage(raw("Film raw"))
+    found = scene.plan(
+        asset_intent({"title": "A", "was": ["Film raw"]}), asset_intent({"title": "B", "was": ["Film raw"]})
+    )
+    assert all(target.error and "more than one title" in target.error for target in found.targets)
+
+
+def test_memories_follow_a_rename() -> None:
+    scene = stage(raw("Film raw", fields={}), reported=frozenset({"x"}))
+    before = asset_intent({"title": "Film raw", "fields": {"user_3": "x"}})
+    scene.apply(scene.plan(before))
+    after = asset_intent({"title": "Film", "was": ["Film raw"], "fields": {"user_3": "x"}})
+    found = scene.plan(after)
+    assert [change.aspect for change in only(found).changes] == ["title"]
+    scene.apply(found)
+    assert scene.plan(after).targets == ()
+
+
+# Facts, layer by layer -----------------------------------------------------------------------------------------
+
+
+def test_a_when_that_is_false_by_the_listing_costs_no_get() -> None:
+    scene = stage(*(raw(f"Clip {n}", frames=n) for n in range(1, 6)), folders={"Raw"})
+    chosen = SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("frames") > 4)
+    found = scene.plan(intent(chosen, comment("x")))
+    assert scene.reader.asked == ["select Raw", "asset Clip 5"]
+    assert only(found).looked == ("fact:frames", "field:comment")
+
+
+def test_what_the_listing_cannot_answer_is_read_once() -> None:
+    scene = stage(raw("A", hires=""), raw("B"), folders={"Raw"})
+    chosen = SelectRef("NEWS", ("Raw",), where=lambda facts: not facts.get("hires"))
+    found = scene.plan(intent(chosen, comment("x")))
+    assert only(found).name == "A"
+    assert set(scene.reader.asked) == {"select Raw", "asset A", "asset B"}
+
+
+def test_facts_of_xmp_and_links_are_read_when_touched() -> None:
+    scene = stage(raw("Film", xmp={"dc:a": ["1"]}, links=["Playout/Film"]))
+
+    def when(facts: Facts) -> bool:
+        return bool(facts.get("xmp")["dc:a"] == ["1"] and facts.get("links")[0]["folder"] == "Playout")
+
+    wanted = AssetWanted(source("t"), xmp={"dc:a": Said(("1",), source("t"))})
+    found = scene.plan(intent(film(), wanted, when=when))
+    assert found.unchanged == 1
+    assert scene.reader.asked == ["asset Film", "xmp Film", "links Film"]
+
+
+def test_a_false_when_skips_and_reads_nothing_more() -> None:
+    scene = stage(raw("Film"))
+    found = scene.plan(intent(film(), comment("x"), when=lambda facts: facts.get("frames") > 999))
+    assert (found.skipped, found.unchanged, found.targets) == (1, 0, ())
+    assert scene.plan(intent(film(), None)).reads == 0
+
+
+def test_an_error_in_a_template_stays_with_its_target() -> None:
+    def when(_: Facts) -> bool:
+        raise InputError([Problem("'fps' is undefined", Place("news.yml", 3, 7))])
+
+    scene = stage(raw("A"), raw("B"))
+    found = scene.plan(intent(film("A"), None, when=when), intent(film("B"), comment("x")))
+    assert [target.error is None for target in found.targets] == [False, True]
+    assert "news.yml:3:7" in str(found.targets[0].error)
+
+
+# Select --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(3, None), (None, 1), (0, 1)])
+def test_expect(low: int | None, high: int | None) -> None:
+    scene = stage(raw("A"), raw("B"), folders={"Raw"})
+    found = scene.plan(intent(SelectRef("NEWS", ("Raw",), expect_min=low, expect_max=high), comment("x")))
+    assert "finds 2 assets" in str(only(found).error)
+
+
+def test_an_unknown_folder_is_an_error() -> None:
+    found = stage().plan(intent(SelectRef("NEWS", ("Nowhere",)), comment("x")))
+    assert "no folder Nowhere in database NEWS" in str(only(found).error)
+
+
+def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
+    scene = stage(raw("Film", links=["Playout/Film"]), folders={"Raw", "Playout"})
+    assert "is a link" in str(only(scene.plan(intent(SelectRef("NEWS", ("Playout",)), absent()))).error)
+    everywhere = scene.plan(intent(SelectRef("NEWS", (), recursive=True), absent()))
+    assert only(everywhere).requests[0].method == "DELETE"
+
+
+# Errors stay with their target ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Failing(WorldReader):
+    """Reading one clip fails; and it counts how many readings are under way."""
+
+    busy: int = 0
+    busiest: int = 0
+    wrong: dict[str, str] = field(default_factory=dict)
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        self.busy += 1
+        self.busiest = max(self.busiest, self.busy)
+        await asyncio.sleep(0)
+        self.busy -= 1
+        if address.name == "Bad":
+            raise FateUnknownError("the connection was cut", server="studio-a")
+        return await WorldReader.read_asset(self, database, Address(self.wrong.get(address.name, address.name)))
+
+
+def _survey(reader: WorldReader, *intents: Intent, forks: int = 3) -> Survey:
+    work = Work(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
+    return asyncio.run(survey(work, reader, DictMemory(), Clock(), forks=forks))
+
+
+def test_a_server_error_stays_with_its_target_and_forks_bound_the_reading() -> None:
+    titles = [*(f"Clip {n}" for n in range(40)), "Bad"]
+    reader = _Failing(Server({title: raw(title) for title in titles}))
+    found = _survey(reader, *(intent(film(title), comment("x")) for title in titles))
+    assert [target.name for target in found.targets if target.error] == ["Bad"]
+    assert "connection was cut" in str(found.targets[-1].error)
+    assert len(found.targets) == 41
+    assert reader.busiest == 3
+
+
+def test_never_the_wrong_clip() -> None:
+    reader = _Failing(Server({"film": raw("film")}), wrong={"Film": "film"})
+    assert "another clip" in str(only(_survey(reader, intent(film(), comment("x")))).error)
+
+
+def test_the_database_is_asked_for_before_not_there_is_success() -> None:
+    scene = stage(databases={"OTHER"})
+    found = scene.plan(intent(film("A"), absent()), intent(film("B"), comment("x")))
+    assert all("no database 'NEWS'" in str(target.error) for target in found.targets)
+
+
+def test_a_version_without_key_ids_is_an_error() -> None:
+    scene = stage(raw("Film"), ids={"handle:7": "Film"}, version=(2, 9, 68))
+    assert "2.9.69" in str(only(scene.plan(intent(IdRef("NEWS", "handle", "7"), comment("x")))).error)
+
+
+# Commands ------------------------------------------------------------------------------------------------------
+
+
+def test_commands_run_last_and_once_means_once() -> None:
+    scene = stage(raw("Film"))
+    once = CommandWanted(source("c"), "PARTNER_COPY_PROGRAM_FIELDS", run="once")
+    always = CommandWanted(source("c"), "PARTNER_EXPORT_VERSION", (("ns", "title"),))
+    changed = CommandWanted(source("c"), "PARTNER_MOVE_TO_ASSET", (("asset_id", "4"),), run="changed")
+    tasks = [intent(film(), wanted) for wanted in (once, always, comment("x"))]
+    first = scene.plan(*tasks)
+    assert [request.path.partition("?")[2] for request in only(first).requests] == [
+        "command=SETFIELD&name=comment&val=x",
+        "command=PARTNER_COPY_PROGRAM_FIELDS",
+        "command=PARTNER_EXPORT_VERSION&ns=title",
+    ]
+    scene.apply(first)
+    assert [change.key for change in only(scene.plan(*tasks)).changes] == ["PARTNER_EXPORT_VERSION ns=title"]
+    assert scene.plan(intent(film(), changed)).targets == ()
+    both = only(scene.plan(intent(film(), comment("y")), intent(film(), changed)))
+    assert [change.action for change in both.changes] == ["change", "run"]
+
+
+def test_links_of_what_is_deleted_are_read_only_where_a_limit_needs_them() -> None:
+    scene = stage(raw("Film", links=["Master/Film"]))
+    assert only(scene.plan(intent(film(), absent()))).link_folders == ()
+    assert only(scene.plan(intent(film(), absent()), find_links=True)).link_folders == (("Master",),)
