@@ -1,0 +1,199 @@
+"""``kill -9`` at every commit of the ledger and at every request: the ledger opens, is true, and one goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msauto.applying.executor import apply
+from msauto.ledger import Ledger, schema
+from msauto.model.plan import Target
+from msauto.model.result import Result
+from tests.unit.applying.applying_world import Stage, fields_target, marker_target, plan_of
+
+TITLES = ("Film", "Other")
+
+
+class Server:
+    """A media server outside of the process that dies: what was done to it is in a file."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.stage = Stage()
+        self.targets = [fields_target(self.stage.world, title, 2, reported=title == "Film") for title in TITLES]
+        self.targets.append(marker_target(self.stage.world, "Clip"))
+        self.done = log.read_text().splitlines() if log.exists() else []
+        for path in self.done:
+            self.stage.world.act(path)
+        for path in [request.path for target in self.targets for request in target.requests]:
+            self.stage.world.effects[path] = self._logged(path, self.stage.world.effects.get(path))
+
+    def _logged(self, path: str, effect: Callable[..., object] | None) -> Callable[..., object]:
+        def act(world: object) -> None:
+            with self.log.open("a") as file:
+                file.write(path + "\n")
+            if effect is not None:
+                effect(world)
+
+        return act
+
+    def planned_anew(self, ledger: Ledger) -> list[Target]:
+        """What the next run plans: from what is there, or what is remembered where nothing shows."""
+        targets = []
+        for target in self.targets:
+            known = ledger.memory.recall(target.id)
+            left = [r for r in target.requests if not self._shows(target, r.path) and not _remembered(r, known)]
+            if left:
+                targets.append(replace(target, requests=tuple(left)))
+        return targets
+
+    def _shows(self, target: Target, path: str) -> bool:
+        if target.name == "Other":  # the server does not report these fields
+            return False
+        return path in self.done
+
+    def apply(self, ledger: Ledger, targets: list[Target]) -> Result:
+        return asyncio.run(
+            apply(
+                plan_of(*targets),
+                {"studio-a": self.stage.server()},
+                ledger.journal,
+                ledger.memory,
+                self.stage.world.clock,
+                self.stage.events,
+                forks=2,
+            )
+        )
+
+
+def _remembered(request: object, known: object) -> bool:
+    (expect,) = request.expect  # type: ignore[attr-defined]
+    return f"field:{expect.key}" in known  # type: ignore[operator]
+
+
+class Killer:
+    """Counts moments, and kills the process at one of them."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.count = 0
+        self.committing = False
+
+    def moment(self) -> None:
+        self.count += 1
+        if self.count == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def traced(self, statement: str) -> None:
+        if self.committing:
+            self.committing = False
+            self.moment()  # just after a commit
+        if statement == "COMMIT":
+            self.moment()  # just before it
+            self.committing = True
+
+
+def run_and_die(folder: Path, at: int) -> int:
+    """Do a run in a child process that dies at the ``at``-th moment; return the number of moments it saw."""
+    ends_read, ends_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            killer = Killer(at)
+            _run_in_child(folder, killer)
+            os.write(ends_write, str(killer.count).encode())
+        finally:
+            os._exit(0)
+    os.close(ends_write)
+    _, status = os.waitpid(child, 0)
+    told = os.read(ends_read, 20)
+    os.close(ends_read)
+    assert bool(told) != os.WIFSIGNALED(status)
+    return int(told or b"0")
+
+
+def _run_in_child(folder: Path, killer: Killer) -> None:
+    connect = sqlite3.connect
+
+    def traced_connect(*values: object, **options: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*values, **options)  # type: ignore[call-overload]
+        connection.set_trace_callback(killer.traced)
+        return connection
+
+    schema.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
+    server = Server(folder / "log")
+    server.stage.world.on_send = lambda path: killer.moment()
+    for path, effect in list(server.stage.world.effects.items()):
+        server.stage.world.effects[path] = _then(effect, killer.moment)
+    with Ledger.open(folder) as ledger:
+        server.apply(ledger, server.targets)
+
+
+def _then(effect: Callable[..., object], after: Callable[[], None]) -> Callable[..., object]:
+    def act(world: object) -> None:
+        effect(world)
+        after()
+
+    return act
+
+
+def look_at_ledger(folder: Path, done: list[str]) -> None:
+    """What the ledger says agrees with what the server knows."""
+    with Ledger.open(folder, readonly=True) as ledger:
+        history = ledger.history()
+        if not history:
+            assert done == []  # nothing was sent before the run was in the ledger
+            return
+        (run,) = history
+        details = ledger.run_details(run.run)
+    assert run.status in {"died", "ok"}
+    for record in details.targets:
+        for request, known in zip(record.target.requests, record.requests, strict=True):
+            sent = request.path in done
+            assert known.state in {"planned", "sending", "done"}
+            assert sent or known.state != "done"
+            assert not sent or known.state != "planned"
+        if record.outcome is not None:
+            assert {known.state for known in record.requests} == {"done"}
+        if any(known.state != "planned" for known in record.requests):
+            assert record.begun
+
+
+def test_kill_at_every_moment(tmp_path: Path) -> None:
+    moments = run_and_die(tmp_path / "whole", 0)
+    assert moments > 20
+    for at in range(1, moments + 1):
+        folder = tmp_path / str(at)
+        assert run_and_die(folder, at) == 0
+        log = folder / "log"
+        server = Server(log)
+        assert len(set(server.done)) == len(server.done)
+        look_at_ledger(folder, server.done)
+        go_on(folder, server)
+
+
+def go_on(folder: Path, server: Server) -> None:
+    """The next run mends what the dead one left, and does nothing twice that reading shows."""
+    with Ledger.open(folder) as ledger:
+        targets = server.planned_anew(ledger)
+        assert server.apply(ledger, targets).ok
+        assert Server(server.log).planned_anew(ledger) == []
+    after = Server(server.log)
+    paths = [request.path for target in after.targets for request in target.requests]
+    assert set(after.done) == set(paths)
+    shown = [path for path in after.done if not path.startswith("/Other")]
+    assert len(set(shown)) == len(shown)
+    assert len(after.stage.world.assets["Clip"].markers) == 2
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path) -> None:
+    for name in ("whole", *map(str, range(1, 200))):
+        (tmp_path / name).mkdir()

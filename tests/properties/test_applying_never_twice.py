@@ -1,0 +1,57 @@
+"""Whatever a server does: no write twice that may have been done, and every word about it is true."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.applying.applying_world import Stage, fields_target
+
+SURE = ["ok", "400", "404", "500", "400 after", "500 after", "refused", "503", "429", "503 after"]
+UNSURE = ["cut before", "cut after", "502", "504 after", "cut late 2", "cut late 50", "late 2", "late 50", "swallowed"]
+fates = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
+AGAIN = {"503", "429"}  # may be followed by another send: refused, and not done
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    script=st.lists(st.lists(fates, min_size=3, max_size=3), min_size=1, max_size=4),
+    unreadable=st.integers(0, 6),
+    forks=st.integers(1, 4),
+)
+def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreadable: int, forks: int) -> None:
+    stage = Stage()
+    targets = [fields_target(stage.world, f"Film {number}") for number in range(len(script))]
+    planned: dict[str, list[str]] = {}
+    for target, of_target in zip(targets, script, strict=True):
+        for request, each in zip(target.requests, of_target, strict=True):
+            planned[request.path] = each
+            stage.world.fates[request.path] = list(each)
+    stage.world.unreadable = unreadable
+
+    result = stage.run(*targets, forks=forks)
+
+    for target_result in result.targets:
+        seen_end = False
+        for request, came in zip(target_result.target.requests, target_result.requests, strict=True):
+            sends = [fate for fate in planned[request.path] if fate != "refused"][
+                : stage.world.sent.count(request.path)
+            ]
+            assert all(fate in AGAIN for fate in sends[:-1]), "sent again though it may have been done"
+            assert stage.world.done.count(request.path) <= 1
+            done = request.path in stage.world.done
+            if came.outcome == "not sent":
+                assert not done
+                assert request.path not in stage.world.sent
+            else:
+                assert not seen_end, "sent after a request that was not done"
+            if came.outcome == "failed":
+                assert not done or unreadable
+            seen_end = seen_end or came.outcome != "done"
+            index = target_result.target.requests.index(request)
+            known = stage.journal.states.get((target_result.target.name, index), "not sent")
+            assert known == came.outcome
+        attributes = stage.world.assets[target_result.target.name].attributes
+        if target_result.outcome == "changed":
+            assert set(attributes.values()) == {"new"}
+        else:
+            assert target_result.message
+        assert stage.journal.outcomes[target_result.target.name] == target_result.outcome
