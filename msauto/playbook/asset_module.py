@@ -40,7 +40,7 @@ from msauto.playbook.schema_asset import (
     SelectArgs,
     exactly_lists,
 )
-from msauto.playbook.schema_values import as_list
+from msauto.playbook.schema_values import Pending, as_list
 
 DEFAULT_WAIT = 1800.0
 """Seconds that the proof waits for a file from the archive, where the task does not say."""
@@ -88,17 +88,19 @@ def asset_wanted(data: Any, spot: Spot, task: str, separator: str) -> AssetWante
     ``separator`` is the server's list separator: no XMP value may hold it.
     """
     args = read_as(AssetArgs, data, spot)
-    problems = [*check_asset(args, spot), *_separators(args, spot.child("xmp"), separator)]
+    problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
     if problems:
         raise InputError(problems)
     return _Wanted(args, spot, task).build()
 
 
-def _separators(args: AssetArgs, spot: Spot, separator: str) -> Iterator[Problem]:
-    for name, values in (args.xmp or {}).items():
+def check_separators(args: AssetArgs, spot: Spot, separator: str) -> Iterator[Problem]:
+    """Yield the XMP values that hold the server's list separator; pending templates are left alone."""
+    fields: Any = args.xmp  # still a template, perhaps
+    for name, values in fields.items() if isinstance(fields, dict) else ():
         for index, value in enumerate(as_list(values)):
-            if separator in value:
-                yield _value_spot(spot.child(name), index).problem(
+            if separator in value and not isinstance(value, Pending):
+                yield _value_spot(spot.child("xmp", name), index).problem(
                     f"the value holds {separator!r}, which separates the values of an XMP field on this server",
                     "write it without; or set dialect: {list_separator: ...} as the server is set",
                 )

@@ -10,7 +10,7 @@ from msauto.model.facts import Facts
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Intent, RssWanted, Source, Wanted
 from msauto.playbook.asset_checks import check_asset
-from msauto.playbook.asset_module import REF_KEYS, Where, asset_ref, asset_wanted
+from msauto.playbook.asset_module import REF_KEYS, Where, asset_ref, asset_wanted, check_separators
 from msauto.playbook.document import Problems, Spot
 from msauto.playbook.plays import Condition, Task
 from msauto.playbook.rss_module import rss_ref, rss_wanted
@@ -165,7 +165,7 @@ def _asset_intent(
     with problems.gather():
         if has_pending(data):
             args = read_as(AssetArgs, data, spot)
-            problems.add(*check_asset(args, spot))
+            problems.add(*check_asset(args, spot), *check_separators(args, spot, separator))
         else:
             constant = asset_wanted(data, spot, source.task, separator)
             args = read_as(AssetArgs, data, spot)

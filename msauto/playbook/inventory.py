@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msauto.playbook.document import Document, Problems, Spot
+from msauto.playbook.document import Document, Problems, Spot, nearest
 from msauto.playbook.files import Files
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import Inventory as InventoryFile
@@ -48,6 +48,7 @@ class Inventory:
     hosts: Mapping[str, Host]
     groups: Mapping[str, tuple[str, ...]]
     single: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
@@ -84,6 +85,7 @@ class _Tree:
         self.hosts: dict[str, Spot] = {}
         self.host_variables: dict[str, list[Variable]] = {}
         self.extra: dict[str, list[Variable]] = {}
+        self.warnings: list[str] = []
 
     def add(self, document: Document) -> None:
         """Read one file."""
@@ -142,13 +144,21 @@ class _Tree:
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
         spot = Spot(document)
         if kind == "host_vars":
-            if name in self.hosts:
+            if name not in self.hosts:
+                self._warn(document.file, "host", name, self.hosts)
+            else:
                 self.host_variables.setdefault(name, []).extend(_file_variables(document, Level.HOST_VARS, spot))
             return
         level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
         found = _file_variables(document, level, spot)
         if name in self.groups or name == "all":
             self.extra.setdefault(name, []).extend(found)
+        else:
+            self._warn(document.file, "group", name, self.groups)
+
+    def _warn(self, file: str, kind: str, name: str, known: Iterable[str]) -> None:
+        hint = nearest(name, known)
+        self.warnings.append(f"{file}: there is no {kind} {name!r}" + (f" ({hint})" if hint else ""))
 
     def finish(self) -> Inventory:
         """Return the inventory: for each host its variables, weakest first."""
@@ -164,7 +174,7 @@ class _Tree:
             for name, spot in self.hosts.items()
         }
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
-        return Inventory(hosts, groups)
+        return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
 
     def _variables(self, host: str, groups: Sequence[str]) -> Iterable[Variable]:
         for source in ({name: each.variables for name, each in self.groups.items()}, self.extra):

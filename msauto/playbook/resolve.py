@@ -57,8 +57,9 @@ def resolve(options: Options, *, check_only: bool = False) -> Resolved:
         if run is not None:
             run.play(play)
     problems.check()
-    warnings = tuple(_unknown_tags(options, plays))
-    return Resolved(run.work() if run is not None else (), files.inputs(), warnings)
+    if run is None:
+        raise AssertionError("without problems there is a run")
+    return Resolved(run.work(), files.inputs(), (*run.warnings, *_unknown_tags(options, plays)))
 
 
 def open_hosts(options: Options, files: Files) -> Hosts:
@@ -82,6 +83,7 @@ class _Run:
         self._hosts = hosts
         self._files = files
         self._problems = problems
+        self.warnings = hosts.inventory.warnings
         self._intents: dict[str, list[Intent]] = {}
         self._servers: dict[str, ServerSpec] = {}
         self._limit: frozenset[str] = frozenset()

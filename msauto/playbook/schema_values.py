@@ -180,7 +180,9 @@ def _secret(value: Any) -> str:
 def _whole(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    raise said(f"must be a whole number, not {_shown(value)}")
+    digits = isinstance(value, str) and value.strip().isdigit()
+    remedy = "leave the quotes out, or add | int to the template" if digits else ""
+    raise said(f"must be a whole number, not {_shown(value)}", remedy)
 
 
 def _count(value: Any) -> int:

@@ -125,6 +125,21 @@ def test_later_inventories_and_folders(tmp_path: Path) -> None:
     assert all(len(each.sha256) == 64 for each in resolved.inputs)
 
 
+def test_vars_of_nobody_are_told(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory="all: {hosts: {studio: {server: {url: http://h}}}}",
+        host_vars__studoi="x: 1",
+        group_vars__nobody="x: 1",
+        play="- {hosts: all, tasks: []}",
+    )
+    warnings = run(tmp_path).warnings
+    assert [warning.partition(": ")[2] for warning in warnings] == [
+        "there is no group 'nobody' (there is: all)",
+        "there is no host 'studoi' (did you mean 'studio'?)",
+    ]
+
+
 def test_server_block(tmp_path: Path) -> None:
     write(
         tmp_path,

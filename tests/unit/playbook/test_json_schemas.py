@@ -10,9 +10,12 @@ import jsonschema
 import pytest
 
 from msauto.errors import InputError
+from msauto.playbook.resolve import Options, validate
 from msauto.playbook.schema import json_schema
+from msauto.playbook.yaml import load_yaml
 
-SCHEMAS = Path(__file__).parents[3] / "schemas"
+ROOT = Path(__file__).parents[3]
+SCHEMAS = ROOT / "schemas"
 
 GOOD: list[Any] = [
     {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": "x", "user_0": 3}}}]},
@@ -52,6 +55,16 @@ def test_accepts(play: Any) -> None:
 def test_rejects(play: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate([play], json_schema("playbook"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.name)
+def test_example_playbooks_fit(path: Path) -> None:
+    document = load_yaml(path.read_bytes(), str(path))
+    jsonschema.validate(document.data, json_schema("playbook" if isinstance(document.data, list) else "inventory"))
+
+
+def test_example_playbooks_hold() -> None:
+    assert validate([str(ROOT / "playbooks")], Options((), env={})) == []
 
 
 def test_every_key_has_a_description() -> None:

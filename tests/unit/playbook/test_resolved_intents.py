@@ -152,6 +152,8 @@ def test_problems_that_only_facts_show_have_places(tmp_path: Path) -> None:
 def test_constant_parts_are_checked_beside_live_ones(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the segment has no duration"):
         intents(tmp_path, '- asset: {title: A, segments: [{number: 1, start: 0, title: "{{ asset.title }}"}]}')
+    with pytest.raises(InputError, match="which separates the values"):
+        intents(tmp_path, '- asset: {title: A, xmp: {"dc:x": ["{{ asset.title }}, x", "a,b"]}}')
     with pytest.raises(InputError, match="rating must be a whole number"):
         intents(tmp_path, '- asset: {title: A, markers: [{uid: 1, rating: "{{ \'x\' }}", title: "{{ asset.title }}"}]}')
 
