@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Intent, RssWanted, Source, Wanted
@@ -154,32 +155,34 @@ def _asset_intent(
     task: Task, setting: Setting, scope: Scope, data: Any, source: Source, conditions: tuple[Condition, ...]
 ) -> Intent:
     spot = task.args
-    problems = Problems()
-    with problems.gather():
-        for name in REF_KEYS:
-            if name in data:
-                _refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
-    constant: AssetWanted | None = None
-    args: AssetArgs | None = None
     separator = setting.server.dialect.list_separator
+    problems = Problems()
+    for name in REF_KEYS:
+        if name in data:
+            with problems.gather():
+                _refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
+    args, database, where = None, "", None
     with problems.gather():
-        if has_pending(data):
-            args = read_as(AssetArgs, data, spot)
-            problems.add(*check_asset(args, spot), *check_separators(args, spot, separator))
-        else:
-            constant = asset_wanted(data, spot, source.task, separator)
-            args = read_as(AssetArgs, data, spot)
-    database = ""
+        args = _checked(data, spot, separator)
     with problems.gather():
         database = setting.database()
-    where: Where | None = None
     with problems.gather():
         where = _where(data, scope, spot)
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
+    constant = None if has_pending(data) else asset_wanted(data, spot, source.task, separator)
     evaluate = _Evaluate(scope, conditions, data, spot, source.task, separator, constant)
     return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error")
+
+
+def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:
+    """Return the arguments, templates that need the asset left alone; raises for all that is wrong already."""
+    args = read_as(AssetArgs, data, spot)
+    problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
+    if problems:
+        raise InputError(problems)
+    return args
 
 
 def _where(data: dict[str, Any], scope: Scope, spot: Spot) -> Where | None:
