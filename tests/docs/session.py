@@ -1,0 +1,190 @@
+"""Runs the examples of one page as a reader would: in an empty folder, beside a simulator, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from msauto.cli.main import main
+from msauto.cli.simulate import command as simulate
+from msauto.simulator import SimDialect, Simulator, house_of
+from tests.docs.pages import Block
+
+HOME = "127.0.0.1:7901"
+"""Where the pages say that the simulator listens; in a test it takes any free port."""
+_ASKS = re.compile(r"(?:Only 'yes' goes on|Type the number to go on): ?(?P<answer>\S*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a transcript, and what the page says that it prints."""
+
+    command: str
+    expected: str
+
+
+def steps(body: str) -> list[Step]:
+    """Cut a transcript into its commands; a line that ends in a backslash goes on."""
+    found: list[Step] = []
+    for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE):
+        if part.startswith("$ "):
+            command, _, expected = part[2:].partition("\n")
+            while command.endswith("\\"):
+                more, _, expected = expected.partition("\n")
+                command = command.removesuffix("\\") + more.strip()
+            found.append(Step(command, expected.rstrip("\n")))
+    return found
+
+
+class _Terminal(io.StringIO):
+    """Standard input at a terminal: what is typed shows in the output, as a terminal would echo it."""
+
+    def __init__(self, answers: str, echo: io.StringIO) -> None:
+        super().__init__(answers)
+        self._echo = echo
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int | None = -1, /) -> str:
+        line = super().readline(-1 if size is None else size)
+        self._echo.write(line)
+        return line
+
+
+@dataclass
+class Session:
+    """The state of one page: its folder, its simulator, the exit code of the last command."""
+
+    folder: Path
+    server: Simulator
+    code: int = 0
+    names: dict[str, object] = field(default_factory=dict)
+
+    def write(self, block: Block) -> None:
+        """Make the file that a block shows."""
+        assert block.file is not None
+        path = self.folder / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self._here(block.body), encoding="utf-8")
+
+    def run(self, step: Step) -> str:
+        """Run one command of a transcript and return all that it prints."""
+        words = shlex.split(self._here(step.command))
+        commands: dict[str, Callable[[Sequence[str], Step], str]] = {
+            "msauto": self._msauto,
+            "curl": self._curl,
+            "echo": lambda *_: str(self.code),
+        }
+        while "=" in words[0]:
+            os.environ.update([words.pop(0).split("=", 1)])
+        return self._told(commands[words[0]](words[1:], step)).rstrip("\n")
+
+    def python(self, block: Block) -> str:
+        """Run a block of Python and return what it prints; tests in it are called as pytest would."""
+        out = io.StringIO()
+        self.names["__name__"] = "docs"
+        with contextlib.redirect_stdout(out):
+            exec(compile(self._here(block.body), str(block), "exec"), self.names)
+            for name in [name for name in self.names if name.startswith("test_")]:
+                self._test(self.names.pop(name))
+        return self._told(out.getvalue()).rstrip("\n")
+
+    def _test(self, test: object) -> None:
+        assert callable(test)
+        folder = self.folder / "tmp" / str(getattr(test, "__name__", "test"))
+        folder.mkdir(parents=True)
+        test(folder)
+
+    def _msauto(self, words: Sequence[str], step: Step) -> str:
+        if words[0] == "simulate":
+            return self._simulate(words[1:])
+        out = io.StringIO()
+        answers = "".join(f"{match['answer']}\n" for match in _ASKS.finditer(step.expected))
+        stdin = _Terminal(answers, out) if answers else io.StringIO()
+        before, sys.stdin = sys.stdin, stdin
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                self.code = main(words)
+        finally:
+            sys.stdin = before
+        return out.getvalue()
+
+    def _simulate(self, words: Sequence[str]) -> str:
+        """Start another simulator in place of the one that is there, with the flags of the page."""
+        with simulate.make_context("simulate", list(words)) as context:
+            given = context.params
+        self.server.stop()
+        self.server = Simulator(
+            house_of(given["seed"]),
+            SimDialect.parse(given["dialect"]),
+            given["fault"],
+            restore_seconds=min(given["restore_seconds"], 0.1),
+        )
+        self.server.start()
+        return f"A media server listens at {self.server.url} (Ctrl-C stops it)."
+
+    def _curl(self, words: Sequence[str], step: Step) -> str:
+        del step
+        method = words[words.index("-X") + 1] if "-X" in words else "GET"
+        request = urllib.request.Request(words[-1], method=method)
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            body: bytes = answer.read()
+        return body.decode()
+
+    def _here(self, text: str) -> str:
+        return text.replace(HOME, f"127.0.0.1:{self.server.port}")
+
+    def _told(self, text: str) -> str:
+        return text.replace(f"127.0.0.1:{self.server.port}", HOME).replace(f"{self.folder}{os.sep}", "")
+
+
+@contextlib.contextmanager
+def session(folder: Path) -> Iterator[Session]:
+    """Stand in an empty folder with an environment of its own, beside a simulator."""
+    environment, where = dict(os.environ), Path.cwd()
+    os.environ.update({"NO_COLOR": "1", "XDG_STATE_HOME": str(folder / ".state")})
+    os.chdir(folder)
+    running = Session(folder, Simulator(restore_seconds=0.1))
+    running.server.start()
+    try:
+        yield running
+    finally:
+        running.server.stop()
+        os.chdir(where)
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+# What is the same ------------------------------------------------------------------------------------------------
+
+_VARYING = (
+    (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)"), "NOW"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),
+    (re.compile(r"process \d+ on \S+,"), "process PID on HOST,"),
+    (re.compile(r"[ \t]+$", re.MULTILINE), ""),
+)
+
+
+def alike(expected: str, actual: str) -> bool:
+    """Tell whether a page's output is the real one; ``...`` on a line of its own stands for any lines."""
+    parts = re.split(r"^ *\.\.\.\n?", _plain(expected) + "\n", flags=re.MULTILINE)
+    pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
+    return re.fullmatch(pattern, _plain(actual) + "\n") is not None
+
+
+def _plain(text: str) -> str:
+    for pattern, word in _VARYING:
+        text = pattern.sub(word, text)
+    return click.unstyle(text).strip("\n")

@@ -1,0 +1,87 @@
+"""Every example of the documentation runs as its page shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import InputError
+from msauto.playbook.files import Files
+from msauto.playbook.resolve import Options, validate
+from msauto.playbook.validation import kind_of_file
+from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
+from tests.docs.session import Session, alike, session, steps
+
+RUNNING = [page for page in PAGES if any(block.language in {"console", "python"} for block in blocks(page))]
+
+
+def name_of(thing: object) -> str:
+    return str(thing.relative_to(ROOT)) if isinstance(thing, Path) else str(thing)
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=name_of)
+def test_what_a_page_shows_is_what_its_commands_print(page: Path, tmp_path: Path) -> None:
+    found = blocks(page)
+    with session(tmp_path.resolve()) as running:
+        for block, following in zip(found, [*found[1:], None], strict=True):
+            if block.language == "console":
+                check_transcript(block, running)
+            elif block.language == "python":
+                check_python(block, following, running)
+            elif block.file:
+                running.write(block)
+
+
+def check_transcript(block: Block, running: Session) -> None:
+    found = steps(block.body)
+    assert found, f"{block}: a console block without a command"
+    for step in found:
+        actual = running.run(step)
+        told = f"{block}: $ {step.command}\n--- the page says\n{step.expected}\n--- it prints\n{actual}"
+        assert alike(step.expected, actual), f"{told}\n(python -m tests.docs.record {block.page.relative_to(ROOT)})"
+
+
+def check_python(block: Block, following: Block | None, running: Session) -> None:
+    printed = running.python(block)
+    if following is not None and following.language == "text":
+        assert alike(following.body, printed), f"{block}: it prints\n{printed}"
+    else:
+        assert not printed, f"{block}: prints what the page does not show: {printed}"
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=name_of)
+def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / (block.file or "example.yml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.body, encoding="utf-8")
+    (tmp_path / "shows.yml").write_text("episode: Evening News\n", encoding="utf-8")
+    problems = validate([str(path)], Options(playbooks=()))
+    assert kind_of_file(Files().document(str(path))) != "vars" or "vars" in path.name, f"{block}: what is this?"
+    wrong = Path(path.name).stem.startswith("wrong")
+    assert bool(problems) is wrong, f"{block}: {[str(problem) for problem in problems]}"
+
+
+def test_an_example_that_is_wrong_would_be_found(tmp_path: Path) -> None:
+    path = tmp_path / "made.yml"
+    path.write_text("- hosts: all\n  tasks:\n    - asset: {title: A, fields: {coment: x}}\n", encoding="utf-8")
+    assert validate([str(path)], Options(playbooks=()))
+    with pytest.raises(InputError):
+        Files().document(str(tmp_path / "not-there.yml"))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        ("one\ntwo", "one\ntwo", True),
+        ("one\ntwo", "one\nthree", False),
+        ("one", "one\ntwo", False),
+        ("one\n...\nfour", "one\ntwo\nthree\nfour", True),
+        ("one\n...\nfour", "one\ntwo\nthree", False),
+        ("one\n...", "one\ntwo", True),
+        ("at 2026-11-20T19:40:08+00:00", "at 2027-01-01T00:00:00+00:00", True),
+        ("created 2026-11-20T19:40:08", "created 2027-01-01T00:00:00", False),
+    ],
+)
+def test_alike_forgives_time_and_nothing_else(expected: str, actual: str, same: bool) -> None:
+    assert alike(expected, actual) is same
