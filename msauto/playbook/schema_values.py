@@ -133,12 +133,19 @@ def need(description: str, **more: Any) -> Any:
     return Field(description=description, **more)
 
 
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((type(None),), "nothing"),
+    ((bool,), "true or false"),
+    ((int, float), "a number"),
+    ((str,), "text"),
+    ((list,), "a list"),
+    ((dict,), "a mapping"),
+)
+
+
 def kind_of(value: Any) -> str:
     """Say in plain words what a value is."""
-    kinds = ((bool, "true or false"), (int | float, "a number"), (str, "text"), (list, "a list"), (dict, "a mapping"))
-    return next(
-        (word for kind, word in kinds if isinstance(value, kind)), "nothing" if value is None else "no plain value"
-    )
+    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an object that is no value")
 
 
 def _text(value: Any) -> str:

@@ -167,18 +167,27 @@ class Scope:
         return Scope(self.variables.plus(more), self._given, self.surroundings)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._given or name in self.variables
+        return name in self._given or (name in self.variables and not self._is_server_block(name))
+
+    def _is_server_block(self, name: object) -> bool:
+        """Tell whether a name is the ``server:`` block: it holds secrets, which no asset's field may take up."""
+        if name != "server":
+            return False
+        variable = self.variables.winner("server")
+        return variable is not None and variable.level <= Level.HOST_VARS
 
     def __getitem__(self, name: str) -> Any:
         if name in self._given:
             return self._given[name]
+        if name not in self:
+            raise KeyError(name)
         if name not in self._done:
             self._done[name] = self._render(name)
         return self._done[name]
 
     def known(self) -> Iterable[str]:
         """Return all names."""
-        return {*self._given, *self.variables} - {"server"}
+        return {name for name in (*self._given, *self.variables) if name in self}
 
     def _render(self, name: str) -> Any:
         variable = self.variables.winner(name)
@@ -219,12 +228,15 @@ class _HostView(Mapping[str, Any]):
         self._scope = scope
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._scope.variables:
+        if name in self._names():
             return self._scope[name]
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._scope.variables)
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._scope.variables)
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        return [name for name in self._scope.variables if name in self._scope]

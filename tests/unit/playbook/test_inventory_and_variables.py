@@ -171,6 +171,20 @@ all:
     assert "hunter" not in repr(server.variables)
 
 
+@pytest.mark.parametrize("text", ["server.auth.bearer", "hostvars['h'].server.auth.bearer", "hostvars['h']['server']"])
+def test_no_template_reaches_a_password(text: str, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inventory="all: {hosts: {h: {server: {url: http://h, auth: {bearer: hunter2}}, x: 1}}}",
+        play=f'- {{hosts: all, database: D, tasks: [{{asset: {{title: "{{{{ {text} }}}}"}}}}]}}',
+    )
+    with pytest.raises(InputError, match="there is no") as caught:
+        run(tmp_path)
+    assert "hunter" not in str(caught.value)
+    write(tmp_path, play="- {hosts: all, database: D, vars: {server: own}, tasks: [{asset: {title: '{{ server }}'}}]}")
+    assert run(tmp_path).work[0].intents[0].ref == TitleRef("D", "own")
+
+
 def test_one_server_by_url(tmp_path: Path) -> None:
     write(tmp_path, play="- {hosts: playout, database: D, tasks: [{asset: {title: A}}]}")
     resolved = run(tmp_path, inventories=(), server_url="http://127.0.0.1:8000")
