@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RefusedError,
         RejectedError,
         ServerError,
+        UnreachableError,
         UnreadableError,
         UnsupportedError,
     )
@@ -80,6 +81,7 @@ __all__ = [
     "ServerSpec",
     "Timeouts",
     "Tls",
+    "UnreachableError",
     "UnreadableError",
     "UnsupportedError",
     "__version__",

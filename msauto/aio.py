@@ -31,6 +31,7 @@ from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
 from msauto.planning.survey import Survey, survey
 from msauto.server.client import AsyncMediaServer
+from msauto.server.giving_up import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
 
@@ -103,7 +104,7 @@ async def make_plan(resolved: Resolved, *, memory: Memory, clock: Clock, forks: 
     remembered = _by_url(memory, specs_of(resolved))
 
     async def survey_one(work: Work) -> Survey:
-        async with AsyncMediaServer(work.server, read_only=True) as client:
+        async with PlanningClient(work.server, read_only=True) as client:
             reader = ServerReader(client, clock=clock)
             return await survey(work, reader, remembered, clock, forks=forks, find_links=bool(limits.protected))
 

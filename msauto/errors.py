@@ -11,7 +11,8 @@
      ├── LedgerError           the ledger cannot be used: locked, corrupt, read-only, full
      ├── DownloadError         a file could not be written: disk full, no permission
      └── ServerError           the server, or the way to it
-          ├── NotSentError     certain: the request never left (refused connection, TLS, time-out while connecting)
+          ├── NotSentError     certain: the request never left
+          │    └── UnreachableError  ... for there is no way to the server: refused connection, its name, TLS, time-out
           ├── FateUnknownError the request may have been done: no answer, or half of one
           ├── RejectedError    the server answered with an error
           │    └── NotFoundError   ... and the error is that there is no such thing
@@ -123,6 +124,10 @@ class ServerError(MsautoError):
 
 class NotSentError(ServerError):
     """Certain: the server has seen nothing of the request."""
+
+
+class UnreachableError(NotSentError):
+    """There is no connection to the server: refused, no such name, no trust, no answer within the time allowed."""
 
 
 class FateUnknownError(ServerError):

@@ -12,7 +12,7 @@ from html import escape
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
-from msauto.report.heads import folder_of, head_of
+from msauto.report.heads import errors_of, folder_of, head_of
 from msauto.report.paint import SIGNS
 from msauto.report.sentences import by_server, plan_sentence, plural, recap_of, refusal_sentence, result_sentence
 from msauto.report.stories import TOLD, story_of
@@ -69,10 +69,9 @@ def _page(sentence: str, plan: Plan, first: list[str]) -> str:
 
 def _plan(plan: Plan) -> Iterator[str]:
     yield from _paragraphs("refusal", map(refusal_sentence, plan.refusals))
-    for target in plan.targets:
-        if target.error is not None:
-            yield _head(target)
-            yield from _paragraphs("error", [target.error])
+    for head, folder, error in errors_of(plan):
+        yield _heading(head, folder)
+        yield from _paragraphs("error", [error])
     yield from _paragraphs("warning", plan.warnings)
     yield from _servers(plan)
 
@@ -101,8 +100,11 @@ def _paragraphs(kind: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _head(target: Target) -> str:
-    folder = folder_of(target)
-    return f"<h3>{escape(head_of(target))}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
+    return _heading(head_of(target), folder_of(target))
+
+
+def _heading(head: str, folder: str) -> str:
+    return f"<h3>{escape(head)}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
 
 
 def _servers(plan: Plan) -> Iterator[str]:

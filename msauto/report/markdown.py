@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
-from msauto.report.heads import folder_of, head_of
+from msauto.report.heads import errors_of, folder_of, head_of
 from msauto.report.paint import SIGNS
 from msauto.report.sentences import plan_sentence, plural, recap_of, refusal_sentence, result_sentence
 from msauto.report.stories import TOLD, story_of
@@ -31,7 +31,7 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     """
     lines = [f"### {plan_sentence(plan)}", ""]
     lines += [f"- **Refused** {code(refusal_sentence(refusal).removeprefix('Refused: '))}" for refusal in plan.refusals]
-    lines += [line for target in plan.targets if target.error is not None for line in _error(target)]
+    lines += [line for head, _, error in errors_of(plan) for line in _error(head, error)]
     lines += [f"- **Warning** {code(' '.join(visible_lines(warning)))}" for warning in plan.warnings]
     text = "".join(f"{line}\n" for line in lines)
     changing = [target for target in plan.targets if target.error is None and target.changes]
@@ -86,9 +86,9 @@ def _targets(targets: list[Target], room: int | None) -> str:
     return "".join(shown)
 
 
-def _error(target: Target) -> Iterator[str]:
-    yield f"- **Error** {code(head_of(target))}"
-    yield from (f"  - {code(line.strip())}" for line in visible_lines(target.error or "") if line.strip())
+def _error(head: str, error: str) -> Iterator[str]:
+    yield f"- **Error** {code(head)}"
+    yield from (f"  - {code(line.strip())}" for line in visible_lines(error) if line.strip())
 
 
 def _target(target: Target) -> Iterator[str]:

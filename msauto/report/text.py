@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msauto.model.plan import Change, Plan, Request, Target
-from msauto.report.heads import folder_of, head_of
+from msauto.report.heads import errors_of, folder_of, head_of
 from msauto.report.paint import BOLD, COLOURS, DIM, RED, SIGNS, YELLOW, paint
 from msauto.report.sentences import by_server, plan_sentence, plural, refusal_sentence
 from msauto.report.tables import align
@@ -116,13 +116,12 @@ def _requests(requests: tuple[Request, ...], form: _Form) -> Iterator[str]:
 
 
 def _errors(plan: Plan, form: _Form) -> Iterator[str]:
-    for target in plan.targets:
-        if target.error is not None:
-            yield _head(target, form)
-            first, *rest = visible_lines(target.error)
-            yield form.paint(f"  error: {first}", RED)
-            yield from (form.paint(f"    {line}", RED) for line in rest if line.strip())
-            yield ""
+    for head, folder, error in errors_of(plan):
+        yield form.paint(head, BOLD) + (form.paint(f"  {folder}", DIM) if folder else "")
+        first, *rest = visible_lines(error)
+        yield form.paint(f"  error: {first}", RED)
+        yield from (form.paint(f"    {line}", RED) for line in rest if line.strip())
+        yield ""
 
 
 def _warnings(plan: Plan, form: _Form) -> Iterator[str]:

@@ -8,6 +8,7 @@ errors. ``tests/wire`` proves this one against raw sockets.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
@@ -17,7 +18,7 @@ import aiohttp
 import httpx2
 import yarl
 
-from msauto.errors import FateUnknownError, MsautoError, NotSentError
+from msauto.errors import FateUnknownError, MsautoError, NotSentError, UnreachableError
 
 TARGET: Final = "target"
 """The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
@@ -171,18 +172,18 @@ def _timeout(seconds: Mapping[str, float | None]) -> aiohttp.ClientTimeout:
 
 def _not_sent(error: Exception) -> MsautoError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return NotSentError(
+        return UnreachableError(
             "no connection within the time allowed", remedy="check the address, the network and the server"
         )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return NotSentError(
+        return UnreachableError(
             f"its name cannot be looked up: {_reason(error)}", remedy="check the host name in the inventory"
         )
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
-        return NotSentError(
+        return UnreachableError(
             f"no safe connection: {_reason(error)}", remedy="check `tls` in the inventory: ca, cert, verify"
         )
-    return NotSentError(
+    return UnreachableError(
         f"no connection: {_reason(error)}", remedy="check that the server runs, its address and its port"
     )
 
@@ -200,5 +201,6 @@ def _fate_unknown(error: Exception) -> MsautoError:
 
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    text = getattr(inner, "strerror", None) or str(inner)
+    number = getattr(inner, "errno", None)  # asyncio's own words are about its calls; look-ups of names count below 0
+    text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
     return " ".join(str(text).split())[:200] or type(error).__name__

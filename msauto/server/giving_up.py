@@ -1,0 +1,49 @@
+"""A client for planning, which does not ask a thousand times at a door that does not open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreachableError
+from msauto.model.plan import Request
+from msauto.server.answers import Reply
+from msauto.server.client import AsyncMediaServer
+
+T = TypeVar("T")
+
+_IN_A_ROW: Final = 3
+_NOT_LET_IN: Final = frozenset({401, 407})
+_BUSY: Final = frozenset({429, 502, 503, 504})
+
+
+class PlanningClient(AsyncMediaServer):
+    """Reads only, and gives up on a server as a whole where asking on is of no use; then every read fails at once.
+
+    That is: where it cannot be reached, where it does not let us in (asking on could lock the account), and where
+    three reads in a row stay without an answer. Each was tried again before (:mod:`msauto.server.retries`). The error
+    then names no request, for it is the server's: the same for all targets.
+    """
+
+    async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
+        """As :meth:`AsyncMediaServer.read`, unless the server was given up."""
+        if self._given_up is not None:
+            raise self._given_up.with_traceback(None)
+        try:
+            answer = await super().read(request, parse, seconds=seconds)
+        except ServerError as error:
+            self._judge(error)
+            raise
+        self._silent = 0
+        return answer
+
+    _given_up: ServerError | None = None
+    _silent = 0
+
+    def _judge(self, error: ServerError) -> None:
+        status = error.status if isinstance(error, RejectedError) else None
+        silent = isinstance(error, FateUnknownError) or status in _BUSY
+        self._silent = self._silent + 1 if silent else 0
+        if isinstance(error, UnreachableError) or status in _NOT_LET_IN or self._silent >= _IN_A_ROW:
+            error.request = ""
+            self._given_up = self._given_up or error

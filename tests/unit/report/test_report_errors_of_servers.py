@@ -1,0 +1,25 @@
+"""What one server says of many targets is told once, in every form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msauto.report import html, markdown, text
+from tests.unit.report.made_plans import episode, plan_of
+
+
+def test_one_error_of_many_targets_is_told_once() -> None:
+    down = [replace(episode(), name=f"EP{n}", error="server studio-a: no connection\n  → check it") for n in range(5)]
+    other = replace(episode(), name="EP9", error="there is no asset EP9")
+    plan = plan_of(*down, other)
+    for render in (lambda p: text.render_plan(p, colour=False), markdown.render_plan, html.render_plan):
+        said = render(plan)
+        assert said.count("no connection") == 1
+        assert "studio-a · 5 targets: EP0, EP1, EP2 and 2 more" in said
+        assert said.count("there is no asset EP9") == 1
+        assert "6 targets in error" in said
+
+
+def test_the_same_words_of_two_servers_are_two_errors() -> None:
+    plan = plan_of(*(replace(episode(), server=name, error="no connection") for name in ("a", "b")))
+    assert text.render_plan(plan, colour=False).count("no connection") == 2
