@@ -116,6 +116,8 @@ def plan_channel(
 
 
 def _drafted(target: Target, draft: Draft, live: LiveTarget) -> Target:
+    if not draft.changes:
+        return target  # only counted, never kept: its fingerprint would be made for nothing
     looked = tuple(sorted(draft.looked))
     return replace(
         target,

@@ -209,7 +209,8 @@ def _new(
     there = {id(item) for item, _ in matched}
     over = list(surplus) if scene.server.dialect.segment_update == "overwrite" else []
     named = {item.number for item in (*present, *absent) if item.number is not None}
-    free = (number for number in count(1) if number not in named and number not in staying and number not in over)
+    held = {*named, *staying, *over}
+    free = (number for number in count(1) if number not in held)
     new: list[New] = []
     for item in (item for item in present if id(item) not in there):
         _check_complete(item)
