@@ -41,7 +41,7 @@ def difference(expect: Expect, live: LiveTarget) -> Difference | None:
     """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
     if holds(expect, live) is not False:
         return None
-    return Difference(expect.aspect, expect.key, wanted=expect.want, live=_found(expect, live))
+    return Difference(expect.aspect, expect.key, wanted=_wanted(expect), live=_found(expect, live))
 
 
 def last_words(target: Target) -> tuple[Expect, ...]:
@@ -211,6 +211,14 @@ def _text(value: Json) -> str | None:
 
 
 # What to show of it where it differs ---------------------------------------------------------------------------
+
+
+def _wanted(expect: Expect) -> Json:
+    """Return what a person reads as wanted: of an RSS item its content, without how it is recognised."""
+    if expect.aspect != "rss_item" or expect.want is None:
+        return expect.want
+    want = mapping(expect.want)
+    return want.get("text", want.get("item"))
 
 
 def _found(expect: Expect, live: LiveTarget) -> Json:

@@ -10,6 +10,7 @@ import asyncio
 import copy
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from msauto.model.ports import LiveTarget
 from msauto.model.spec import Dialect
 from msauto.planning.expect import difference, holds, last_words
 from msauto.planning.reading import read_live
+from msauto.planning.remember import memories
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
 
@@ -91,7 +93,7 @@ def wanted_segments(draw: st.DrawFn, size: int) -> list[dict[str, Any]]:
 # Planning again is empty --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(st.data())
 def test_planning_again_gives_nothing(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=5, segments=4)
@@ -119,6 +121,72 @@ def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
     for target in found.targets:
         after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
         assert [difference(word, after) for word in last_words(target)] == [None] * len(last_words(target))
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_a_segmentation_is_reached_and_then_left_alone(data: st.DataObject) -> None:
+    live = data.draw(segments_of(4))
+    duration, exact = data.draw(st.integers(1, 7)), data.draw(st.booleans())
+    dialect = data.draw(st.sampled_from([Dialect(), Dialect(segment_update="overwrite")]))
+    scene = stage(Clip("Film", frames=FRAMES, segments=copy.deepcopy(live)), dialect=dialect)
+    args: dict[str, Any] = {"title": "Film", "segmentation": {"duration": duration}}
+    args["segmentation"] |= data.draw(st.sampled_from([{}, {"title": "a"}]))
+    intent = asset_intent({**args, "exactly": ["segments"] if exact else []})
+    scene.apply(scene.plan(intent))
+    after = scene.server.clips["Film"].segments.values()
+    grid = [(start, min(duration, FRAMES - start)) for start in range(0, FRAMES, duration)]
+    there = [
+        (s["start"], s["duration"])
+        for s in after
+        if s.get("title", "").startswith(args["segmentation"].get("title", ""))
+    ]
+    assert set(grid) <= set(there)
+    assert not exact or sorted((s["start"], s["duration"]) for s in after) == grid
+    assert len(scene.server.sent) <= len(live) + len(grid)
+    assert scene.plan(intent).targets == ()
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_it_does_not_matter_how_tasks_share_what_they_want(data: st.DataObject) -> None:
+    live, args, dialect = _any_case(data, markers=4, segments=3)
+    args["exactly"] = []
+    one, other = dict(args), dict(args)
+    for name in ("markers", "segments"):
+        cut = data.draw(st.integers(0, len(args[name])))
+        one[name], other[name] = args[name][:cut], args[name][cut:]
+    whole = stage(copy.deepcopy(live), dialect=dialect, folders={"Playout"})
+    parts = stage(copy.deepcopy(live), dialect=dialect, folders={"Playout"})
+    whole.apply(whole.plan(asset_intent({"title": "Film", **args})))
+    parts.apply(parts.plan(asset_intent({"title": "Film", **one}), asset_intent({"title": "Film", **other})))
+    assert sorted(whole.server.sent) == sorted(parts.server.sent)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
+    live, args, dialect = _any_case(data, markers=3, segments=3)
+    args["segments"] = [{**segment, "keywords": data.draw(st.sampled_from(["", "k"]))} for segment in args["segments"]]
+    live.fields, live.xmp = {"first_frame": "1"}, None
+    args["markers"] = [{**marker, "at": marker["at"] + 1} for marker in args["markers"]]
+    args["segments"] = [{**s, "start": s["start"] + 1, "duration": 1} for s in args["segments"]]
+    dialect = replace(dialect, position_origin="in")
+    hidden: dict[str, Any] = {"reported": frozenset({"comment"}), "reports_keywords": False}
+    scene = stage(live, dialect=dialect, folders={"Playout"}, **hidden)
+    intent = asset_intent({"title": "Film", **args})
+    scene.server.clips["Film"].xmp = None
+    first = scene.plan(intent)
+    live.xmp = {}  # it takes what is written ...
+    for target in first.targets:
+        assert target.error is None or "two tasks" in target.error
+        for request in target.requests:
+            scene.server.apply(request)
+        live.xmp = None  # ... and shows nothing of it
+        after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
+        scene.memory.remember(target.id, memories(target, after))
+    again = scene.plan(intent)
+    assert [t for t in again.targets if t.error is None] == [], scene.server.sent
 
 
 def _any_case(data: st.DataObject, *, markers: int, segments: int) -> tuple[Clip, dict[str, Any], Dialect]:

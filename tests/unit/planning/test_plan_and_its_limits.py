@@ -282,3 +282,12 @@ def test_pairing_with_more_rows_than_columns() -> None:
     assert pair([[5], [1], [3]]) == [(1, 0)]
     assert pair([]) == []
     assert pair([[], []]) == []
+
+
+def test_a_difference_of_an_rss_item_shows_its_content() -> None:
+    scene = stage(channels={"c": [{"guid": "n", "title": "old"}]})
+    (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "new"}]})).targets
+    live = asyncio.run(read_live(target, scene.reader.fresh()))
+    (found,) = [difference(word, live) for word in last_words(target)]
+    assert found is not None
+    assert (found.key, found.wanted, found.live) == ("n", "new", {"title": "old"})
