@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msauto.applying.gate import Gate
@@ -32,10 +32,12 @@ async def apply(
     playbooks: Sequence[str] = (),
     stop: Stop | None = None,
     patience: Patience | None = None,
+    frozen: Callable[[], str | None] = lambda: None,
 ) -> Result:
     """Send what the plan shows, settle and prove it; return one result for each target, in the plan's order.
 
     ``servers`` by their names in the plan; ``forks`` targets at a time (those that wait for a restore not counted).
+    ``frozen`` is asked before each target, and its words are why that one is not attempted (contract, «Limits»).
     Whatever goes wrong with a target is its result. Raises ``LedgerError`` where the run cannot be recorded, and
     nothing was sent then. Being cancelled leaves the journal true: what was under way is unproved.
     """
@@ -43,7 +45,7 @@ async def apply(
     stop = stop or Stop()
     context = Context(run, journal, memory, clock, observer, Gate(journal), stop, patience or Patience())
     context.tell(events.RunStarted(run, len(plan.targets), plan.requests))
-    work = _Run(context, servers, plan)
+    work = _Run(context, servers, plan, frozen)
     try:
         whole = await run_unless(run_each(work.apply_target, work.targets(), limit=forks), stop.at_once)
     except asyncio.CancelledError:
@@ -55,10 +57,13 @@ async def apply(
 class _Run:
     """The results of a run while it goes on."""
 
-    def __init__(self, context: Context, servers: Mapping[str, Server], plan: Plan) -> None:
+    def __init__(
+        self, context: Context, servers: Mapping[str, Server], plan: Plan, frozen: Callable[[], str | None]
+    ) -> None:
         self._context = context
         self._servers = servers
         self._plan = plan
+        self._frozen = frozen
         self._results: dict[int, TargetResult] = {}
 
     def targets(self) -> Iterator[tuple[int, Target]]:
@@ -73,6 +78,9 @@ class _Run:
         server = self._servers.get(target.server)
         if target.error is not None or server is None:
             self._leave_out(number, target.error or f"the server {target.server} is not part of this run")
+            return
+        if why := self._frozen():
+            self._leave_out(number, why)
             return
         life = Life(self._context, server, target, place)
         try:

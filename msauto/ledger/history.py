@@ -31,7 +31,15 @@ def read_run(store: Store, lives: Path, name: str) -> RunDetails:
         raise LedgerError(f"the ledger {store.path} knows no run {name}", remedy="see `msauto history` for the runs")
     number, pid, host, msauto = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))[0]
     targets = _targets(store, number)
-    return RunDetails(_run(rows[0], lives), int(str(pid)), str(host), str(msauto), targets)
+    notes = _notes(store, number)
+    return RunDetails(_run(rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
+
+
+def _notes(store: Store, run: str | int | None) -> dict[str, str]:
+    if not store.read("SELECT 1 FROM sqlite_master WHERE name = 'note'"):
+        return {}  # a ledger of an earlier msauto, open for reading alone
+    rows = store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (run,))
+    return {str(name): str(text) for name, text in rows}
 
 
 def _run(row: Row, lives: Path) -> RunSummary:

@@ -31,6 +31,8 @@ class LedgerJournal:
         self._now = now
         self._runs: dict[str, _Run] = {}
         self.next_run = new_run(now())
+        self.notes: dict[str, str] = {}
+        """What is to be recorded of the next run besides its plan: why a freeze was overridden, say."""
 
     def together(self) -> AbstractContextManager[None]:
         """Make the calls inside durable as one."""
@@ -46,6 +48,7 @@ class LedgerJournal:
                 _hold(run.life)
                 run.id = self._write_run(run.name, plan, playbooks)
                 self._write_targets(run.id, list(enumerate(plan.targets)))
+                self._write_notes(run.id)
         except BaseException:
             run.bury()
             raise
@@ -137,6 +140,12 @@ class LedgerJournal:
         self._store.write(
             "INSERT INTO request (run, target, position, planned) VALUES (?, ?, ?, ?)", *_request_rows(run, numbered)
         )
+
+    def _write_notes(self, run: int) -> None:
+        self._store.write(
+            "INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *((run, *n) for n in self.notes.items())
+        )
+        self.notes = {}
 
     def _find(self, run: str, target: Target) -> tuple[int, int]:
         """Return the numbers of a run and a target; a target is known by being the plan's very value."""

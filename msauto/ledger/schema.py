@@ -75,6 +75,17 @@ TABLES = (
     ) WITHOUT ROWID""",
 )
 
+LATER_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS note (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (run, name)
+    ) WITHOUT ROWID""",
+)
+"""Tables that a ledger of an earlier msauto may lack; they are added when it is opened to be written."""
+
 
 class ForeignError(Exception):
     """The file is a database, and not one that this msauto can use."""
@@ -166,6 +177,8 @@ def _create(connection: sqlite3.Connection) -> None:
                 connection.execute(table)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+        for table in LATER_TABLES:
+            connection.execute(table)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

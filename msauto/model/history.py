@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,10 +69,14 @@ class TargetRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunDetails:
-    """Everything about one run. ``pid`` and ``host`` are of the process that did it."""
+    """Everything about one run. ``pid`` and ``host`` are of the process that did it.
+
+    ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that a person gave.
+    """
 
     summary: RunSummary
     pid: int
     host: str
     msauto: str
     targets: tuple[TargetRecord, ...] = field(default=())
+    notes: Mapping[str, str] = field(default_factory=dict)

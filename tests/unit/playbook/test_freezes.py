@@ -1,0 +1,55 @@
+"""Freezes: days, midnight, time zones, and the change of the clocks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+
+import pytest
+
+from msauto.playbook.freezes import freeze_at
+from msauto.playbook.settings import DAYS, Freeze
+
+EVENING = Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo")
+NIGHT = Freeze(("fri",), time(22), time(2), "Europe/Oslo")
+ALL_DAY = Freeze(("sun",), time(0), time(0), "UTC")
+
+
+@pytest.mark.parametrize(
+    ("freeze", "now", "holds"),
+    [
+        (EVENING, "2026-11-20T16:59:59", False),  # Oslo is an hour ahead: 17:59:59 on a Friday
+        (EVENING, "2026-11-20T17:00:00", True),
+        (EVENING, "2026-11-20T22:29:59", True),
+        (EVENING, "2026-11-20T22:30:00", False),
+        (EVENING, "2026-11-19T20:00:00", False),
+        (NIGHT, "2026-11-20T21:00:00", True),
+        (NIGHT, "2026-11-21T00:59:59", True),  # Saturday already, and still Friday's night
+        (NIGHT, "2026-11-21T01:00:00", False),
+        (NIGHT, "2026-11-21T21:30:00", False),  # Saturday's night is free
+        (NIGHT, "2026-11-20T00:30:00", False),  # Thursday's night too
+        (ALL_DAY, "2026-11-21T23:59:59", False),
+        (ALL_DAY, "2026-11-22T00:00:00", True),
+        (ALL_DAY, "2026-11-22T23:59:59", True),
+        (ALL_DAY, "2026-11-23T00:00:00", False),
+    ],
+)
+def test_when_a_freeze_holds(freeze: Freeze, now: str, holds: bool) -> None:
+    assert (freeze_at([freeze], datetime.fromisoformat(now).replace(tzinfo=UTC)) is not None) is holds
+
+
+def test_the_hour_that_comes_twice_is_frozen_twice() -> None:
+    # On 25 October 2026 at 03:00 the clocks of Oslo go back to 02:00: the night has five hours, not four.
+    freeze = Freeze(("sat",), time(23), time(3), "Europe/Oslo")
+    frozen = [freeze_at([freeze], datetime(2026, 10, 24 + h // 24, h % 24, 30, tzinfo=UTC)) for h in range(20, 29)]
+    assert [each is not None for each in frozen] == [False, True, True, True, True, True, False, False, False]
+
+
+def test_of_several_the_longest_is_told() -> None:
+    found = freeze_at([EVENING, NIGHT], datetime(2026, 11, 20, 21, 30, tzinfo=UTC))
+    assert str(found) == "a freeze of msauto.toml holds from Fri 22:00 to Sat 02:00 CET"
+
+
+def test_without_days_every_day_is_meant() -> None:
+    daily = Freeze(DAYS, time(1), time(2), "UTC")
+    assert all(freeze_at([daily], datetime(2026, 11, day, 1, 30, tzinfo=UTC)) for day in range(16, 23))
+    assert freeze_at([], datetime(2026, 11, 20, tzinfo=UTC)) is None
