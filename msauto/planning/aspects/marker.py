@@ -131,7 +131,10 @@ def _unite_places(present: Sequence[_Wanted], live: Mapping[int, Marker]) -> lis
 
 
 def _final(item: _Wanted, live: Mapping[int, Marker]) -> Marker:
-    marker = live[item.uid if item.uid is not None else -1]
+    """Return where a wanted marker will be."""
+    if item.uid is None:
+        return Marker(0, item.frame or 0, {"track": item.track or DEFAULT_TRACK})
+    marker = live[item.uid]
     frame = marker.frame if item.frame is None else item.frame
     return Marker(marker.uid, frame, {"track": item.track or track_of(marker)})
 
@@ -167,21 +170,26 @@ def _match(
 def _gone(
     absent: Sequence[_Wanted], present: Sequence[_Wanted], live: Mapping[int, Marker], claimed: set[int]
 ) -> dict[int, Source]:
-    """Return the markers that the playbook names as absent; what another task wants is a conflict."""
+    """Return the markers that the playbook names as absent; what another task wants there is a conflict."""
     gone: dict[int, Source] = {}
     for item in absent:
-        for uid, marker in live.items():
-            if not (uid == item.uid if item.uid is not None else item.at(marker)):
-                continue
-            wanted = next((p for p in present if p.at(marker) or p.uid == uid), None)
-            if wanted is not None and (uid in claimed or item.uid is None or _only(uid, marker, live)):
+        there = [marker for uid, marker in live.items() if uid == item.uid or (item.uid is None and item.at(marker))]
+        for wanted in present:
+            at_place = item.at(_final(wanted, live)) if item.uid is None else _is_only(wanted, there, live)
+            if at_place or (item.uid is not None and wanted.uid == item.uid):
                 raise refuse(
                     f"marker {item.key} is removed here and wanted at {wanted.source.place}",
                     item.source,
                     "let one of the two go",
                 )
-            gone[uid] = item.source
+        # One that another task moves away from the place by its uid is not there any more.
+        gone |= {marker.uid: item.source for marker in there if marker.uid not in claimed}
     return gone
+
+
+def _is_only(wanted: _Wanted, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
+    """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
+    return wanted.uid is None and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
 
 
 def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
