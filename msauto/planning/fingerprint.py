@@ -29,8 +29,14 @@ def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
 
 
 def is_fresh(target: Target, live: LiveTarget) -> bool:
-    """Tell whether what was compared when planning is still so."""
+    """Tell whether what was compared when planning is still so, and of the same clip: one recorded anew is another."""
+    if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
+        return False
     return fingerprint(target.looked, live) == target.fingerprint
+
+
+def _is_same_clip(target: Target, asset: Asset) -> bool:
+    return (asset.link_id, asset.attributes.get("create_time")) == (target.link_id, target.create_time)
 
 
 def _canonical(value: Any) -> Any:

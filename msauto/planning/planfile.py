@@ -1,6 +1,7 @@
 """The plan as JSON, both ways (the contract, «The plan (JSON)»): what is saved can be applied as it was shown.
 
-Beyond the contract each target carries what applying needs (address, looked, expectations): extra keys.
+Beyond the contract each target carries what applying needs (address, looked, expectations): extra keys. So does the
+whole a ``checksum``: what a slip of the hand, or a merge, has changed is refused. It is no signature.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Any
 
 from msauto.model.live import show_folder
 from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
-from msauto.planning.planschema import FORMAT, VERSION, PlanFile, read_plan
+from msauto.planning.planschema import FORMAT, VERSION, PlanFile, checksum, read_plan
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object; the same plan is always the same object."""
-    return {
+    data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "created": plan.created,
@@ -28,6 +29,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "servers": [{"name": name, "unchanged": count} for name, count in plan.unchanged_by_server],
         "targets": [target_to_json(target) for target in plan.targets],
     }
+    return data | {"checksum": checksum(data)}
 
 
 def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal
 
@@ -204,6 +206,7 @@ class PlanFile(_Model):
     warnings: list[str] = Field(default_factory=list)
     servers: list[_Server] = Field(default_factory=list)
     targets: list[_Target]
+    checksum: str
 
     def value(self) -> Plan:
         """Return the plan; raises ``ValueError`` for parts that do not fit together."""
@@ -222,11 +225,20 @@ class PlanFile(_Model):
         )
 
 
+def checksum(data: Mapping[str, Any]) -> str:
+    """Return ``sha256:…`` over the canonical JSON of all of a plan but its checksum."""
+    rest = {name: value for name, value in data.items() if name != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
 def read_plan(data: object, path: str) -> Plan:
     """Read the JSON value of a plan file. Raises ``InputError`` with every problem, and the way to it."""
-    _check_version(data, path)
+    plan = _check_version(data, path)
+    if plan.get("checksum") != checksum(plan):
+        raise _refuse(path, "this plan was changed after it was made, or a part of it is missing", _REMEDY)
     try:
-        return PlanFile.model_validate(data).value()
+        return PlanFile.model_validate(plan).value()
     except ValidationError as error:
         problems = [_problem(path, detail) for detail in error.errors(include_url=False, include_input=False)]
         raise InputError(problems) from None
@@ -237,7 +249,7 @@ def read_plan(data: object, path: str) -> Plan:
 _REMEDY = "make the plan again with `msauto plan --out`; a plan file is not for editing"
 
 
-def _check_version(data: object, path: str) -> None:
+def _check_version(data: object, path: str) -> dict[str, Any]:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise _refuse(path, f"this is no plan: its `format` is not {FORMAT!r}", _REMEDY)
     if data.get("version") != VERSION:
@@ -246,6 +258,7 @@ def _check_version(data: object, path: str) -> None:
             f"this plan has version {data.get('version')!r}, and this msauto reads version {VERSION}",
             "apply it with the msauto that made it, or make it again",
         )
+    return data
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:

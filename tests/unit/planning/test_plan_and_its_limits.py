@@ -20,6 +20,7 @@ from msauto.planning.expect import difference, holds, last_words
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.pairing import pair
 from msauto.planning.planfile import plan_from_json, plan_schema, plan_to_json
+from msauto.planning.planschema import checksum
 from msauto.planning.reading import folders_to_read, read_live, xmp_names
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
@@ -196,10 +197,27 @@ def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
     tasks = asset_intent({"title": "Film", "fields": {"comment": "x"}}), rss_intent({"channel": "c", "items": items})
     data = plan_to_json(plan_of(scene, *tasks))
     spoil(data)
+    data["checksum"] = checksum(data)  # by a hand that knows what it does
     with pytest.raises(InputError) as raised:
         plan_from_json(data, path="tonight.plan")
     assert words in str(raised.value)
     assert "tonight.plan" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data["targets"][-1]["requests"][0].update(path="/storage/NEWS@Film?command=RESTORE"),
+        lambda data: data["targets"].pop(),
+        lambda data: data.pop("checksum"),
+        lambda data: data.update(result={"ok": True}),
+    ],
+)
+def test_a_plan_file_is_not_for_editing(spoil: Any) -> None:
+    data = plan_to_json(rich_plan())
+    spoil(data)
+    with pytest.raises(InputError, match="changed after it was made"):
+        plan_from_json(data)
 
 
 # The fingerprint -----------------------------------------------------------------------------------------------

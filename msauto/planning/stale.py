@@ -1,0 +1,42 @@
+"""Whether a saved plan still fits: each target is read again before anything is sent (the contract, «Limits»)."""
+
+from __future__ import annotations
+
+from msauto.model.plan import Change, Json, Target
+from msauto.model.ports import Memory, Reader
+from msauto.planning.compare import plain
+from msauto.planning.fingerprint import is_fresh
+from msauto.planning.reading import read_live
+
+_REMEMBERED = frozenset({"field", "xmp"})
+
+
+async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | None:
+    """Return why the target must not be applied as planned, ``None`` where it may. Raises ``ServerError``.
+
+    It is stale where something that was compared has changed, where the clip is another, where the title that it is
+    to get is taken by now, and where the ledger has learned of another value since.
+    """
+    live = await read_live(target, reader)
+    if target.kind == "asset" and live.asset is None:
+        return "it is no longer there"
+    if not is_fresh(target, live):
+        return "it has changed since the plan was made"
+    after = target.address_after
+    if after != target.address and plain(after.name) != plain(target.address.name):
+        taken = target.kind == "asset" and await reader.read_asset(target.database, after) is not None
+        if taken:
+            return f"there is another asset called {after.name!r} by now"
+    remembered = memory.recall(target.id)
+    if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in target.changes):
+        return "another run has written it since the plan was made"
+    return None
+
+
+def _was_written(change: Change, remembered: Json) -> bool:
+    """Tell whether the ledger knows another value; one that it does not know says nothing."""
+    if change.basis != "ledger" or change.aspect not in _REMEMBERED or remembered is None:
+        return False
+    if isinstance(remembered, list):
+        return remembered != change.before
+    return str(remembered) != str(change.before)  # positions are shown as numbers and remembered as texts

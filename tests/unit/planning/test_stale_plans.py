@@ -1,0 +1,93 @@
+"""A saved plan that no longer fits what is there."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from msauto.model.plan import Target, TargetId
+from msauto.planning.stale import why_stale
+from tests.unit.planning.planning_world import Clip, Stage, stage
+from tests.unit.planning.playbook_forms import asset_intent, rss_intent
+
+FILM = Clip("Film", folder="Raw", fields={"comment": "raw"})
+
+
+def planned(scene: Stage, args: dict[str, Any]) -> Target:
+    (target,) = scene.plan(asset_intent({"title": "Film", **args})).targets
+    return target
+
+
+def why(scene: Stage, target: Target) -> str | None:
+    return asyncio.run(why_stale(target, scene.reader.fresh(), scene.memory))
+
+
+def test_nothing_has_changed() -> None:
+    scene = stage(FILM)
+    assert why(scene, planned(scene, {"fields": {"comment": "x"}})) is None
+
+
+@pytest.mark.parametrize(
+    ("drift", "words"),
+    [
+        ({"fields": {"comment": "other"}}, "it has changed since the plan was made"),
+        ({"create_time": "2026-11-21T08:00:00"}, "it has changed since the plan was made"),
+        ({"link_id": 2}, "it has changed since the plan was made"),
+        ({"frames": 251}, None),
+    ],
+)
+def test_drift_and_another_clip_of_the_same_title(drift: dict[str, Any], words: str | None) -> None:
+    scene = stage(FILM)
+    target = planned(scene, {"fields": {"comment": "x"}})
+    scene.server.clips["Film"] = replace(FILM, **drift)
+    assert why(scene, target) == words
+
+
+def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
+    scene = stage(FILM)
+    target = planned(scene, {"state": "absent"})
+    assert why(scene, target) is None
+    scene.server.clips["Film"] = replace(FILM, link_id=99)
+    assert why(scene, target) == "it has changed since the plan was made"
+    del scene.server.clips["Film"]
+    assert why(scene, target) == "it is no longer there"
+
+
+def test_the_new_title_is_taken_by_now() -> None:
+    scene = stage(replace(FILM, title="Film raw"))
+    target = planned(scene, {"was": ["Film raw"]})
+    assert why(scene, target) is None
+    scene.server.clips["Film"] = replace(FILM, link_id=99)
+    assert why(scene, target) == "there is another asset called 'Film' by now"
+
+
+@pytest.mark.parametrize(
+    ("item", "before", "later"),
+    [
+        ("field:comment", "ours", "theirs"),
+        ("field:first_frame", "10", "12"),
+        ("xmp:dc:a", ["1"], ["2"]),
+    ],
+)
+def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
+    aspect, _, name = item.partition(":")
+    scene = stage(replace(FILM, fields={}, xmp=None))
+    scene.memory.always[item] = before
+    wanted = {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}}
+    target = planned(scene, wanted)
+    assert why(scene, target) is None
+    scene.memory.always.clear()
+    assert why(scene, target) is None  # a ledger that knows nothing says nothing
+    scene.memory.items[TargetId("studio-a", "NEWS", "asset", "Film", 1, FILM.create_time)] = {item: later}
+    assert why(scene, target) == "another run has written it since the plan was made"
+
+
+def test_a_channel_that_has_moved_on() -> None:
+    scene = stage(channels={"c": []})
+    (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
+    assert why(scene, target) is None
+    scene.server.channels["c"].append({"guid": "m", "title": "B"})
+    assert why(scene, target) == "it has changed since the plan was made"
