@@ -249,12 +249,14 @@ class Intent:
 
     ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
     there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
+    ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
     """
 
     ref: Ref
     source: Source
     evaluate: Callable[[Facts], Wanted | None]
     missing: Literal["error", "skip"] = "error"
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown:
         )
     state: State = "unchanged"
     for member, wanted in (*away, *((member, None) for member in unknown)):
-        if isinstance(wanted, AssetWanted) and not wanted.present:
+        if member.intent.absent or (isinstance(wanted, AssetWanted) and not wanted.present):
             continue
         if member.intent.missing != "skip" and not (isinstance(wanted, AssetWanted) and wanted.missing == "skip"):
             raise refuse(

@@ -55,8 +55,7 @@ def _removals(plan: Plan, limits: Limits) -> Refusal | None:
 def _requests(plan: Plan, limits: Limits) -> Refusal | None:
     if limits.requests is None or plan.requests <= limits.requests:
         return None
-    remedy = f"set `requests` under [limits] in msauto.toml to {plan.requests} or more, or run fewer tasks (--tags)"
-    return Refusal("requests", limits.requests, plan.requests, remedy)
+    return Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
 
 
 def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:

@@ -173,7 +173,8 @@ def _asset_intent(
         raise AssertionError("arguments without problems are arguments")
     constant = None if has_pending(data) else asset_wanted(data, spot, source.task, separator)
     evaluate = _Evaluate(scope, conditions, data, spot, source.task, separator, constant)
-    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error")
+    absent = data.get("state") == "absent"
+    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent)
 
 
 def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:
