@@ -4,6 +4,7 @@
 
     resolved = resolve(options)                       # playbook/: text becomes wanted state
     plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares: the plan is a value
+    plan, stale = await recheck_plan(saved, ...)      # or: a plan that was saved is held against what is there
     result = await apply_plan(plan, specs, ...)       # applying/ sends it, settles it, proves it
 
 Clients used for planning refuse everything but GET and HEAD.
@@ -13,29 +14,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from msauto.applying.executor import Server, Stop, apply
+from msauto.errors import MsautoError
 from msauto.flow import concurrent_list
 from msauto.ledger import Ledger, Scope
 from msauto.model.events import Observer
 from msauto.model.limits import Limits
-from msauto.model.plan import Json, Plan, TargetId
-from msauto.model.ports import Clock, Memory
+from msauto.model.plan import Json, Plan, Target, TargetId
+from msauto.model.ports import Clock, Memory, Reader
 from msauto.model.result import Result
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
+from msauto.planning.stale import why_stale
 from msauto.planning.survey import Survey, survey
 from msauto.server.client import AsyncMediaServer
 from msauto.server.giving_up import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
 
-__all__ = ["SystemClock", "apply_plan", "make_plan", "scopes_of", "specs_of"]
+__all__ = ["SystemClock", "apply_plan", "make_plan", "recheck_plan", "scopes_of", "scopes_of_plan", "specs_of"]
 
 
 class SystemClock:
@@ -96,6 +99,14 @@ def scopes_of(resolved: Resolved) -> frozenset[Scope]:
     )
 
 
+def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[Scope]:
+    """Return what a run of a saved plan must hold alone: as :func:`scopes_of`."""
+    urls = {spec.name: spec.url for spec in specs}
+    return frozenset(
+        Scope(urls[target.server], target.database) for target in plan.targets if target.address.namespace != "handle"
+    )
+
+
 async def make_plan(resolved: Resolved, *, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only.
 
@@ -111,6 +122,34 @@ async def make_plan(resolved: Resolved, *, memory: Memory, clock: Clock, forks: 
     surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
+
+
+async def recheck_plan(
+    plan: Plan, specs: Sequence[ServerSpec], *, memory: Memory, clock: Clock, forks: int
+) -> tuple[Plan, int]:
+    """Read every target of a saved plan again; return the plan that still fits, and how many targets do not.
+
+    A target that has changed, or that cannot be read, carries that as its error, and no changes or requests; only the
+    former count as stale. Sends GET and HEAD only.
+    """
+    remembered = _by_url(memory, specs)
+    async with AsyncExitStack() as stack:
+        readers: dict[str, Reader] = {}
+        for spec in specs:
+            client = await stack.enter_async_context(PlanningClient(spec, read_only=True))
+            readers[spec.name] = ServerReader(client, clock=clock)
+
+        async def recheck(target: Target) -> tuple[Target, bool]:
+            if target.error is not None:
+                return target, False
+            try:
+                why = await why_stale(target, readers[target.server], remembered)
+            except MsautoError as error:
+                return replace(target, changes=(), requests=(), error=str(error)), False
+            return (replace(target, changes=(), requests=(), error=f"stale: {why}"), True) if why else (target, False)
+
+        checked = await concurrent_list(recheck, plan.targets, limit=forks)
+    return replace(plan, targets=tuple(target for target, _ in checked)), sum(stale for _, stale in checked)
 
 
 @asynccontextmanager
@@ -133,8 +172,14 @@ async def apply_plan(
     forks: int,
     playbooks: Sequence[str] = (),
     stop: Stop | None = None,
+    frozen: Callable[[], str | None] = lambda: None,
+    notes: Mapping[str, str] | None = None,
 ) -> Result:
-    """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target."""
+    """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
+
+    ``frozen`` is asked before each target, ``notes`` are recorded with the run.
+    """
+    ledger.journal.notes.update(notes or {})
     async with _servers(specs, clock) as servers:
         return await apply(
             plan,
@@ -146,4 +191,5 @@ async def apply_plan(
             forks=forks,
             playbooks=playbooks,
             stop=stop,
+            frozen=frozen,
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from msauto.errors import InputError
 from msauto.model.spec import ServerSpec
-from msauto.playbook.document import Problems
+from msauto.playbook.document import Problems, nearest, said_outside
 from msauto.playbook.files import Files
 from msauto.playbook.hosts import Hosts
 from msauto.playbook.resolve import Options, open_hosts
@@ -29,6 +29,24 @@ def named_servers(options: Options) -> tuple[NamedServer, ...]:
     found: list[NamedServer] = []
     with problems.gather():
         found.extend(_named(hosts, hosts.limit(options.limit)))
+    problems.check()
+    return tuple(found)
+
+
+def servers_called(options: Options, names: Collection[str]) -> tuple[ServerSpec, ...]:
+    """Return the servers of these names, for a plan that was saved; raises :class:`InputError` for one that is missing.
+
+    The others of the inventory are not looked at: their secrets need not be there.
+    """
+    problems = Problems()
+    hosts = open_hosts(options, Files())
+    found: list[ServerSpec] = []
+    for name in dict.fromkeys(names):
+        with problems.gather():
+            if name not in hosts.inventory.hosts:
+                hint = nearest(name, hosts.inventory.hosts)
+                raise said_outside("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
+            found.append(hosts.server(name, "."))
     problems.check()
     return tuple(found)
 
