@@ -76,7 +76,9 @@ class Session:
         assert block.file is not None
         path = self.folder / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self._here(block.body), encoding="utf-8")
+        # Only YAML and TOML have comments: the line that names the file is not part of a CSV.
+        body = block.body.partition("\n")[2] if path.suffix == ".csv" else block.body
+        path.write_text(self._here(body), encoding="utf-8")
 
     def run(self, step: Step) -> str:
         """Run one command of a transcript and return all that it prints."""
@@ -129,6 +131,7 @@ class Session:
             house_of(given["seed"]),
             SimDialect.parse(given["dialect"]),
             given["fault"],
+            port=self.server.port,
             restore_seconds=min(given["restore_seconds"], 0.1),
         )
         self.server.start()
