@@ -71,6 +71,11 @@ class Segment:
     keywords: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """What the segment is called: its first title, else its name (interface, «Segment»)."""
+        return self.titles[0] if self.titles else self.name or ""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

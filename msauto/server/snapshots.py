@@ -1,0 +1,151 @@
+"""Live state as ``msauto export`` wants it: each target once, whole, in a stable order, one after the other.
+
+The listing is read first, and of it only folders and titles are kept; assets are read ``forks`` at a time and
+forgotten once they are handed on, so that a folder of 100,000 clips is never held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections.abc import AsyncIterator, Sequence
+
+from msauto.errors import MsautoError, UnreadableError, UnsupportedError
+from msauto.flow import concurrent_map
+from msauto.model.live import Asset, Folder, Link, Xmp, show_folder, whole
+from msauto.model.plan import Address
+from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut, Snapshot
+from msauto.model.wanted import SelectRef
+from msauto.server.client import AsyncMediaServer
+from msauto.server.reader import ServerReader
+from msauto.server.selection import same_text
+from msauto.server.shapes.links import LinkIndex
+
+
+class Snapshots:
+    """Takes snapshots of one database. ``links``: whether shortcuts are looked for, in a listing of all of it."""
+
+    def __init__(self, client: AsyncMediaServer, database: str, *, links: bool = True, forks: int = 8) -> None:
+        self._client = client
+        self._reader = ServerReader(client)
+        self._database = database
+        self._find_links = links
+        self._forks = forks
+        self._index: LinkIndex | None = None
+        self._indexing = asyncio.Lock()
+        self._done: set[str] = set()
+        self.xmp_hidden = False
+        """Whether the server did not show the XMP fields of some asset."""
+
+    async def list(self, folder: Folder, *, recursive: bool) -> tuple[Found, ...]:
+        """Return what a folder lists, by folder and title. Raises ``MsautoError`` where there is no such folder."""
+        select = SelectRef(self._database, folder, recursive=recursive)
+        entries = await self._reader.fresh().read_select(select)
+        if entries is None:
+            raise MsautoError(
+                f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
+                remedy="msauto show folders lists what there is",
+            )
+        return tuple(sorted(map(Found.of, entries), key=lambda found: (found.folder, found.title)))
+
+    async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
+        """Yield the assets of these titles; raises ``MsautoError`` for one that is not there."""
+        async for title, asset in concurrent_map(self._read_titled, titles, limit=self._forks):
+            if asset is None:
+                raise MsautoError(
+                    f"{self._client.spec.name} has no asset {title!r} in {self._database}",
+                    remedy="msauto show assets lists what there is",
+                )
+            snapshot = await self._snapshot(title, asset)
+            if not self._seen(snapshot):
+                yield snapshot
+
+    async def of_listed(self, found: Sequence[Found]) -> AsyncIterator[Snapshot]:
+        """Yield what was listed, in its order: assets where they live, and what is left out and why."""
+        async for snapshot in concurrent_map(self._listed, found, limit=self._forks):
+            if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
+                home = snapshot.asset.folder or ()
+                why = "the title stands twice, and one asset only can be asked for by it"
+                yield LeftOut(self._database, home, snapshot.title, why, broken=True)
+            else:
+                yield snapshot
+
+    def _seen(self, snapshot: AssetSnapshot) -> bool:
+        """Tell whether the asset was handed on before; titles that differ in how accents are composed are one."""
+        name = unicodedata.normalize("NFC", snapshot.title)
+        seen = name in self._done
+        self._done.add(name)
+        return seen
+
+    async def _read_titled(self, title: str) -> tuple[str, Asset | None]:
+        return title, await self._reader.fresh().read_asset(self._database, Address(title))
+
+    async def _listed(self, found: Found) -> Snapshot:
+        """Read what is listed. A link is no target of its own: its clip is exported where it lives."""
+
+        def left_out(why: str, *, broken: bool = False) -> LeftOut:
+            return LeftOut(self._database, found.folder, found.title, why, broken=broken)
+
+        if not found.title.strip():
+            return left_out("an asset without a title cannot be asked for", broken=True)
+        try:
+            asset = await self._reader.fresh().read_asset(self._database, Address(found.title))
+        except UnreadableError as error:
+            return left_out(f"it cannot be read: {error.message}", broken=True)
+        if asset is None:
+            return left_out("it is listed, and the server does not find it by its title", broken=True)
+        if asset.folder is not None and not _same_folder(asset.folder, found.folder):
+            return left_out(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
+        return await self._snapshot(found.title, asset)
+
+    async def _snapshot(self, title: str, asset: Asset) -> AssetSnapshot:
+        links, strangers = await self._links(asset)
+        return AssetSnapshot(
+            database=self._database,
+            title=title,
+            asset=asset,
+            xmp=await self._xmp(title),
+            links=links,
+            strangers=strangers,
+            # A server that counts positions from the in point (field notes, «where positions count from»).
+            origin=whole(asset.attributes.get("first_frame")) or 0 if self._counts_from_in else 0,
+        )
+
+    @property
+    def _counts_from_in(self) -> bool:
+        return self._client.spec.dialect.position_origin == "in"
+
+    async def _xmp(self, title: str) -> Xmp | None:
+        try:
+            answer = await self._reader.fresh().read_xmp(self._database, Address(title), frozenset())
+        except UnsupportedError:
+            fields = None
+        else:
+            fields = answer.fields
+        self.xmp_hidden = self.xmp_hidden or fields is None
+        return fields
+
+    async def _links(self, asset: Asset) -> tuple[tuple[Link, ...] | None, tuple[Link, ...]]:
+        if asset.links is not None:
+            return asset.links, ()
+        if not self._find_links:
+            return None, ()
+        async with self._indexing:
+            if self._index is None:
+                everything = SelectRef(self._database, (), recursive=True)
+                self._index = LinkIndex(await self._reader.fresh().read_select(everything) or ())
+        return self._index.of(asset)
+
+
+async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapshot:
+    """Return an RSS channel; raises ``MsautoError`` where there is none."""
+    channel = await ServerReader(client).read_channel(name)
+    if channel is None:
+        raise MsautoError(
+            f"{client.spec.name} has no RSS channel {name!r}", remedy="msauto show channels lists what there is"
+        )
+    return ChannelSnapshot(channel)
+
+
+def _same_folder(one: Folder, other: Folder) -> bool:
+    return len(one) == len(other) and all(map(same_text, one, other))
