@@ -14,7 +14,7 @@ from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory import Host, Inventory, load_inventory
 from msauto.playbook.lookups import Surroundings
 from msauto.playbook.patterns import PatternError, match_hosts
-from msauto.playbook.sandbox import AssetView, EnvView
+from msauto.playbook.sandbox import OMIT, AssetView, EnvView
 from msauto.playbook.server_block import build_server, check_server, host_of
 from msauto.playbook.variables import HostVars, Level, Scope, Variable, Variables
 
@@ -120,7 +120,12 @@ class Hosts:
             "groups": {group: list(members) for group, members in self.inventory.groups.items()},
             "hostvars": HostVars(scopes),
             "asset": AssetView(None),
+            "omit": OMIT,
         }
         for name, variables in self._variables.items():
-            scopes[name] = Scope(variables, {**shared, "inventory_hostname": name}, around)
+            own = {"inventory_hostname": name, "group_names": self._groups_of(name)}
+            scopes[name] = Scope(variables, {**shared, **own}, around)
         return scopes
+
+    def _groups_of(self, host: str) -> list[str]:
+        return sorted(name for name, members in self.inventory.groups.items() if host in members and name != "all")

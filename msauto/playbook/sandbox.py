@@ -22,6 +22,20 @@ MAX_BITS = 4096
 _WIDE = re.compile(r"\d{5,}|[*]")
 
 
+class Omit:
+    """``omit`` in templates: leaves the key out, as if it were not written: ``"{{ comment | default(omit) }}"``."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise SecurityError("omit leaves a key out, so nothing can stand beside it")
+
+    __repr__ = __format__ = __str__  # type: ignore[assignment]
+
+
+OMIT = Omit()
+
+
 class UsesAssetError(Exception):
     """A template looked at the asset, or at other things that are not known yet."""
 

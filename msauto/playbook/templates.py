@@ -16,8 +16,9 @@ from jinja2.exceptions import SecurityError
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.document import Problems, Spot, nearest
-from msauto.playbook.lookups import FILTERS, TESTS, OutsideError, lookup
-from msauto.playbook.sandbox import MAX_LENGTH, MissingNameError, Sandbox, UsesAssetError, explain
+from msauto.playbook.filters import FILTERS, REMOVED, TESTS
+from msauto.playbook.lookups import OutsideError, lookup, query
+from msauto.playbook.sandbox import MAX_LENGTH, OMIT, MissingNameError, Sandbox, UsesAssetError, explain
 from msauto.playbook.schema_values import Pending
 
 _RESULT = "_alone"
@@ -38,9 +39,11 @@ class Names(Protocol):
 
 def _sandbox() -> Sandbox:
     sandbox = Sandbox()
+    for name in REMOVED:
+        sandbox.filters.pop(name, None)
     sandbox.filters.update(FILTERS)
     sandbox.tests.update(TESTS)
-    sandbox.globals["lookup"] = lookup
+    sandbox.globals.update(lookup=lookup, query=query, q=query)
     return sandbox
 
 
@@ -146,6 +149,8 @@ def _unreadable(message: str, kind: str) -> tuple[str, str]:
     if named is None:
         found = "it ends too soon" if "')'" in message or "end of template" in message else message.rstrip(".")
         return f"this {kind} cannot be read: {found}", ""
+    if named[1] == "filter" and named[2] in REMOVED:
+        return f"there is no filter {named[2]!r}", REMOVED[named[2]]
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
     hint = nearest(named[2], known)
     return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
@@ -214,9 +219,13 @@ def render_data(data: Any, names: Names, spot: Spot, *, keep: bool = False) -> A
 
 def _render(data: Any, names: Names, spot: Spot, problems: Problems, keep: bool) -> Any:
     if isinstance(data, dict):
-        return {key: _render(value, names, spot.child(key), problems, keep) for key, value in data.items()}
+        found = {key: _render(value, names, spot.child(key), problems, keep) for key, value in data.items()}
+        return {key: value for key, value in found.items() if value is not OMIT}
     if isinstance(data, list):
-        return [_render(value, names, spot.child(index), problems, keep) for index, value in enumerate(data)]
+        items = [_render(value, names, spot.child(index), problems, keep) for index, value in enumerate(data)]
+        for index in (index for index, value in enumerate(items) if value is OMIT):
+            problems.add(spot.child(index).problem("omit leaves keys out, not items of a list", "filter the list"))
+        return items
     if not isinstance(data, Pending):
         return data
     try:

@@ -49,8 +49,21 @@ _WORDS = {
     Level.EXTRA: "-e",
 }
 
-OWN = frozenset({"asset", "env", "now", "playbook_dir", "inventory_hostname", "groups", "hostvars", "lookup"})
-"""Names that msauto itself gives to templates."""
+GIVEN: Mapping[str, tuple[str, str]] = {
+    "asset": ("the asset that the task is about: its facts", "{{ asset.frames }}"),
+    "env": ("the environment that msauto runs in", "{{ env.HOME | default('') }}"),
+    "group_names": ("the groups that the host is in, all left out, by name", "{{ group_names }}"),
+    "groups": ("the hosts of each group", "{{ groups.all }}"),
+    "hostvars": ("the variables of each host", "{{ hostvars[inventory_hostname].database }}"),
+    "inventory_hostname": ("the name of the host", "{{ inventory_hostname }}"),
+    "now": ("the time at which the run began, with a zone (UTC)", "{{ now.date() }}"),
+    "omit": ("leaves the key out, as if it were not written", "{{ comment | default(omit) }}"),
+    "playbook_dir": ("the folder of the playbook", "{{ playbook_dir }}"),
+}
+"""Names that msauto itself gives to templates: what they are, and an example."""
+
+OWN = frozenset({*GIVEN, "lookup", "query", "q"})
+"""Names that no variable may take."""
 _RESERVED = frozenset(
     {
         "and",

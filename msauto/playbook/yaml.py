@@ -70,9 +70,11 @@ def load_yaml(data: bytes, file: str) -> Document:
     return _Constructor(file, lines).document(root)
 
 
-def dump_yaml(value: Any) -> str:
-    """Write plain data as YAML, in the order given."""
-    return yaml.safe_dump(plain(value), allow_unicode=True, sort_keys=False, default_flow_style=False)
+def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
+    """Write plain data as YAML, in the order given unless it is to be sorted."""
+    return yaml.safe_dump(
+        plain(value), allow_unicode=True, sort_keys=sort_keys, default_flow_style=False, indent=indent
+    )
 
 
 def plain(value: Any) -> Any:

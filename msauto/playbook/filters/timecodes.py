@@ -77,7 +77,7 @@ def _not_before_start(frames: int) -> int:
     return frames
 
 
-TIME_FILTERS: dict[str, Callable[..., Any]] = {
+TIMECODE_FILTERS: dict[str, Callable[..., Any]] = {
     "timecode": cast("Callable[..., Any]", _timecode),
     "frames": cast("Callable[..., Any]", _frames),
     "seconds": cast("Callable[..., Any]", _seconds),
