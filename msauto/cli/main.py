@@ -19,7 +19,7 @@ from msauto.cli.output import colour_on, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
-COMMANDS = ("plan", "apply", "validate", "show", "simulate", "demo", "schema", "export")
+COMMANDS = ("plan", "apply", "validate", "show", "probe", "simulate", "demo", "schema", "export")
 """In the order that a newcomer meets them; each is the module ``msauto.cli.<name>`` with a ``command``."""
 
 

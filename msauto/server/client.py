@@ -113,6 +113,14 @@ class AsyncMediaServer(Verbs):
 
         return await self._told(request, read)
 
+    async def ask(self, request: Request, *, seconds: float | None = None) -> Reply:
+        """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""
+        if request.method not in _READS:
+            raise ValueError(f"{request.method} is no read")
+        self._check(request)
+        self.reads += 1
+        return await self._told(request, lambda: self._exchange(request, seconds or self.spec.timeouts.read))
+
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a file, whole or not at all; return its size in bytes."""
         self._check(request)

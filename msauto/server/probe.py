@@ -1,0 +1,93 @@
+"""``msauto probe``: what a live server shows of its dialect, by reading alone or by trying on a scratch asset."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from msauto.errors import FateUnknownError, ServerError
+from msauto.model.live import Asset, Link
+from msauto.model.ports import Clock
+from msauto.model.spec import ServerSpec
+from msauto.server.client import AsyncMediaServer
+from msauto.server.probe_notes import Finding, Findings, Missed, Notes
+from msauto.server.probe_reading import Reading
+from msauto.server.probe_scratch import Bench, Trial, open_bench, put_back, spec_for_trial, try_markers, try_segments
+from msauto.server.probe_trials import try_lines, try_links, try_separators
+
+__all__ = ["Finding", "Findings", "Missed", "Trial", "probe", "probe_by_trial"]
+
+Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
+
+_TRIALS: tuple[tuple[Callable[[Bench], Awaitable[None]], tuple[str, ...]], ...] = (
+    (try_lines, ("request_line",)),
+    (try_segments, ("segment_update",)),
+    (try_markers, ("marker_update", "position_origin")),
+    (try_separators, ("list_separator",)),
+    (try_links, ("COPYLINK twice", "link_title")),
+)
+
+
+async def probe(spec: ServerSpec, database: str, *, title: str | None = None, xmp_field: str | None = None) -> Findings:
+    """Return what reading shows of a server; sends GET only, never ``/storage`` whole, never a web proxy.
+
+    ``title`` is a clip to ask for, else one is looked for; ``xmp_field`` one that it has. Raises ``MsautoError``
+    where the server cannot be reached, lets nobody in, or has no such database.
+    """
+    notes = Notes()
+    async with AsyncMediaServer(spec, read_only=True) as client:
+        await Reading(client, database, notes, title=title, field=xmp_field).run()
+    return Findings(spec.name, database, tuple(notes.found), tuple(notes.missed))
+
+
+async def probe_by_trial(
+    spec: ServerSpec,
+    database: str,
+    trial: Trial,
+    *,
+    clock: Clock,
+    tell: Callable[[str], None],
+    refuse: Refuse,
+    all_links: bool = False,
+) -> Findings:
+    """Read as :func:`probe` does, then try the rest on one asset, and put back what was there.
+
+    ``refuse`` gets the asset and its links and raises for one that must not be touched. Whatever fails or interrupts
+    the trial, what it made is taken back as far as it can be; ``left`` and ``tell`` name what is not.
+    """
+    notes = Notes()
+    async with AsyncMediaServer(spec_for_trial(spec)) as client:
+        bench = await open_bench(
+            client, database, trial, notes, clock=clock, tell=tell, refuse=refuse, all_links=all_links
+        )
+        async with AsyncMediaServer(spec, read_only=True) as reader:
+            await Reading(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
+        left = await _try_all(bench)
+    return Findings(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
+
+
+async def _try_all(bench: Bench) -> tuple[str, ...]:
+    try:
+        for trial, names in _TRIALS:
+            bench.notes.forget(*names)
+            try:
+                with bench.notes.trying(*names):
+                    await trial(bench)
+            except ServerError as error:
+                bench.tell(f"The trial ends here: {error}")
+                _miss_rest(bench.notes, error)
+                break
+    except BaseException:  # Ctrl-C as well: what was made is taken back whatever happens
+        if bench.made:
+            bench.tell(f"Stopped. Taking back: {'; '.join(bench.made.values())}")
+        for words in await put_back(bench):
+            bench.tell(f"Left on {bench.trial.title!r}: {words}")
+        raise
+    return await put_back(bench)
+
+
+def _miss_rest(notes: Notes, error: ServerError) -> None:
+    lost = isinstance(error, FateUnknownError)
+    why = "an answer was lost before" if lost else "the server could not be reached any more"
+    for _, names in _TRIALS:
+        for name in names:
+            notes.miss(name, why)
