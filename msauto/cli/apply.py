@@ -10,35 +10,37 @@ from typing import TypeVar
 
 import click
 
-from msauto.aio import SystemClock, make_plan, scopes_of, specs_of
+from msauto.aio import SystemClock
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.output import colour_on, give, say
-from msauto.cli.planning import plan_now, plan_text, show_plan
+from msauto.cli.output import OutputError, colour_on, drop_stdout, give, say
+from msauto.cli.planning import plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
+from msauto.cli.sources import Planned, Source, open_source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.model.wanted import Resolved
 from msauto.planning.planfile import plan_to_json
-from msauto.playbook.resolve import resolve
+from msauto.playbook.freezes import freeze_at
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
+from msauto.report.sentences import plural
 
 T = TypeVar("T")
 
 
 @click.command("apply")
-@click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...")
+@click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...|PLANFILE")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--check", is_flag=True, help="Plan only: the same as msauto plan.")
 @click.option("--keep-going", is_flag=True, help="Leave out targets that cannot be planned, and end with 3.")
 @click.option("--allow-delete", type=click.IntRange(0), metavar="N", help="Assets that the run may delete.")
 @click.option("--allow-remove", type=click.IntRange(0), metavar="N", help="List items that `exactly` may remove.")
 @click.option("--allow-requests", type=click.IntRange(0), metavar="N", help="Requests that the run may send.")
+@click.option("--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded.")
 @click.option("--lock-timeout", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Wait for another run.")
 @shared_flags
 def command(
@@ -51,15 +53,31 @@ def command(
     allow_delete: int | None,
     allow_remove: int | None,
     allow_requests: int | None,
+    override_freeze: str | None,
     lock_timeout: float,
 ) -> int:
-    """Make the assets what the playbooks say: show the plan, ask, send the fewest requests, prove the outcome."""
+    """Make the assets what the playbooks say: show the plan, ask, send the fewest requests, prove the outcome.
+
+    With a PLANFILE of `msauto plan --out`, what was shown is applied, unless something has changed since.
+    """
+    if override_freeze is not None and not override_freeze.strip():
+        raise click.BadParameter("say why", param_hint="--override-freeze")
     limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
-    if check:
-        plan = plan_now(flags, limits)
-        show_plan(plan, flags)
-        return 1 if plan.errors else 0
-    return _Run(flags, playbooks, limits, yes=yes, keep_going=keep_going, lock_timeout=lock_timeout).whole()
+    run = _Run(
+        flags,
+        playbooks,
+        open_source(flags, playbooks),
+        SystemClock(),
+        limits,
+        yes=yes,
+        keep_going=keep_going,
+        override_freeze=override_freeze,
+        lock_timeout=lock_timeout,
+    )
+    try:
+        return run.check() if check else run.whole()
+    except KeyboardInterrupt:  # once anything is sent, Ctrl-C is no exception any more
+        raise KeyboardInterrupt("nothing was sent") from None
 
 
 def _allowed(limits: Limits, delete: int | None, remove: int | None, requests: int | None) -> Limits:
@@ -78,55 +96,111 @@ class _Run:
     """One run of ``apply``, with its locks held from the first read to the last proof."""
 
     flags: Flags
-    playbooks: tuple[str, ...]
+    paths: tuple[str, ...]
+    source: Source
+    clock: Clock
     limits: Limits
     yes: bool = field(kw_only=True)
     keep_going: bool = field(kw_only=True)
+    override_freeze: str | None = field(kw_only=True)
     lock_timeout: float = field(kw_only=True)
 
+    def check(self) -> int:
+        """Plan, show, and write nothing anywhere."""
+        with Ledger.open(self.flags.state_dir, readonly=True) as ledger:
+            planned = asyncio.run(self._plan(ledger))
+        show_plan(planned.plan, self.flags)
+        self._refuse_stale(planned)
+        return tell_errors(planned.plan, self.flags)
+
     def whole(self) -> int:
-        """Resolve, lock, plan, show, ask, apply; return the exit code."""
-        resolved = resolve(self.flags.options)
-        clock = SystemClock()
+        """Lock, plan, show, ask, apply; return the exit code."""
+        self._require_state()
         with Ledger.open(self.flags.state_dir) as ledger, asyncio.Runner() as runner:
-            locks = ledger.hold(scopes_of(resolved), clock, lock_timeout=self.lock_timeout)
+            locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.lock_timeout)
             runner.run(_enter(locks.__aenter__()))
             try:
                 # Between the stages no event loop runs: nothing stands between a person and his Ctrl-C.
-                plan = runner.run(self._plan(resolved, ledger, clock))
-                if not self._may_go_on(plan):
+                planned = runner.run(self._plan(ledger))
+                if not self._may_go_on(planned):
                     return 1
-                result = runner.run(self._apply(plan, resolved, ledger, clock))
+                result = runner.run(self._apply(planned.plan, ledger))
             finally:
                 runner.run(_enter(locks.__aexit__(None, None, None)))
-        return self._end(plan, result)
+        return self._end(planned.plan, result)
 
-    async def _plan(self, resolved: Resolved, ledger: Ledger, clock: Clock) -> Plan:
-        forks = self.flags.forks
-        return await make_plan(resolved, memory=ledger.memory, clock=clock, forks=forks, limits=self.limits)
+    async def _plan(self, ledger: Ledger) -> Planned:
+        return await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.limits)
 
-    def _may_go_on(self, plan: Plan) -> bool:
+    async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
+        sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
+        notes = {"override_freeze": self.override_freeze} if self.override_freeze else {}
+        return await run_plan(
+            sound, self.source.specs, ledger, self.clock, self.flags, self.paths, frozen=self._frozen, notes=notes
+        )
+
+    # May it be? --------------------------------------------------------------------------------------------------
+
+    def _require_state(self) -> None:
+        """Refuse an empty ledger where the settings require one: a person must decide whether it is the first run.
+
+        It is only read, so that a folder that nobody mounted does not get a ledger by being looked at.
+        """
+        if not self.flags.settings.require_state:
+            return
+        with Ledger.open(self.flags.state_dir, readonly=True) as ledger:
+            if not ledger.empty:
+                return
+            self._show_whole(asyncio.run(self._plan(ledger)).plan)
+        raise RefusedError(
+            f"the ledger in {self.flags.state_dir} is empty, and {self.flags.settings.file} requires one",
+            remedy="mount the folder that holds it; for the very first run, set `require = false` under [state]",
+        )
+
+    def _may_go_on(self, planned: Planned) -> bool:
         """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
-        self._show_before(plan)
-        if plan.errors and not self.keep_going:
-            self._give_plan_alone(plan)
-            return False
         try:
-            ask(plan, yes=self.yes)
+            self._show_before(planned.plan)
+            return self._is_agreed(planned)
         except RefusedError:
-            self._give_plan_alone(plan)
+            self._give_plan_alone(planned.plan)
             raise
+        except BrokenPipeError:
+            drop_stdout()
+            say("Error: whoever read the plan has gone: nothing was sent\n  → let all of the output be read")
+            return False
+
+    def _is_agreed(self, planned: Planned) -> bool:
+        if planned.plan.errors and not self.keep_going:
+            self._refuse_stale(planned)
+            self._give_plan_alone(planned.plan)
+            tell_errors(planned.plan, self.flags)
+            return False
+        frozen = self._frozen() if planned.plan.requests else None
+        if frozen:
+            raise RefusedError(frozen, remedy="wait until then, or --override-freeze REASON")
+        ask(planned.plan, yes=self.yes)
         return True
 
-    async def _apply(self, plan: Plan, resolved: Resolved, ledger: Ledger, clock: Clock) -> Result:
-        sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
-        return await run_plan(sound, specs_of(resolved), ledger, clock, self.flags, self.playbooks)
+    def _refuse_stale(self, planned: Planned) -> None:
+        if planned.stale:
+            raise RefusedError(
+                f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
+                remedy="make the plan again; or --keep-going, which applies the others",
+            )
 
-    def _end(self, plan: Plan, result: Result) -> int:
-        self._show_after(plan, result)
-        if result.interrupted:
-            return 130
-        return 0 if result.ok and not plan.errors else 3
+    def _frozen(self) -> str | None:
+        """Say which freeze holds now, unless a person overrides them."""
+        if self.override_freeze:
+            return None
+        frozen = freeze_at(self.flags.settings.freezes, self.clock.now())
+        return str(frozen) if frozen else None
+
+    # What is shown -----------------------------------------------------------------------------------------------
+
+    def _show_whole(self, plan: Plan) -> None:
+        self._show_before(plan)
+        self._give_plan_alone(plan)
 
     def _show_before(self, plan: Plan) -> None:
         if self.flags.format == "text":
@@ -138,9 +212,23 @@ class _Run:
         if self.flags.format != "text":
             show_plan(plan, self.flags)
 
+    def _end(self, plan: Plan, result: Result) -> int:
+        """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
+        code = 130 if result.interrupted else 0 if result.ok and not plan.errors else 3
+        try:
+            self._show_after(plan, result)
+        except BrokenPipeError:
+            drop_stdout()
+        except OutputError as error:
+            say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
+            return code or 3
+        return code
+
     def _show_after(self, plan: Plan, result: Result) -> None:
         if self.flags.format == "json":
-            give(dump(result_json(plan_to_json(plan), result)))
+            whole = plan_to_json(plan)
+            del whole["checksum"]  # a result is no plan: it cannot be applied
+            give(dump(result_json(whole, result)))
         elif self.flags.format == "markdown":
             give(markdown.render_result(result))
         elif self.flags.format == "html":

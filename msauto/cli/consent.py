@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
+from msauto.planning.limits import deletes_asset
 
 
 def ask(plan: Plan, *, yes: bool) -> None:
@@ -33,12 +32,20 @@ def ask(plan: Plan, *, yes: bool) -> None:
 
 
 def _ask_person(plan: Plan) -> None:
-    deleted = sum(change.aspect == "asset" and change.action == "delete" for t in plan.targets for change in t.changes)
+    deleted = sum(map(deletes_asset, (change for target in plan.targets for change in target.changes)))
     if deleted:
-        answer = click.prompt(f"This deletes {deleted} asset(s) for good. Type the number to go on", err=True)
-        agreed = answer.strip() == str(deleted)
+        agreed = _answer(f"This deletes {deleted} asset(s) for good. Type the number to go on: ") == str(deleted)
     else:
-        answer = click.prompt("Apply this plan? Only 'yes' goes on", err=True, default="no", show_default=False)
-        agreed = answer.strip().lower() == "yes"
+        agreed = _answer("Apply this plan? Only 'yes' goes on: ").lower() == "yes"
     if not agreed:
-        raise RefusedError("not agreed: nothing was sent", remedy="")
+        raise RefusedError("not agreed: nothing was sent")
+
+
+def _answer(question: str) -> str:
+    """Ask on stderr, for stdout carries the result; the end of the input is no answer, and Ctrl-C goes through."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        sys.stderr.write("\n")
+    return line.strip()

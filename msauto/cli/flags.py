@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from msauto.cli.saved import settings_folder
+from msauto.errors import MsautoError
 from msauto.playbook.resolve import Options
 from msauto.playbook.settings import Settings, load_settings
 
@@ -82,7 +84,7 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         **own: Any,
     ) -> Any:
         playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
-        settings = load_settings(config, _beside(playbooks))
+        settings = load_settings(config, settings_folder(playbooks or tuple(own.get("paths") or ())))
         options = Options(
             playbooks=playbooks,
             inventories=inventory or (() if server else settings.inventories),
@@ -93,6 +95,7 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             skip_tags=_split(skip_tags),
             env=dict(os.environ),
             now=datetime.now(UTC),
+            lookup_folders=settings.lookup_folders,
         )
         flags = Flags(
             options=options,
@@ -111,14 +114,15 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def require_text_or_json(flags: Flags) -> None:
+    """Refuse the forms that only plans and results have."""
+    if flags.format not in {"text", "json"}:
+        raise MsautoError(f"--format {flags.format} is for plans and results alone", remedy="--format text, or json")
+
+
 def with_playbooks(flags: Flags, playbooks: tuple[str, ...]) -> Flags:
     """Return the flags for other playbooks than those of the command line."""
     return replace(flags, options=replace(flags.options, playbooks=playbooks))
-
-
-def _beside(playbooks: tuple[str, ...]) -> Path:
-    first = Path(playbooks[0]) if playbooks else Path()
-    return first if first.is_dir() else first.parent
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import click
 
-from msauto.cli.output import colour_on, say
+from msauto.cli.output import colour_on, drop_stdout, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
@@ -49,32 +49,44 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = group.main(args=argv, prog_name="msauto", standalone_mode=False)
-        sys.stdout.flush()
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        say("Interrupted.")
+        return _run(arguments)
+    except (KeyboardInterrupt, click.exceptions.Abort) as stop:
+        say(f"Interrupted: {stop}" if str(stop) else "Interrupted.")
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): nothing more can be said, and it is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_stdout()
         return 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
     except click.ClickException as error:
-        error.show(sys.stderr)
+        say(_usage(error))
         return 1
     except MsautoError as error:
-        return _tell(error)
+        return _tell(error, no_color="--no-color" in arguments)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like one of theirs
         return _tell_bug(error)
+
+
+def _run(arguments: list[str]) -> int:
+    code = group.main(args=arguments, prog_name="msauto", standalone_mode=False)
+    sys.stdout.flush()
     return code if isinstance(code, int) else 0
 
 
-def _tell(error: MsautoError) -> int:
+def _usage(error: click.ClickException) -> str:
+    """Return what click says: the help where nothing was asked for, else what is wrong and where the help is."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error.format_message()
+    message = f"Error: {error.format_message()}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{message}\n  → see {context.command_path} --help" if context else message
+
+
+def _tell(error: MsautoError, *, no_color: bool) -> int:
     from msauto.report.text import render_error
 
-    say(render_error(error, colour=colour_on(sys.stderr, no_color=False)))
+    say(render_error(error, colour=colour_on(sys.stderr, no_color=no_color)))
     if isinstance(error, RefusedError):
         return 4
     return 5 if isinstance(error, LockedError) else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.planning import keep_plan, plan_now, show_plan
+from msauto.cli.planning import keep_plan, plan_now, show_plan, tell_errors
 
 
 @click.command("plan")
@@ -16,10 +16,11 @@ from msauto.cli.planning import keep_plan, plan_now, show_plan
 def command(*, flags: Flags, playbooks: tuple[str, ...], out: str | None, detailed_exitcode: bool) -> int:
     """Show what would change: reads the servers and writes nothing."""
     del playbooks  # they came with the flags
-    plan = plan_now(flags)
-    show_plan(plan, flags)
+    try:
+        plan = plan_now(flags)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("planning only reads; nothing was sent") from None
     if out is not None:
         keep_plan(plan, out)
-    if plan.errors:
-        return 1
-    return 2 if detailed_exitcode and plan.requests else 0
+    show_plan(plan, flags)
+    return tell_errors(plan, flags) or (2 if detailed_exitcode and plan.requests else 0)

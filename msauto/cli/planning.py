@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TextIO
 
 from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import Flags
-from msauto.cli.output import colour_on, give
+from msauto.cli.output import colour_on, give, say
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.limits import Limits
@@ -19,6 +21,7 @@ from msauto.planning.planfile import plan_to_json
 from msauto.playbook.resolve import resolve
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
+from msauto.report.sentences import plural
 
 
 def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
@@ -48,6 +51,18 @@ def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False) -> None:
         give(plan_text(plan, flags, sys.stdout, keep_going=keep_going))
 
 
+def tell_errors(plan: Plan, flags: Flags) -> int:
+    """Return the exit code of a plan that is not applied; where its errors are only in a document, say that it has."""
+    if not plan.errors:
+        return 0
+    if flags.format != "text":
+        say(
+            f"Error: {plural(plan.errors, 'target')} cannot be planned; nothing was sent\n"
+            "  → the plan tells why; --keep-going applies the others"
+        )
+    return 1
+
+
 def plan_text(plan: Plan, flags: Flags, stream: TextIO, *, keep_going: bool = False) -> str:
     """Return the plan as text for a stream: coloured and cut to the width where it is a terminal."""
     width = shutil.get_terminal_size().columns if stream.isatty() else None
@@ -58,12 +73,21 @@ def plan_text(plan: Plan, flags: Flags, stream: TextIO, *, keep_going: bool = Fa
 def keep_plan(plan: Plan, path: str) -> None:
     """Write the plan to a file, whole or not at all."""
     target = Path(path)
-    part = target.with_name(target.name + ".part")
+    part: Path | None = None
     try:
-        part.write_text(dump(plan_to_json(plan)), encoding="utf-8")
+        if target.exists() and not target.is_file():
+            target.write_text(dump(plan_to_json(plan)), encoding="utf-8")  # a pipe, say: there is nothing to replace
+            return
+        number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # for its owner alone
+        part = Path(name)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(dump(plan_to_json(plan)))
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
         raise MsautoError(
             f"the plan could not be kept in {path}: {error.strerror}", remedy="name a file that can be written"
         ) from error

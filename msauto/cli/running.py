@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable, Mapping
 
 from msauto.aio import apply_plan
 from msauto.applying.executor import Stop
@@ -27,20 +28,24 @@ async def run_plan(
     clock: Clock,
     flags: Flags,
     playbooks: tuple[str, ...],
+    *,
+    frozen: Callable[[], str | None],
+    notes: Mapping[str, str],
 ) -> Result:
     """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
     stop = Stop()
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
+        progress.erase()
         if not stop.requested:
             say("Stopping after the requests under way; Ctrl-C again stops at once.")
         stop()
 
-    for number in SIGNALS:
-        loop.add_signal_handler(number, interrupted)
     try:
         with Progress(sys.stderr, clock) as progress:
+            for number in SIGNALS:
+                loop.add_signal_handler(number, interrupted)
             return await apply_plan(
                 plan,
                 specs,
@@ -50,6 +55,8 @@ async def run_plan(
                 forks=flags.forks,
                 playbooks=playbooks,
                 stop=stop,
+                frozen=frozen,
+                notes=notes,
             )
     finally:
         for number in SIGNALS:

@@ -14,7 +14,7 @@ from msauto.report.json import dump
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""
     if name == "plan":
-        from msauto.planning.planschema import plan_schema
+        from msauto.planning.planfile import plan_schema
 
         give(dump(plan_schema()))
         return

@@ -1,0 +1,101 @@
+"""What ``apply`` works on: playbooks, which are planned now, or a saved plan, which is held against what is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from msauto.aio import make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of
+from msauto.cli.flags import Flags
+from msauto.cli.saved import is_plan_file, read_plan_file
+from msauto.errors import InputError, Place, Problem
+from msauto.ledger import Scope
+from msauto.model.limits import Limits
+from msauto.model.plan import Plan
+from msauto.model.ports import Clock, Memory
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import Resolved
+from msauto.planning.limits import refusals
+from msauto.playbook.resolve import resolve
+from msauto.playbook.servers import servers_called
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan; ``stale`` counts the targets of a saved one that do not fit any more, and carry that as their error."""
+
+    plan: Plan
+    stale: int = 0
+
+
+class Source(Protocol):
+    """Yields the plan, and what it is about."""
+
+    @property
+    def specs(self) -> tuple[ServerSpec, ...]:
+        """The servers."""
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        """What the run must hold alone."""
+
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+        """Read the servers; sends GET and HEAD only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playbooks:
+    """Playbooks."""
+
+    resolved: Resolved
+
+    @property
+    def specs(self) -> tuple[ServerSpec, ...]:
+        """The servers."""
+        return specs_of(self.resolved)
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        """What the run must hold alone."""
+        return scopes_of(self.resolved)
+
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+        """Read, compare, plan."""
+        return Planned(await make_plan(self.resolved, memory=memory, clock=clock, forks=forks, limits=limits))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """A plan from a file. Its limits are looked at anew: those of the day on which it is applied count."""
+
+    saved: Plan
+    specs: tuple[ServerSpec, ...]
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        """What the run must hold alone."""
+        return scopes_of_plan(self.saved, self.specs)
+
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+        """Read every target again."""
+        plan, stale = await recheck_plan(self.saved, self.specs, memory=memory, clock=clock, forks=forks)
+        return Planned(replace(plan, refusals=refusals(plan, limits)), stale)
+
+
+def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
+    """Return the playbooks, or the saved plan, that the paths name; raises :class:`InputError`."""
+    saved = [path for path in paths if is_plan_file(path)]
+    if not saved:
+        return Playbooks(resolve(flags.options))
+    if len(paths) > 1:
+        raise _refuse(saved[0], "a saved plan is applied alone", "give the plan, or playbooks")
+    options = flags.options
+    for flag, given in (("--limit", options.limit), ("--tags", options.tags), ("--skip-tags", options.skip_tags)):
+        if given:
+            raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
+    plan = read_plan_file(saved[0])
+    return SavedPlan(plan, servers_called(options, [target.server for target in plan.targets]))
+
+
+def _refuse(path: str, message: str, remedy: str) -> InputError:
+    return InputError([Problem(message, Place(path), remedy)])
