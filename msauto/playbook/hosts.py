@@ -45,12 +45,19 @@ class Hosts:
     """All hosts of a run."""
 
     def __init__(
-        self, inventory: Inventory, extra: Sequence[Variable], env: Mapping[str, str], now: datetime, files: Files
+        self,
+        inventory: Inventory,
+        extra: Sequence[Variable],
+        env: Mapping[str, str],
+        now: datetime,
+        files: Files,
+        lookup_folders: Sequence[str] = (),
     ) -> None:
         self.inventory = inventory
         self._env = env
         self._now = now
         self._files = files
+        self._lookup_folders = lookup_folders
         self._variables = {name: Variables((*host.variables, *extra)) for name, host in inventory.hosts.items()}
         self._scopes: dict[str, dict[str, Scope]] = {}
         self._servers: dict[str, ServerSpec | InputError] = {}
@@ -111,7 +118,7 @@ class Hosts:
 
     def _scopes_of(self, folder: str) -> dict[str, Scope]:
         here = Path(folder or ".")
-        around = Surroundings(self._env, self._files, here, repository_of(here))
+        around = Surroundings(self._env, self._files, here, repository_of(here), self._lookup_folders)
         scopes: dict[str, Scope] = {}
         shared: dict[str, Any] = {
             "env": EnvView(self._env),

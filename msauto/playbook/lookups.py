@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,25 +57,38 @@ def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dic
 
 
 class Surroundings:
-    """What templates may reach outside: the environment, and files inside the repository of the playbook."""
+    """What templates may reach outside: the environment, and files inside the repository of the playbook.
 
-    __slots__ = ("env", "files", "folder", "root")
+    ``opened`` are further folders that the settings open (``[lookup] folders``).
+    """
 
-    def __init__(self, env: Mapping[str, str], files: Files, folder: Path, root: Path) -> None:
+    __slots__ = ("env", "files", "folder", "opened", "root")
+
+    def __init__(
+        self, env: Mapping[str, str], files: Files, folder: Path, root: Path, opened: Sequence[str] = ()
+    ) -> None:
         self.env = env
         self.files = files
         self.folder = folder
         self.root = root
+        self.opened = opened
+
+    def _open(self) -> Iterator[Path]:
+        yield self.root
+        yield from map(Path, self.opened)
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file beside the playbook; :class:`OutsideError` if it is outside the repository."""
         path = self.folder / name
         try:
-            inside = path.resolve().is_relative_to(self.root.resolve())
+            inside = any(path.resolve().is_relative_to(each.resolve()) for each in self._open())
         except (OSError, ValueError, RuntimeError) as error:
             raise OutsideError(f"the file {name!r} cannot be read") from error
         if not inside:
-            raise OutsideError(f"the file {name!r} is outside the playbook's repository", "copy it into the repository")
+            raise OutsideError(
+                f"the file {name!r} is outside the playbook's repository",
+                "copy it there, or open its folder in msauto.toml: [lookup] folders",
+            )
         try:
             return self.files.read(str(path))
         except InputError as error:

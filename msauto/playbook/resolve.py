@@ -28,7 +28,10 @@ _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone."""
+    """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
+
+    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read.
+    """
 
     playbooks: tuple[str, ...]
     inventories: tuple[str, ...] = ()
@@ -39,6 +42,7 @@ class Options:
     skip_tags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    lookup_folders: tuple[str, ...] = ()
 
 
 def resolve(options: Options, *, check_only: bool = False) -> Resolved:
@@ -71,7 +75,7 @@ def open_hosts(options: Options, files: Files) -> Hosts:
     with problems.gather():
         inventory = load_hosts(options.inventories, options.server_url, files)
     problems.check()
-    return Hosts(inventory, extra, options.env, options.now, files)
+    return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders)
 
 
 class _Run:

@@ -60,6 +60,12 @@ class StateArgs(Model):
     require: Plain[Flag] = key("refuse an empty ledger: for containers that forgot to mount it")
 
 
+class LookupArgs(Model):
+    """What lookup() may read beside the repository of the playbooks."""
+
+    folders: Plain[list[Name]] = key("folders outside the repository that lookup() may read, beside this file")
+
+
 class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
@@ -70,6 +76,7 @@ class SettingsArgs(Model):
     protected: Plain[list[Name]] = key("as limits.protected")
     freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
+    lookup: Plain[LookupArgs] = key("what lookup() may read beside the repository")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     freezes: tuple[Freeze, ...] = ()
     require_state: bool = False
+    lookup_folders: tuple[str, ...] = ()
 
 
 def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
@@ -122,7 +130,12 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         ),
         freezes=tuple(Freeze(tuple(each.days or DAYS), each.start, each.to, each.tz) for each in args.freeze or ()),
         require_state=bool(args.state and args.state.require),
+        lookup_folders=tuple(str(path.parent / Path(each).expanduser()) for each in _lookup_folders(args)),
     )
+
+
+def _lookup_folders(args: SettingsArgs) -> list[str]:
+    return (args.lookup.folders if args.lookup else None) or []
 
 
 def _read(path: Path) -> Document:

@@ -199,8 +199,8 @@ class Scope:
         return self._done[name]
 
     def known(self) -> Iterable[str]:
-        """Return all names."""
-        return {name for name in (*self._given, *self.variables) if name in self}
+        """Return all names that may have been meant where another was written."""
+        return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
 
     def _render(self, name: str) -> Any:
         variable = self.variables.winner(name)
