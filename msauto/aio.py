@@ -72,6 +72,10 @@ class MemoryByUrl:
         """Keep items of a target."""
         self.memory.remember(self._by_url(target), items)
 
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return the assets of a server of which something is owed."""
+        return self.memory.owing(self.urls.get(server, server))
+
     def _by_url(self, target: TargetId) -> TargetId:
         return replace(target, server=self.urls.get(target.server, target.server))
 

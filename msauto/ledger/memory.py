@@ -15,6 +15,7 @@ _RECALL = """
 _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
+_OWING = "SELECT DISTINCT database, name FROM memory WHERE server = ? AND kind = 'asset' AND item GLOB 'owed:*'"
 _KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -29,6 +30,10 @@ class LedgerMemory:
         """Return the items that we remember of a target; empty if none."""
         rows = self._store.read(_RECALL, _key(target))
         return {str(item): json.loads(str(value)) for item, value in rows}
+
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets of which an ``owed:…`` item is remembered."""
+        return frozenset((str(database), str(name)) for database, name in self._store.read(_OWING, (server,)))
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Keep items; a value of ``None`` forgets the item."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from msauto.model.live import Folder
-from msauto.model.wanted import InputFile, Source
+from msauto.model.wanted import Batch, InputFile, Source
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Action = Literal["add", "change", "delete", "run"]
@@ -28,7 +28,9 @@ class Change:
     ``key`` names the thing within its aspect: a field's name, a segment's number, ``Cue Point@750`` or ``uid 9``
     for a marker, ``Playout/Tonight/Title`` for a link, a guid. ``before`` and ``after`` are JSON values; those of
     list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``basis`` says
-    where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it.
+    where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it. ``handler`` is the
+    name of the handler that runs; ``before`` is ``True`` then where it runs before the deletion of its asset.
+    ``owed`` names the earlier run that changed the target and left the handler undone.
     """
 
     action: Action
@@ -40,6 +42,8 @@ class Change:
     reversible: bool
     source: Source
     exactly: bool = False
+    handler: str = ""
+    owed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Request:
     """One HTTP request, built before anything is sent; ``path`` is byte for byte what goes on the wire.
 
     ``changes`` are indices into the target's changes; ``expect`` what the request must show when read again.
+    ``dest`` is the file that the answer to a GET is saved as: a download changes nothing on the server.
     """
 
     method: Method
@@ -83,6 +88,7 @@ class Request:
     changes: tuple[int, ...] = ()
     body: Body | None = None
     expect: tuple[Expect, ...] = ()
+    dest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,7 @@ class Target:
     ``address`` is how it is read before the first write, ``address_after`` once all is done (a rename).
     ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames. ``emptied``
     names the lists that ``exactly`` empties, with their length before; ``link_folders`` where else the asset shows.
+    ``batch`` is the number of the plan's batch that the target belongs to.
     """
 
     server: str
@@ -120,6 +127,7 @@ class Target:
     wait: float = 0.0  # seconds that the proof may wait for a restore
     emptied: tuple[tuple[Aspect, int], ...] = ()
     link_folders: tuple[Folder, ...] = ()
+    batch: int = 0
 
     @property
     def id(self) -> TargetId:
@@ -145,6 +153,15 @@ class TargetId:
     name: str
     link_id: int | None = None
     create_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What applying writes into the ledger before anything is sent: that something left open is taken as settled."""
+
+    target: TargetId
+    item: str
+    value: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +192,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     unchanged_by_server: tuple[tuple[str, int], ...] = field(default=())
+    batches: tuple[Batch, ...] = ()
+    settlements: tuple[Settlement, ...] = ()
 
     @property
     def errors(self) -> int:

@@ -61,14 +61,21 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to a write that it did not reject. Nothing in it is relied on."""
+    """A server's answer to a write that it did not reject. Nothing in it is relied on.
+
+    ``sha256`` is that of the file, in hex, where the request was a download.
+    """
 
     status: int
     text: str = ""
+    sha256: str = ""
 
 
 class Sender(Protocol):
-    """Sends one write, once. Raises ``NotSentError``, ``FateUnknownError`` or ``RejectedError``."""
+    """Sends one write, once. Raises ``NotSentError``, ``FateUnknownError`` or ``RejectedError``.
+
+    A request with a ``dest`` is a download: saved whole or not at all, and any error means that it was not.
+    """
 
     async def send(self, request: Request) -> Answer:
         """Send; returning means that the server accepted it, not that it is proved."""
@@ -87,6 +94,21 @@ class Clock(Protocol):
         """Wait."""
 
 
+class Disk(Protocol):
+    """Files of this machine."""
+
+    async def sha256(self, path: str) -> str | None:
+        """Return the SHA-256 of a file in hex; ``None`` where there is no such file, or it cannot be read."""
+
+
+class NoDisk:
+    """A disk without files."""
+
+    async def sha256(self, path: str) -> str | None:  # noqa: ARG002 - there is nothing to look at
+        """Return ``None``."""
+        return None
+
+
 class Memory(Protocol):
     """What was last written of a target. Items are named ``aspect:key``, e.g. ``field:comment``."""
 
@@ -95,6 +117,9 @@ class Memory(Protocol):
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Keep items; a value of ``None`` forgets the item."""
+
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets of which an ``owed:…`` item is remembered: what a run left undone."""
 
 
 class Journal(Protocol):

@@ -47,10 +47,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Said(Generic[T]):
-    """A wanted value, and where it was said."""
+    """A wanted value, and where it was said; ``also`` where more was said of the same thing."""
 
     value: T
     source: Source
+    also: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +239,60 @@ class CommandWanted:
     run: Literal["always", "once", "changed"] = "always"
 
 
-Wanted = AssetWanted | RssWanted | CommandWanted
+@dataclass(frozen=True, slots=True)
+class ThumbnailWanted:
+    """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
+
+    source: Source
+    dest: str
+    pos: Position | None = None
+    dur: Position | None = None
+    w: int | None = None
+    h: int | None = None
+    params: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyWanted:
+    """A viewing copy of an asset as a file (interface, «Web proxy»)."""
+
+    source: Source
+    dest: str
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class XmpBatchWanted:
+    """XMP metadata to be loaded into a database through a connector; ``src`` is the file as given."""
+
+    source: Source
+    connector: str
+    src: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """The conditions of an ``assert`` hold; nothing is wanted. One that fails is an error instead."""
+
+    source: Source
+
+
+RunWanted = CommandWanted | ThumbnailWanted | ProxyWanted
+"""What is run on an asset rather than compared field by field; handlers are of these."""
+
+Wanted = AssetWanted | RssWanted | CommandWanted | ThumbnailWanted | ProxyWanted | XmpBatchWanted | Asserted
 
 # The bridge from playbooks to planning --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What runs once for each target that a task changed which names it under ``notify``."""
+
+    name: str
+    source: Source
+    evaluate: Callable[[Facts], Wanted | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +302,7 @@ class Intent:
     ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
     there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
     ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
+    ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
     """
 
     ref: Ref
@@ -257,6 +310,22 @@ class Intent:
     evaluate: Callable[[Facts], Wanted | None]
     missing: Literal["error", "skip"] = "error"
     absent: bool = False
+    notify: tuple[Handler, ...] = ()
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Servers that are applied together, before the next batch begins (``serial`` of a play).
+
+    ``max_fail`` is the percentage of its servers that may fail before nothing more is begun, ``None``: not all of
+    them; ``fatal`` stops at the first one.
+    """
+
+    play: str
+    servers: tuple[str, ...]
+    max_fail: float | None = None
+    fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,4 +351,5 @@ class Resolved:
     work: tuple[Work, ...]
     inputs: tuple[InputFile, ...] = ()
     warnings: tuple[str, ...] = ()
+    batches: tuple[Batch, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -214,6 +214,9 @@ class DictMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         return dict(self.items.get(target, {}))
 
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        return frozenset()
+
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = {**self.items.get(target, {}), **items}
         self.items[target] = {name: value for name, value in kept.items() if value is not None}

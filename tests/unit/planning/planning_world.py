@@ -56,6 +56,10 @@ class DictMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         return {**self.always, **self.items.get(target, {})}
 
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        owing = {target for target, items in self.items.items() if any(name.startswith("owed:") for name in items)}
+        return frozenset((target.database, target.name) for target in owing if target.server == server)
+
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = self.items.setdefault(target, {})
         for name, value in items.items():
