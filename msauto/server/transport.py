@@ -11,8 +11,9 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import aiohttp
 import httpx2
@@ -27,6 +28,7 @@ TARGET: Final = "target"
 # unknown fate, so ours are given up a little earlier.
 _IDLE_SECONDS: Final = 4.0
 _HEAD_BYTES: Final = 65536
+_READS: Final = frozenset({"GET", "HEAD"})
 _DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 
 # Raised only while a connection is being made: nothing of the request has left.
@@ -40,13 +42,19 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     ``connections`` is how many requests are under way at once; others wait, however long. Raises
     :class:`NotSentError` where it is certain that nothing left, else :class:`FateUnknownError`; both also while the
     body is read.
+
+    Many a server closes each connection after its answer without saying so: a write on one that is being closed would
+    have an unknown fate, though nobody ever saw it. So a write goes on a used connection only once this server has
+    been seen to keep one, and nothing does any more once a used connection has dropped.
     """
 
     def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True) -> None:
         self._tls = tls
         self._free = asyncio.Semaphore(connections)
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._closed = False
+        self._keeps = False  # a used connection has brought an answer
+        self._drops = False  # a used connection has brought none
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request; the target is the extension ``target``, or else the URL's own path."""
@@ -66,10 +74,11 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections."""
         self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
+        if self._sessions:
             await asyncio.sleep(0)  # lets plain sockets close their transports before the loop ends
-            self._session = None
+            self._sessions.clear()
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,8 +93,10 @@ class ExactTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> aiohttp.ClientResponse:
         content = await request.aread()
+        way = _Way()
+        session = self._open(kept=self._may_reuse(request.method))
         try:
-            return await self._open().request(
+            response = await session.request(
                 request.method,
                 _exact_url(request),
                 headers=[(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw],
@@ -93,26 +104,53 @@ class ExactTransport(httpx2.AsyncBaseTransport):
                 data=content or None,
                 allow_redirects=False,
                 timeout=_timeout(request.extensions.get("timeout") or {}),
+                trace_request_ctx=way,
             )
         except _NOT_SENT as error:
             raise _not_sent(error) from error
+        except FateUnknownError:
+            self._drops = self._drops or way.used
+            raise
         except _BROKEN as error:
             raise _fate_unknown(error) from error
+        self._keeps = self._keeps or way.used
+        return response
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _may_reuse(self, method: str) -> bool:
+        return not self._drops and (self._keeps or method in _READS)
+
+    def _open(self, *, kept: bool) -> aiohttp.ClientSession:
         if self._closed:
             raise NotSentError("the client is closed", remedy="open a new one")
-        if self._session is None:
+        if kept not in self._sessions:
+            keeping: dict[str, Any] = {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
             # The number of connections is bounded by the semaphore, so that waiting for one is no connect time-out.
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, keepalive_timeout=_IDLE_SECONDS),
+            self._sessions[kept] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, **keeping),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 middlewares=(_once,),
+                trace_configs=[_tracing()],
                 max_line_size=_HEAD_BYTES,
                 max_field_size=_HEAD_BYTES,
             )
-        return self._session
+        return self._sessions[kept]
+
+
+@dataclass(slots=True)
+class _Way:
+    """Which way a request went: on a connection that had been used before, or on a new one."""
+
+    used: bool = False
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    async def note(_: aiohttp.ClientSession, context: Any, __: aiohttp.TraceConnectionReuseconnParams) -> None:
+        context.trace_request_ctx.used = True
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(note)
+    return tracing
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

@@ -45,13 +45,49 @@ async def with_client(
 def test_write_on_kept_alive_connection_that_drops_is_sent_once(method: Write, fault: Handler) -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
         await client.send(Request("GET", "/rss"))
+        await client.send(Request("GET", "/rss"))  # the connection is seen to be kept
         with pytest.raises(FateUnknownError):
             await client.send(write(method))
         await asyncio.sleep(0.05)
 
-    server = asyncio.run(with_client(work, OK, fault, OK))
-    assert [exchange.connection for exchange in server.exchanges] == [1, 1], "the connection was not kept alive"
-    assert server.lines == [b"GET /rss HTTP/1.1", f"{method} /storage/N@x HTTP/1.1".encode()]
+    server = asyncio.run(with_client(work, OK, OK, fault, OK))
+    assert [exchange.connection for exchange in server.exchanges] == [1, 1, 1], "the connection was not kept alive"
+    assert server.lines[2:] == [f"{method} /storage/N@x HTTP/1.1".encode()]
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_writes_to_a_server_that_closes_after_each_answer_without_saying_so(method: Write) -> None:
+    """The next write would else go out on a connection that is just being closed, and nobody could tell its fate."""
+
+    async def close_late(exchange: Exchange) -> bool:
+        await answer(200, CLIP)(exchange)
+        await asyncio.sleep(0.01)
+        return False
+
+    async def work(client: AsyncMediaServer, server: RawServer) -> None:
+        for _ in range(3):
+            await client.send(write(method))
+        await client.asset("N", "x")
+        await client.asset("N", "x")  # this read dies with the connection, and is asked again on a new one
+        for _ in range(3):
+            await client.send(write(method))
+            await client.asset("N", "x")
+
+    server = asyncio.run(with_client(work, close_late))
+    assert [line.split()[0].decode() for line in server.lines] == [method] * 3 + ["GET"] * 2 + [method, "GET"] * 3
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_writes_go_on_kept_connections_once_the_server_is_seen_to_keep_them(method: Write) -> None:
+    async def work(client: AsyncMediaServer, server: RawServer) -> None:
+        await client.send(write(method))
+        await client.send(Request("GET", "/rss"))
+        await client.send(Request("GET", "/rss"))
+        for _ in range(3):
+            await client.send(write(method))
+
+    server = asyncio.run(with_client(work, OK))
+    assert [exchange.connection for exchange in server.exchanges] == [1, 2, 2, 2, 2, 2]
 
 
 def test_aiohttp_itself_would_send_again() -> None:
