@@ -12,7 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-from msauto.model.live import Asset, Entry, Link, Xmp, show_folder
+from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
 
 Layer = Literal["clip", "xmp", "links"]
@@ -24,7 +24,6 @@ _NUMBERS = frozenset(
         "frames",
         "height",
         "width",
-        "sample_rate",
         "first_frame",
         "last_frame",
         "link_id",
@@ -34,6 +33,7 @@ _NUMBERS = frozenset(
     ]
 )
 _TIMES = frozenset({"create_time", "rec_time"})
+_DECIMALS = frozenset({"frame_time", "sample_rate"})
 _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
 
 
@@ -83,7 +83,9 @@ class Facts:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
 
         Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction,
-        ``duration`` seconds, ``markers``, ``segments`` and ``links`` lists of mappings, ``xmp`` a mapping of lists.
+        ``duration`` seconds, ``markers``, ``segments`` and ``links`` lists of mappings with the names that playbooks
+        use, ``xmp`` a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float:
+        positions are counted by ``fps``, which is exact.
         """
         if not self.there:
             raise NoAssetError(name)
@@ -93,7 +95,7 @@ class Facts:
 
     def names(self) -> tuple[str, ...]:
         """Return the names that the layers read so far can answer: for messages and completion."""
-        known = {"fps", "duration", "markers", "segments", "links", "xmp", *_ROOT}
+        known = {"fps", "duration", "markers", "segments", "links", "parameters", "xmp", *_ROOT}
         for layer in (self.entry, self.asset):
             known.update(layer.attributes if layer else ())
         return tuple(sorted(known))
@@ -105,6 +107,7 @@ class Facts:
             "markers": self._markers,
             "segments": self._segments,
             "links": self._links,
+            "parameters": lambda: list(self._clip().parameters),
             "xmp": self._xmp,
         }.get(name)
         if special is not None:
@@ -137,17 +140,17 @@ class Facts:
         return rate.numerator if rate.denominator == 1 else rate
 
     def _duration(self) -> int | float:
-        frames = self._attribute("frames")
+        frames = whole(self._attribute("frames"))
         if frames is None:
             raise AttributeError("duration: the asset tells no frames")
-        seconds = int(frames) / self._rate()
+        seconds = frames / self._rate()
         return seconds.numerator if seconds.denominator == 1 else float(seconds)
 
     def _markers(self) -> list[dict[str, Any]]:
-        return [{"uid": m.uid, "frame": m.frame, **m.fields} for m in self._clip().markers]
+        return [_marker(marker) for marker in self._clip().markers]
 
     def _segments(self) -> list[dict[str, Any]]:
-        return [asdict(segment) for segment in self._clip().segments]
+        return [_segment(segment) for segment in self._clip().segments]
 
     def _links(self) -> list[dict[str, Any]]:
         if self.links is None:
@@ -158,6 +161,28 @@ class Facts:
         if self.xmp is None:
             raise Need("xmp")
         return {name: list(values) for name, values in self.xmp.items()}
+
+
+def _marker(marker: Marker) -> dict[str, Any]:
+    """A marker with the names of playbooks; ``frame`` and ``at`` are the same."""
+    fields: dict[str, Any] = {**marker.fields}
+    if "rating" in fields:
+        fields["rating"] = _whole_or_text(marker.fields["rating"])
+    return {"uid": marker.uid, "frame": marker.frame, "at": marker.frame, **fields}
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
+    """A segment with the names of playbooks; ``title`` is the first of its titles, else its name."""
+    title = segment.titles[0] if segment.titles else segment.name or ""
+    rating = None if segment.rating is None else _whole_or_text(segment.rating)
+    return {**asdict(segment), "titles": list(segment.titles), "title": title, "rating": rating}
+
+
+def _whole_or_text(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _of_entry(entry: Entry, name: str) -> Any:
@@ -186,8 +211,11 @@ def _typed(name: str, text: str | None) -> Any:
     try:
         if name in _NUMBERS:
             return int(text)
+        if name in _DECIMALS:
+            number = float(text)
+            return int(number) if number.is_integer() else number
         if name in _TIMES:
             return datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return text
     return text

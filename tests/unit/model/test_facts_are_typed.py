@@ -1,0 +1,96 @@
+"""Every fact has the type that a playbook would expect, and what the server says strangely stays as it is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from msauto.model.facts import Facts
+from msauto.model.live import Asset, Entry, Link, Marker, Segment
+
+ASSET = Asset(
+    "EP 1",
+    folder=("Raw", "a/b"),
+    hires="$(video_path)/x.mxf",
+    archive="",
+    link_id=7,
+    finalized=True,
+    attributes={
+        "bps": "24", "channels": "2", "derived_from": "x", "frame_time": "0.0333666667", "frames": "30000",
+        "height": "1080", "width": "1920", "sample_rate": "48000", "orig_name": "a.mov", "orig_type": "mov",
+        "first_frame": "0", "last_frame": "29999", "create_time": "2026-11-13T10:00:00", "rec_time": "yesterday",
+        "mime_type": "10", "layer": "1", "user_0": "007", "house-number": "H1",
+    },
+    markers=(Marker(1, 250, {"track": "Icon", "rating": "3"}), Marker(2, 5, {"rating": "high"})),
+    segments=(Segment(1, 0, 10, "name", ("one", "two"), rating="2"), Segment(2, 10, 5, "only a name")),
+    parameters=("headline",),
+)  # fmt: skip
+FACTS = Facts(asset=ASSET, xmp={"dc:subject": ("a", "b")}, links=(Link(("Playout",), "EP 1", 9),))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("title", "EP 1"),
+        ("folder", "Raw/a\\/b"),
+        ("hires", "$(video_path)/x.mxf"),
+        ("archive", ""),
+        ("link_id", 7),
+        ("finalized", True),
+        ("bps", 24),
+        ("channels", 2),
+        ("derived_from", "x"),
+        ("frame_time", 0.0333666667),
+        ("frames", 30000),
+        ("height", 1080),
+        ("width", 1920),
+        ("sample_rate", 48000),
+        ("orig_name", "a.mov"),
+        ("first_frame", 0),
+        ("last_frame", 29999),
+        ("create_time", datetime(2026, 11, 13, 10)),  # noqa: DTZ001 - the server's own
+        ("rec_time", "yesterday"),
+        ("mime_type", 10),
+        ("layer", 1),
+        ("user_0", "007"),
+        ("house-number", "H1"),
+        ("fps", Fraction(30000, 1001)),
+        ("duration", 1001),
+        ("parameters", ["headline"]),
+        ("xmp", {"dc:subject": ["a", "b"]}),
+        ("links", [{"folder": "Playout", "title": "EP 1"}]),
+    ],
+)
+def test_fact(name: str, value: Any) -> None:
+    found = FACTS.get(name)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_markers_and_segments_have_the_names_of_playbooks() -> None:
+    assert FACTS.get("markers") == [
+        {"uid": 1, "frame": 250, "at": 250, "track": "Icon", "rating": 3},
+        {"uid": 2, "frame": 5, "at": 5, "rating": "high"},
+    ]
+    first, second = FACTS.get("segments")
+    assert (first["title"], first["titles"], first["rating"]) == ("one", ["one", "two"], 2)
+    assert (second["title"], second["number"], second["start"], second["duration"]) == ("only a name", 2, 10, 5)
+
+
+def test_a_listing_answers_what_it_can() -> None:
+    entry = Entry(("Raw",), "A", 3, True, {"frames": "10", "frame_time": "0.04", "create_time": "2026-11-13"})
+    facts = Facts(entry=entry)
+    assert [facts.get(name) for name in ("title", "frames", "fps", "duration", "link_id", "finalized")] == [
+        "A", 10, 25, 0.4, 3, True,
+    ]  # fmt: skip
+
+
+def test_what_is_not_told_is_no_fact() -> None:
+    for name in ("proxy", "comment", "fps"):
+        with pytest.raises(AttributeError):
+            Facts(asset=Asset("A")).get(name)
+    with pytest.raises(AttributeError):
+        Facts(asset=Asset("A", attributes={"frames": "10", "frame_time": "nan"})).get("duration")
