@@ -41,7 +41,7 @@ from msauto.model import events
 from msauto.model.plan import Json, Target, TargetId
 from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sender
 from msauto.model.result import TargetResult
-from msauto.planning.remember import memories
+from msauto.planning.remember import learned, memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class Life:
         self._progress: Progress
         self._begun = False
         self._all_sent: float | None = None
+        self._learned: dict[str, Json] = {}
         self.result: TargetResult | None = None
 
     async def live(self) -> None:
@@ -204,6 +205,7 @@ class Life:
             differences = proving.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing is proved
             return Unreadable(_words(error), self._elapsed())
+        self._learned = learned(done, live)
         if not differences:
             self._remember(done, live)
         return Proved(differences, self._elapsed())
@@ -242,7 +244,7 @@ class Life:
         outcome, message = conclude(self._progress)
         context = self._context
         self.result = TargetResult(
-            self._target, outcome, message, self._progress.all_results, self._progress.differences
+            self._target, outcome, message, self._progress.all_results, self._progress.differences, self._learned
         )
         if self._begun:
             context.gate.note(partial(context.journal.finished, context.run, self.result))

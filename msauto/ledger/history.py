@@ -13,7 +13,7 @@ from msauto.ledger.journal import life_of
 from msauto.ledger.locks import is_held
 from msauto.ledger.store import Row, Store
 from msauto.model.history import RequestRecord, RequestState, RunDetails, RunStatus, RunSummary, TargetRecord
-from msauto.model.plan import Request, Target
+from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference, Outcome
 
 _SUMMARY = "SELECT name, started, ended, status, playbooks, summary FROM run"
@@ -36,10 +36,23 @@ def read_run(store: Store, lives: Path, name: str) -> RunDetails:
 
 
 def _notes(store: Store, run: str | int | None) -> dict[str, str]:
-    if not store.read("SELECT 1 FROM sqlite_master WHERE name = 'note'"):
-        return {}  # a ledger of an earlier msauto, open for reading alone
+    if not _has(store, "note"):
+        return {}
     rows = store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (run,))
     return {str(name): str(text) for name, text in rows}
+
+
+def _learned(store: Store, run: str | int | None) -> dict[int, dict[str, Json]]:
+    found: dict[int, dict[str, Json]] = {}
+    if _has(store, "learned"):
+        for target, item, value in store.read("SELECT target, item, value FROM learned WHERE run = ?", (run,)):
+            found.setdefault(int(str(target)), {})[str(item)] = json.loads(str(value))
+    return found
+
+
+def _has(store: Store, table: str) -> bool:
+    """Tell whether a table is there: a ledger of an earlier msauto that is open for reading alone may lack it."""
+    return bool(store.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
 
 def _run(row: Row, lives: Path) -> RunSummary:
@@ -71,10 +84,12 @@ def _targets(store: Store, run: str | int | None) -> tuple[TargetRecord, ...]:
         "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ? ORDER BY position",
         (run,),
     )
+    learned = _learned(store, run)
     found = []
     for row in rows:
         position = int(str(row[0]))
-        found.append(_target(row, tuple(planned.get(position, ())), tuple(records.get(position, ()))))
+        record = _target(row, tuple(planned.get(position, ())), tuple(records.get(position, ())))
+        found.append(replace(record, learned=learned.get(position, {})))
     return tuple(found)
 
 

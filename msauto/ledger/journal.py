@@ -96,6 +96,10 @@ class LedgerJournal:
                 " WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')",
                 *((each.outcome, each.message, number, position, index) for index, each in enumerate(result.requests)),
             )
+            self._store.write(
+                "INSERT OR REPLACE INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)",
+                *((number, position, item, json.dumps(value)) for item, value in result.learned.items()),
+            )
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""

@@ -83,6 +83,15 @@ LATER_TABLES = (
         text TEXT NOT NULL,
         PRIMARY KEY (run, name)
     ) WITHOUT ROWID""",
+    """
+    CREATE TABLE IF NOT EXISTS learned (
+        run INTEGER NOT NULL,
+        target INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (run, target, item),
+        FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
+    ) WITHOUT ROWID""",
 )
 """Tables that a ledger of an earlier msauto may lack; they are added when it is opened to be written."""
 

@@ -57,7 +57,10 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
-    """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that)."""
+    """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).
+
+    ``learned`` is what its proof showed of what the server named by itself: ``marker:<key>`` to the new uid.
+    """
 
     target: Target
     requests: tuple[RequestRecord, ...] = ()
@@ -65,6 +68,7 @@ class TargetRecord:
     outcome: Outcome | None = None
     message: str = ""
     differences: tuple[Difference, ...] = ()
+    learned: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

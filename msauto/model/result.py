@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from msauto.model.plan import Json, Plan, Target
@@ -33,13 +34,17 @@ class RequestResult:
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
-    """What came of one target; ``requests`` runs beside ``target.requests``."""
+    """What came of one target; ``requests`` runs beside ``target.requests``.
+
+    ``learned`` is what the proof showed of what the server named by itself: ``marker:<key>`` to the new uid.
+    """
 
     target: Target
     outcome: Outcome
     message: str = ""
     requests: tuple[RequestResult, ...] = ()
     differences: tuple[Difference, ...] = ()
+    learned: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

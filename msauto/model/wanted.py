@@ -156,13 +156,17 @@ class SegmentationWanted:
 
 @dataclass(frozen=True, slots=True)
 class MarkerWanted:
-    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named."""
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
+
+    ``anew`` above 0: one more, whatever stands at its place; the number tells it from others like it (undo).
+    """
 
     uid: int | Absent = ABSENT
     at: Position | Absent = ABSENT
     track: str | Absent = ABSENT
     fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
+    anew: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,8 @@ class AssetWanted:
     """What one task wants of one asset, or, united, what all tasks want of it.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
-    positions for first_frame, last_frame and icon_pos.
+    positions for first_frame, last_frame and icon_pos. ``still`` (undo): what must still be there, by ``field:name``
+    and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are told with the plan.
     """
 
     source: Source
@@ -207,6 +212,8 @@ class AssetWanted:
     links: tuple[Said[LinkWanted], ...] = ()
     exactly: Exactly = Exactly()
     restore: Said[float] | None = None  # seconds that the proof may wait for the file
+    still: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +229,16 @@ class RssItemWanted:
 
 @dataclass(frozen=True, slots=True)
 class RssWanted:
-    """What one task wants of one channel."""
+    """What one task wants of one channel.
+
+    ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
+    """
 
     source: Source
     items: tuple[Said[RssItemWanted], ...] = ()
     exactly: Source | None = None
+    still: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +315,7 @@ class Intent:
     there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
     ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
     ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
+    ``if_missing``: what is told where ``missing`` is ``skip`` and it is not there.
     """
 
     ref: Ref
@@ -312,6 +325,7 @@ class Intent:
     absent: bool = False
     notify: tuple[Handler, ...] = ()
     batch: int = 0
+    if_missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

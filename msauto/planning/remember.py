@@ -22,6 +22,13 @@ def memories(target: Target, live: LiveTarget) -> dict[str, Json]:
     return kept
 
 
+def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
+    """Return what the server named by itself: the uids of new markers, by ``marker:<key>``."""
+    words = (word for word in last_words(target) if word.aspect == "marker" and word.want is not None)
+    found = ((word.key, marker_expected(word, live)) for word in words if not word.key.startswith("uid "))
+    return {f"marker:{key}": marker.uid for key, marker in found if marker is not None}
+
+
 def _of_change(change: Change) -> Iterator[Item]:
     """Forget what a deletion, or the move of a marker, makes untrue."""
     before = mapping(change.before)
