@@ -140,7 +140,9 @@ class _Wanted:
         )
 
     def _source(self, *path: str | int) -> Source:
-        return Source(self._spot.child(*path).place, self._task)
+        """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
+        spot = self._spot.child(*path)
+        return Source(spot.key_place if path else spot.place, self._task)
 
     def _position(self, timecode: Timecode | None) -> Position | Absent:
         return ABSENT if timecode is None else Position(timecode, self._args.origin)

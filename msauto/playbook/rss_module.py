@@ -45,7 +45,7 @@ def rss_wanted(data: Any, spot: Spot, task: str) -> RssWanted:
     items = tuple(
         Said(_item(item), Source(spot.child("items", index).place, task)) for index, item in enumerate(args.items or [])
     )
-    exactly = Source(spot.child("exactly").place, task) if args.exactly else None
+    exactly = Source(spot.child("exactly").key_place, task) if args.exactly else None
     return RssWanted(Source(spot.place, task), items, exactly)
 
 

@@ -172,7 +172,7 @@ def test_the_contract_to_the_letter() -> None:
     (change,), (request,) = target["changes"], target["requests"]
     assert change == {
         "action": "change", "aspect": "field", "key": "comment", "before": "raw", "after": "Ready", "basis": "live",
-        "reversible": True, "source": {"file": "news.yml", "line": 4, "column": 14, "task": "news.yml"},
+        "reversible": True, "source": {"file": "news.yml", "line": 4, "column": 3, "task": "news.yml"},
     }  # fmt: skip
     assert request["path"] == "/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready"
     assert (request["method"], request["changes"], target["error"]) == ("POST", [0], None)
