@@ -66,9 +66,9 @@ async def probe_by_trial(
 
 
 async def _try_all(bench: Bench) -> tuple[str, ...]:
+    bench.notes.forget(*(name for _, names in _TRIALS for name in names))
     try:
         for trial, names in _TRIALS:
-            bench.notes.forget(*names)
             try:
                 with bench.notes.trying(*names):
                     await trial(bench)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from msauto.errors import FateUnknownError, MsautoError, NotFoundError, RefusedError, RejectedError
+from msauto.errors import FateUnknownError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, whole
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
@@ -31,7 +31,9 @@ _MARKER_FRAME: Final = 11
 _LEAST_FRAMES: Final = 25
 """A clip must hold our marker, and that moved by the shift of the IN point."""
 
-_ROUNDS: Final = 3
+ROUNDS: Final = 3
+"""So often a thing is taken back that is still seen when read again."""
+
 _SETTLING: Final = 2.0
 """Seconds to wait after a lost answer: the server may still be at work."""
 
@@ -93,7 +95,9 @@ class Bench:
             if error.status in {401, 403, 407, 429, 502, 503, 504}:
                 raise
             return False
-        except FateUnknownError:
+        except NotSentError:
+            raise
+        except BaseException:  # a lost answer, or Ctrl-C while it was awaited: it may have been done
             self.lost = True
             raise
         return True
@@ -261,7 +265,7 @@ async def put_back(bench: Bench) -> tuple[str, ...]:
 
 
 async def _put_asset_back(bench: Bench) -> tuple[str, ...]:
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         undoing = _undoing(bench, await bench.read())
         if not undoing:
             break

@@ -11,7 +11,7 @@ from msauto.model.spec import Dialect
 from msauto.server import requests
 from msauto.server.address import asset_path, query
 from msauto.server.answers import Reply
-from msauto.server.probe_scratch import LONGEST_LINE, Bench, send_anyhow
+from msauto.server.probe_scratch import LONGEST_LINE, ROUNDS, Bench, send_anyhow
 from msauto.server.requests import request_line_length
 from msauto.server.shapes.xmp import parse_xmp
 
@@ -66,7 +66,9 @@ def _write(bench: Bench, name: str, value: str) -> Request:
 
 async def _restore_field(bench: Bench, name: str, old: str) -> tuple[str, ...]:
     wanted = (old,) if old else ()
-    if await _values(bench, name) != wanted:
+    for _ in range(ROUNDS):
+        if await _values(bench, name) == wanted:
+            return ()
         await send_anyhow(bench, _write(bench, name, old))
     live = await _values(bench, name)
     return () if live == wanted else (f"the field {name} is {list(live or ())} instead of {list(wanted)}",)
@@ -111,14 +113,14 @@ async def _links(bench: Bench) -> list[Entry]:
 
 
 async def _remove_links(bench: Bench) -> tuple[str, ...]:
-    for _ in range(3):
+    for _ in range(ROUNDS):
         links = await _links(bench)
         if not links:
             return ()
         await bench.read()  # the clip must still be there: a DELETE that took it instead is not sent again
         await send_anyhow(bench, requests.delete_asset(asset_path(bench.database, Address(links[0].title))))
     folder = show_folder(bench.trial.links or ())
-    return tuple(f"the link {entry.title!r} in {folder}" for entry in await _links(bench))
+    return tuple(f"the link {entry.title!r} (link_id {entry.link_id}) in {folder}" for entry in await _links(bench))
 
 
 # Long lines -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,397 @@
+"""``msauto probe`` against every switch of the simulator that it can learn; what it touches is as before."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
+from msauto.model.live import Asset, Link
+from msauto.model.spec import Auth, Dialect, Secret, ServerSpec
+from msauto.server.probe import Findings, Trial, probe, probe_by_trial
+from msauto.simulator import House, Marker, Segment, SimDialect, Simulator
+from msauto.simulator.asset_xml import clip_xml
+
+TITLE = "Scratch / тест"
+FIELD = "dc:rights"
+
+
+def house() -> House:
+    made = House()
+    news = made.add_database("NEWS")
+    clip = news.add_clip(TITLE, "Tests/2026", frames=500, create_time="2026-11-19T10:00:00", mime_type=2)
+    clip.segments = [Segment(1, 0, 100, ["One"]), Segment(4, 120, 380, ["Four"], track="Program", rating=3)]
+    clip.markers = [Marker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"], "dc:subject": ["a", "b"]}
+    clip.home.fields["first_frame"] = "3"
+    news.add_clip("Part: two", "Tests/2026", frames=50, create_time="2026-11-18T10:00:00", mime_type=4)
+    news.make_folder("Links")
+    channel = made.add_channel("ticker")
+    channel.items.append(_item("n-1.txt"))
+    return made
+
+
+def _item(file: str) -> Any:
+    from msauto.simulator.rss import read_item
+
+    return read_item(file, b"Headline", SimDialect())
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Simulator]:
+    with Simulator(house()) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def sim(running: Simulator) -> Iterator[Simulator]:
+    running.house, running.dialect = house(), SimDialect()
+    running.faults.clear()
+    running.clear_log()
+    yield running
+    assert "/storage" not in [entry.target for entry in running.log]
+    assert not [entry.target for entry in running.log if "/WP" in entry.target]
+
+
+@dataclass
+class Still:
+    """A clock that hardly waits, and does something else meanwhile."""
+
+    meanwhile: Callable[[], object] = lambda: None
+    longest: float = 0.0
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.meanwhile()
+        await asyncio.sleep(min(seconds, self.longest))
+
+
+def let_all(asset: Asset, links: tuple[Link, ...] | None) -> None:
+    del asset, links
+
+
+@dataclass
+class Told:
+    """Findings by name, what was missed, and what was told meanwhile."""
+
+    findings: Findings
+    told: list[str]
+
+    def __getitem__(self, name: str) -> Any:
+        values = {each.value for each in self.findings.found if each.name == name}
+        assert len(values) == 1, (name, self.findings)
+        return values.pop()
+
+    @property
+    def missed(self) -> dict[str, str]:
+        return {each.name: each.why for each in self.findings.missed}
+
+
+def read(sim: Simulator, *switches: str, title: str | None = TITLE) -> Told:
+    sim.dialect = SimDialect.parse(switches)
+    findings = asyncio.run(probe(ServerSpec("sim", sim.url), "NEWS", title=title))
+    assert sim.writes() == []
+    assert {entry.method for entry in sim.log} <= {"GET", "HEAD"}
+    return Told(findings, [])
+
+
+def shown(sim: Simulator) -> dict[str, Any]:
+    """The asset as the server shows it, all folders, and the XMP fields that are not empty."""
+    database = sim.house.databases["NEWS"]
+    clip = database.clip(TITLE)
+    return {
+        "clip": clip_xml(clip.home, SimDialect()),
+        "xmp": {name: values for name, values in clip.xmp.items() if values},
+        "entries": [(entry.folder, entry.title) for entry in database.root.walk()],
+    }
+
+
+def try_on(
+    sim: Simulator, *switches: str, dialect: Dialect | None = None, clock: Still | None = None, **trial: Any
+) -> Told:
+    sim.dialect = SimDialect.parse(switches)
+    before = shown(sim)
+    told: list[str] = []
+    findings = asyncio.run(
+        probe_by_trial(
+            ServerSpec("sim", sim.url, dialect=dialect or Dialect()),
+            "NEWS",
+            Trial(TITLE, **{"xmp_field": FIELD} | trial),
+            clock=clock or Still(),
+            tell=told.append,
+            refuse=let_all,
+        )
+    )
+    if not findings.left:
+        assert shown(sim) == before
+    return Told(findings, told)
+
+
+# By reading -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("switch", "name", "value"),
+    [
+        ("not_found=404_text", "not_found", "auto"),
+        ("not_found=404_empty", "not_found", "status"),
+        ("not_found=200_text", "not_found", "text"),
+        ("not_found=200_xml", "not_found", "text"),
+        ("not_found=500_text", "not_found", "text"),
+        ("title_address=plain", "title_address", "plain"),
+        ("title_address=ns", "title_address", "ns"),
+        ("listing_depth=deep", "listing_depth", "deep"),
+        ("listing_depth=shallow", "listing_depth", "shallow"),
+        ("datetime_filter=ignored", "listing_depth", "deep"),
+        ("xmp_shape=attr", "XMP shape", "<Attr name=…>"),
+        ("xmp_shape=element", "XMP shape", "<dc:…>"),
+        ("xmp_shape=nested", "XMP shape", "<Field name=…> with <Bag>"),
+        ("xmp_shape=lines", "XMP shape", "lines"),
+        *((f"xmp_shape={shape}", "xmp_read", "auto") for shape in ("attr", "element", "nested", "lines")),
+        ("xmp_shape=unreadable", "xmp_read", "never"),
+        ("xmp_without_field=all", "XMP without `field`", "all fields"),
+        ("xmp_without_field=empty", "XMP without `field`", "nothing"),
+        ("xmp_without_field=error", "xmp_read", "auto"),
+        ("rss_guid=file", "rss_guid", "file"),
+        *((f"rss_shape={shape}", "RSS shape", shape) for shape in ("rss",)),
+        ("rss_shape=atom", "RSS shape", "feed in http://www.w3.org/2005/Atom"),
+        ("rss_shape=bare", "RSS shape", "channel"),
+        ("mimetypes=one", "several MIME types", "one at a time"),
+        ("mimetypes=many", "several MIME types", "commas and repeated"),
+        ("ns_id=yes", "NS:ID", "yes"),
+        ("ns_id=no", "NS:ID", "no"),
+        ("xml_wrapper=none", "XML wrapping", "none"),
+        ("xml_wrapper=xml", "XML wrapping", "xml element"),
+        ("xml_wrapper=stray_end", "XML wrapping", "stray end"),
+        *((f"xml_encoding={name}", "XML encoding", name) for name in ("utf-8", "windows-1251", "koi8-r", "utf-16")),
+        ("xml_declaration=no", "XML encoding", "utf-8 (HTTP alone says so)"),
+        ("xml_newline=crlf", "XML lines", "crlf"),
+        ("xml_namespace=default", "XML namespace", "urn:media-storage:1"),
+        ("folder_path=rooted", "folder attribute", "from a slash"),
+        ("folder_path=plain", "folder attribute", "plain"),
+        *((f"listing_paths={name}", "listing paths", name) for name in ("relative", "named", "absolute")),
+        ("link_fields=reported", "link fields", "reported"),
+    ],
+)
+def test_reading_learns(sim: Simulator, switch: str, name: str, value: str) -> None:
+    assert read(sim, switch)[name] == value
+
+
+@pytest.mark.parametrize(
+    ("switch", "name", "why"),
+    [
+        ("link_fields=hidden", "link fields", "not reported, or none is set"),
+        ("link_fields=reported_when_set", "link fields", "not reported, or none is set"),
+        ("rss_guid=stem", "rss_guid", "stems"),
+        ("rss_guid=item", "rss_guid", "stems"),
+        ("segment_update=overwrite", "segment_update", "--scratch"),
+    ],
+)
+def test_reading_cannot_learn(sim: Simulator, switch: str, name: str, why: str) -> None:
+    assert why in read(sim, switch).missed[name]
+
+
+def test_clip_to_ask_for_is_found(sim: Simulator) -> None:
+    told = read(sim, title=None)
+    assert told["title_address"] == "plain"
+    assert told["listing_depth"] == "deep"
+    assert any("Part%3A%20two: found" in each.evidence for each in told.findings.found)
+
+
+def test_empty_database_teaches_little_and_says_so(sim: Simulator) -> None:
+    sim.house.add_database("EMPTY")
+    findings = asyncio.run(probe(ServerSpec("sim", sim.url), "EMPTY"))
+    assert {"title_address", "listing_depth", "xmp_read"} <= {each.name for each in findings.missed}
+    assert [each.value for each in findings.of("dialect")] == ["auto"]
+
+
+def test_unknown_database_stranger_and_nobody(sim: Simulator) -> None:
+    with pytest.raises(MsautoError, match="no media database 'NEWZ'"):
+        asyncio.run(probe(ServerSpec("sim", sim.url), "NEWZ"))
+    sim.dialect = SimDialect.parse(["auth=basic"])
+    with pytest.raises(RejectedError, match="401") as caught:
+        asyncio.run(probe(ServerSpec("sim", sim.url, auth=Auth(bearer=Secret("geheim"))), "NEWS"))
+    assert "geheim" not in str(caught.value)
+    with pytest.raises(NotSentError):
+        asyncio.run(probe(ServerSpec("sim", "http://127.0.0.1:9"), "NEWS"))
+
+
+@pytest.mark.parametrize("fault", ["garbage@GET .*", "html@GET .*", "status:500@GET .*", "truncate@GET .*"])
+def test_hostile_answers_are_an_error_or_missed(sim: Simulator, fault: str) -> None:
+    sim.faults.add(f"{fault}+6")
+    try:
+        findings = asyncio.run(probe(ServerSpec("sim", sim.url), "NEWS", title=TITLE))
+    except MsautoError:
+        return
+    assert findings.missed
+
+
+# By trial -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("switches", "name", "value"),
+    [
+        ("segment_update=refuse", "segment_update", "recreate"),
+        ("segment_update=overwrite", "segment_update", "overwrite"),
+        ("segment_update=duplicate", "segment_update", "recreate"),
+        ("segment_update=ignore", "segment_update", "recreate"),
+        ("segment_update=overwrite segment_overlap=refuse", "segment_update", "overwrite"),
+        ("segment_update=overwrite segment_title=seg_name", "segment_update", "overwrite"),
+        ("marker_update=clear", "marker_update", "full"),
+        ("marker_update=keep", "marker_update", "changed"),
+        ("position_origin=file", "position_origin", "file"),
+        ("position_origin=in", "position_origin", "in"),
+        ("position_origin=in marker_update=keep", "marker_update", "changed"),
+        *((f"list_separator={sign}", "list_separator", sign) for sign in ",;|"),
+        ("list_separator=; xmp_shape=nested", "list_separator", ";"),
+        ("list_separator=; xmp_shape=element xmp_without_field=error", "list_separator", ";"),
+        ("line_limit=3000", "title_address", "plain"),
+        ("errors=200_xml segment_update=refuse", "segment_update", "recreate"),
+    ],
+)
+def test_trial_learns_and_puts_back(sim: Simulator, switches: str, name: str, value: str) -> None:
+    told = try_on(sim, *switches.split())
+    assert told[name] == value
+    assert told.findings.left == ()
+    assert told.told == []
+
+
+@pytest.mark.parametrize("limit", [1200, 4000, 20000])
+def test_longest_line(sim: Simulator, limit: int) -> None:
+    told = try_on(sim, f"line_limit={limit}")
+    around = len("GET  HTTP/1.1\r\n")
+    assert limit + around - 64 <= told["request_line"] <= limit + around
+
+
+def test_line_that_is_cut_off_is_too_long(sim: Simulator) -> None:
+    sim.faults.add("cut_before@^.{2500,}")
+    assert 2400 < try_on(sim)["request_line"] < 2600
+
+
+def test_values_shown_as_one_text_teach_no_separator(sim: Simulator) -> None:
+    told = try_on(sim, "xmp_shape=lines", "list_separator=;")
+    assert "one;two" in told.missed["list_separator"]
+
+
+@pytest.mark.parametrize("xmp_field", [None, "dc:subject"])
+def test_field_that_cannot_be_put_back_is_not_written(sim: Simulator, xmp_field: str | None) -> None:
+    told = try_on(sim, xmp_field=xmp_field)
+    assert "--xmp-field" in told.missed["list_separator"] or "put back" in told.missed["list_separator"]
+    assert not [entry for entry in sim.writes() if "SETUSERFIELDS" in entry.target]
+
+
+@pytest.mark.parametrize(("twice", "seen"), [("twin", "a twin"), ("same", "the same link"), ("refuse", "refused")])
+@pytest.mark.parametrize("title", ["plain", "escaped"])
+def test_links_where_they_can_be_removed(sim: Simulator, twice: str, seen: str, title: str) -> None:
+    by_title = Dialect(link_delete="by_title")
+    told = try_on(sim, f"link_twice={twice}", f"link_title={title}", dialect=by_title, links=("Links",))
+    assert (told["COPYLINK twice"], told["link_title"], told.findings.left) == (seen, title, ())
+
+
+def test_no_link_where_it_could_not_be_removed(sim: Simulator) -> None:
+    assert "by_title" in try_on(sim, links=("Links",)).missed["link_title"]
+    assert "--links" in try_on(sim, dialect=Dialect(link_delete="by_title")).missed["link_title"]
+    assert not [entry for entry in sim.writes() if "COPYLINK" in entry.target]
+
+
+def test_link_that_stays_is_told(sim: Simulator) -> None:
+    by_title = Dialect(link_delete="by_title")
+    told = try_on(sim, "link_delete=refuse", dialect=by_title, links=("Links",))
+    assert len(told.findings.left or ()) == 2
+    assert all("in Links" in words for words in told.findings.left or ())
+
+
+def test_clip_without_room(sim: Simulator) -> None:
+    clip = sim.house.clip(TITLE)
+    clip.frames, clip.segments = 20, [Segment(1, 0, 20)]
+    told = try_on(sim)
+    assert {"segment_update", "marker_update", "position_origin"} <= told.missed.keys()
+    assert told.findings.left == ()
+
+
+@pytest.mark.parametrize("kind", ["unfinalized", "unknown", "protected"])
+def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
+    sim.house.clip(TITLE).finalized = kind != "unfinalized"
+
+    def refuse(asset: Asset, links: tuple[Link, ...] | None) -> None:
+        if kind == "protected":
+            raise RefusedError(f"{asset.title} is protected")
+
+    title = "nobody" if kind == "unknown" else TITLE
+    with pytest.raises(MsautoError) as caught:
+        asyncio.run(
+            probe_by_trial(ServerSpec("sim", sim.url), "NEWS", Trial(title), clock=Still(), tell=print, refuse=refuse)
+        )
+    assert isinstance(caught.value, RefusedError) == (kind != "unknown")
+    assert sim.writes() == []
+
+
+# Trouble in the middle ------------------------------------------------------------------------------------------
+
+COMMANDS = ["CREATESEGMENT", "CREATEMARKER", "SETFIELD", "SETUSERFIELDS"]
+
+
+@pytest.mark.parametrize("fault", ["cut_before", "cut_after", "garbage", "truncate", "status:500", "html"])
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("skip", [0, 1])
+def test_one_bad_answer_leaves_nothing(sim: Simulator, fault: str, command: str, skip: int) -> None:
+    sim.faults.add(f"{fault}@POST .*{command}*1+{skip}")
+    told = try_on(sim)
+    assert told.findings.left == ()
+    assert len({each.name for each in told.findings.found} & set(told.missed)) == 0
+
+
+@pytest.mark.parametrize("command", ["DELETESEGMENT", "DELETEMARKER", "SETFIELD&name=first_frame&val=3", "=Kanal"])
+def test_what_is_left_is_told_exactly(sim: Simulator, command: str) -> None:
+    sim.faults.add(f"status:500@POST .*{command}")
+    (left,) = try_on(sim).findings.left or ()
+    expected = {"DELETESEGMENT": "segment 5", "DELETEMARKER": "marker 8"}
+    expected |= {"=Kanal": f"the field {FIELD} is ['one', 'two'] instead of ['Kanal 5']"}
+    assert left == expected.get(command, "first_frame 10 instead of 3")
+
+
+def test_dead_server_is_told_with_what_to_look_for(sim: Simulator) -> None:
+    sim.faults.add("cut_after@POST .*CREATEMARKER*1")
+    told = try_on(sim, clock=Still(lambda: sim.faults.add("cut_before@.*")))
+    (left,) = told.findings.left or ()
+    assert re.search("look for: segment 5, titled msauto-probe-[0-9a-f]+; a marker titled msauto-probe", left)
+    assert told.told[0].startswith("The trial ends here: server sim: POST /storage/NEWS@")
+    assert "CREATEMARKER" in told.missed["position_origin"]
+    assert told.missed["list_separator"] == "an answer was lost before"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_interruption_takes_back(sim: Simulator, command: str) -> None:
+    sim.faults.add(f"delay:0.4@POST .*{command}*1")
+    before = shown(sim)
+    told: list[str] = []
+
+    async def main() -> None:
+        trial = Trial(TITLE, FIELD)
+        work = probe_by_trial(
+            ServerSpec("sim", sim.url), "NEWS", trial, clock=Still(longest=0.6), tell=told.append, refuse=let_all
+        )
+        task = asyncio.ensure_future(work)
+        while not any(command in entry.target for entry in sim.writes()):  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    assert told[0].startswith("Stopped. Taking back: ")
+    assert told[1].startswith("An answer was lost")
+    assert len(told) == 2
+    assert shown(sim) == before
