@@ -13,7 +13,7 @@ import click
 from msauto.aio import SystemClock
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.output import OutputError, colour_on, drop_stdout, give, say
+from msauto.cli.output import OutputError, ReaderGoneError, colour_on, give, say
 from msauto.cli.planning import plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
 from msauto.cli.sources import Planned, Source, open_source
@@ -165,9 +165,8 @@ class _Run:
         except RefusedError:
             self._give_plan_alone(planned.plan)
             raise
-        except BrokenPipeError:
-            drop_stdout()
-            say("Error: whoever read the plan has gone: nothing was sent\n  → let all of the output be read")
+        except ReaderGoneError as error:
+            say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
 
     def _is_agreed(self, planned: Planned) -> bool:
@@ -217,8 +216,8 @@ class _Run:
         code = 130 if result.interrupted else 0 if result.ok and not plan.errors else 3
         try:
             self._show_after(plan, result)
-        except BrokenPipeError:
-            drop_stdout()
+        except ReaderGoneError:
+            return code
         except OutputError as error:
             say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
             return code or 3

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 
 import click
 
-from msauto.cli.output import colour_on, drop_stdout, say
+from msauto.cli.output import ReaderGoneError, colour_on, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
-COMMANDS = ("plan", "apply", "validate", "show", "probe", "simulate", "demo", "schema", "export")
+COMMANDS = (
+    "plan", "apply", "validate", "export", "show", "history", "vars", "probe", "simulate", "demo", "schema",
+)  # fmt: skip
 """In the order that a newcomer meets them; each is the module ``msauto.cli.<name>`` with a ``command``."""
 
 
@@ -53,12 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:
-        say(f"Interrupted: {stop}" if str(stop) else "Interrupted.")
+        words = str(stop.__cause__ or "") if isinstance(stop, click.exceptions.Abort) else str(stop)  # click wraps it
+        say(f"Interrupted: {words}" if words else "Interrupted.")
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone (`| head`): nothing more can be said, and it is no failure of ours.
-        drop_stdout()
-        return 0
+    except ReaderGoneError:
+        return 0  # nothing more can be said, and it is no failure of ours
     except click.ClickException as error:
         say(_usage(error))
         return 1

@@ -16,15 +16,20 @@ class OutputError(MsautoError):
     """The result could not be written to stdout: a full disk, for one."""
 
 
+class ReaderGoneError(OutputError):
+    """Whoever read stdout has gone (``| head``)."""
+
+
 def give(text: str) -> None:
     """Write the result to stdout, with one line end at its end.
 
-    Raises :class:`OutputError`, and ``BrokenPipeError`` where whoever read it has gone (``| head``).
+    Raises :class:`OutputError`. Afterwards nothing more is written there.
     """
     try:
         _write(sys.stdout, text)
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as error:
+        drop_stdout()
+        raise ReaderGoneError("whoever read the result has gone", remedy="let all of it be read") from error
     except OSError as error:
         drop_stdout()
         raise OutputError(

@@ -1,0 +1,255 @@
+"""What bad input gets: one clear error with place, cause and remedy, exit code 1, and no word to any server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk, check_golden
+
+INV = ("-i", "inventory.yml")
+
+BAD_PLAYBOOKS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "unreadable-yaml": ("- hosts: [a\n  tasks: {", ("bad.yml:",)),
+    "duplicate-key": ("- hosts: all\n  hosts: b\n", ("bad.yml:2:",)),
+    "unknown-key": ("- hosts: all\n  task: []\n", ("bad.yml:2:", "task")),
+    "unknown-asset-key": ('- hosts: all\n  tasks: [{asset: {title: A, titel: B}}]\n', ("titel", "did you mean")),
+    "wrong-type": ('- hosts: all\n  tasks: [{asset: {title: A, fields: [1]}}]\n', ("bad.yml:2:",)),
+    "undefined-name": ('- hosts: all\n  tasks: [{asset: {title: "{{ nobody }}"}}]\n', ("nobody",)),
+    "template-syntax": ('- hosts: all\n  tasks: [{asset: {title: "{{ a"}}]\n', ("bad.yml:2:",)),
+    "not-a-list": ("hosts: all\n", ("bad.yml",)),
+    "scalar": ("hello", ("bad.yml",)),
+    "empty": ("", ("bad.yml",)),
+    "only-a-comment": ("# nothing\n", ("bad.yml",)),
+    "binary": (b"\x00\x01\x02\xff\xfe\x89PNG", ("bad.yml",)),
+    "latin-1": ("- hosts: all # \xe9\n".encode("latin-1"), ("bad.yml",)),
+    "utf-16": ("- hosts: all\n".encode("utf-16"), ("bad.yml",)),
+    "nul": (b"- hosts: a\x00b\n", ("bad.yml",)),
+    "bomb": ("a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)), ("bad.yml",)),
+    "deep": ("[" * 3000 + "]" * 3000, ("bad.yml",)),
+    "python-tag": ("- !!python/object/apply:os.system ['touch pwned']\n", ("bad.yml",)),
+    "import-missing": ("- import_playbook: other.yml\n", ("other.yml",)),
+    "import-itself": ("- import_playbook: bad.yml\n", ("bad.yml",)),
+    "unknown-host": ("- hosts: nowhere\n  tasks: []\n", ("nowhere",)),
+    "bad-timecode": ('- hosts: all\n  tasks: [{asset: {title: A, markers: [{at: "00:99:00:00"}]}}]\n', ("00:99",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_PLAYBOOKS)
+def test_a_bad_playbook(desk: Desk, sim: Simulator, name: str) -> None:
+    content, words = BAD_PLAYBOOKS[name]
+    desk.write("bad.yml", content)
+    for command in (("plan",), ("apply", "--yes")):
+        said = desk.run(*command, *INV, "bad.yml")
+        assert (said.code, said.out) == (1, ""), said
+        said.one_error("problem", *words)
+    assert not sim.log
+    assert not desk.state.exists()
+    assert not (desk.folder / "pwned").exists()
+
+
+BAD_INVENTORIES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "empty": ("", ()),
+    "list": ("[1]", ()),
+    "no-hosts": ("all: {hosts: {}}", ()),
+    "no-server": ("all: {hosts: {a: {database: X}}}", ("has no server",)),
+    "no-url": ("all: {hosts: {a: {server: {}, database: X}}}", ("url",)),
+    "url-of-nothing": ('all: {hosts: {a: {server: {url: "ftp://x"}, database: X}}}', ("ftp",)),
+    "version-number": ('all: {hosts: {a: {server: {url: "http://x", version: 2.9}, database: X}}}', ("quote",)),
+    "dialect": ('all: {hosts: {a: {server: {url: "http://x", dialect: {colour: red}}}}}', ("colour",)),
+    "secret-unset": (
+        'all: {hosts: {a: {server: {url: "http://x", auth: {bearer: "{{ env.NOT_SET_AT_ALL }}"}}, database: X}}}',
+        ("NOT_SET_AT_ALL",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INVENTORIES)
+def test_a_bad_inventory(desk: Desk, name: str) -> None:
+    content, words = BAD_INVENTORIES[name]
+    desk.comment("x")
+    desk.write("bad.yml", content)
+    said = desk.run("plan", "-i", "bad.yml", "play.yml")
+    assert (said.code, said.out) == (1, ""), said
+    said.one_error(*words)
+
+
+BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "missing playbook": (("plan", *INV, "nowhere.yml"), "nowhere.yml"),
+    "missing inventory": (("plan", "-i", "nowhere.yml", "play.yml"), "nowhere.yml"),
+    "a folder": (("plan", *INV, "folder"), "folder"),
+    "no server at all": (("plan", "play.yml"), "-i INVENTORY or --server URL"),
+    "both": (("plan", *INV, "--server", "http://x", "play.yml"), "cannot be given together"),
+    "limit of nobody": (("plan", *INV, "-l", "nobody", "play.yml"), "nobody"),
+    "extra without value": (("plan", *INV, "-e", "novalue", "play.yml"), "novalue"),
+    "extra file missing": (("plan", *INV, "-e", "@nowhere.yml", "play.yml"), "nowhere.yml"),
+    "server of nothing": (("plan", "--server", "not a url", "play.yml"), "name a host"),
+    "config missing": (("plan", *INV, "--config", "nowhere.toml", "play.yml"), "nowhere.toml"),
+    "vars of nobody": (("vars", *INV, "nobody"), "nobody"),
+    "vars of nothing": (("vars", *INV, "studio-a", "nothing"), "nothing"),
+    "validate nothing": (("validate", "nowhere.yml"), "nowhere.yml"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument(desk: Desk, sim: Simulator, name: str) -> None:
+    arguments, word = BAD_ARGUMENTS[name]
+    desk.comment("x")
+    (desk.folder / "folder").mkdir()
+    said = desk.run(*arguments)
+    assert said.code == 1, said
+    said.one_error(word)
+    assert not sim.writes()
+
+
+BAD_SETTINGS = ("forks = many", "colour = 1", "[limits]\ndelete_assets = -1", b"\xff\xfe", "[[freeze]]\nfrom = 1")
+
+
+@pytest.mark.parametrize("content", BAD_SETTINGS)
+def test_bad_settings(desk: Desk, sim: Simulator, content: Any) -> None:
+    desk.comment("x")
+    desk.write("msauto.toml", content)
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (said.code, said.out) == (1, "")
+    said.one_error("msauto.toml")
+    assert not sim.log
+
+
+def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
+    desk.write(
+        "bad.yml",
+        '- hosts: all\n  colour: red\n  tasks:\n    - asset: {title: "{{ nobody }}", fields: {comment: "{{ 1 + }}"}}\n'
+        "    - asset: {fields: {comment: x}}\n    - assett: {title: A}\n",
+    )
+    said = desk.run("plan", *INV, "bad.yml")
+    assert said.code == 1
+    check_golden("many-problems.txt", said.err)
+    said = desk.run("validate", "bad.yml", "--format", "json")
+    assert said.code == 1
+    check_golden("many-problems.json", said.out)
+
+
+WANTED = {
+    "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "there is no asset 'Nowhere'"),
+    "unknown folder": ({"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}}, "no folder Nowhere"),
+    "link into no folder": ({"asset": {"title": "EP001", "links": [{"folder": "No/Where"}]}}, "No/Where"),
+    "unknown channel": ({"rss": {"channel": "none", "items": [{"guid": "a", "text": "b", "file": "a.txt"}]}}, "none"),
+    "guard": ({"asset": {"title": "EP001", "folder": "Films", "fields": {"comment": "x"}}}, "Films"),
+    "beyond the end": ({"asset": {"title": "EP001", "markers": [{"at": 99999999}]}}, "99999999"),
+    "still recorded": ({"asset": {"title": "Studio A live", "fields": {"comment": "x"}}}, "recorded"),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_what_the_server_does_not_have(desk: Desk, sim: Simulator, name: str) -> None:
+    task, words = WANTED[name]
+    desk.play(task)
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert said.code == 1
+    said.one_error(words, "play.yml:", "→")
+    assert not sim.writes()
+
+
+def test_an_unknown_database(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "Gone", "state": "absent"}})
+    desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NOWHERE"}})
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert said.code == 1
+    said.one_error("has no database 'NOWHERE'", "show databases")
+
+
+# Places that cannot be written -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("out", ["nowhere/tonight.plan", "folder", "/dev/full", "/proc/tonight.plan"])
+def test_a_plan_that_cannot_be_kept(desk: Desk, out: str) -> None:
+    desk.comment("new")
+    (desk.folder / "folder").mkdir()
+    before = desk.files()
+    said = desk.run("plan", *INV, "play.yml", "--out", out)
+    assert said.code == 1
+    said.one_error(out)
+    assert desk.files() == before
+
+
+def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
+    desk.comment("new")
+    before = desk.files()
+    desk.write("tonight.plan", "old")
+    assert desk.run("plan", *INV, "play.yml", "--out", "tonight.plan").code == 0
+    assert desk.files() == before | {"tonight.plan"}
+    assert (desk.folder / "tonight.plan").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("state", ["play.yml", "/dev/full", "/proc/state"])
+def test_a_state_folder_that_cannot_be(desk: Desk, sim: Simulator, state: str) -> None:
+    desk.comment("new")
+    said = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", state)
+    assert said.code == 1
+    said.one_error("ledger", "→")
+    assert not sim.writes()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_state_folder_without_permission(desk: Desk, sim: Simulator, tmp_path: Path) -> None:
+    desk.comment("new")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    said = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", str(closed / "state"))
+    assert said.code == 1
+    said.one_error("ledger", "→")
+    assert not sim.writes()
+
+
+def test_a_ledger_that_is_none(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    desk.write("state/msauto/ledger.sqlite", b"garbage" * 1000)
+    for command in (("plan",), ("apply", "--yes"), ("history",)):
+        arguments = () if command == ("history",) else (*INV, "play.yml")
+        said = desk.run(*command, *arguments)
+        assert said.code == 1
+        said.one_error("ledger.sqlite", "→")
+    assert not sim.writes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    with Path("/dev/full").open("w") as full:
+        for command in (("plan",), ("apply", "--yes")):
+            said = desk.spawn(*command, *INV, "play.yml", stdout=full)
+            assert said.code == 1
+            said.one_error("the result could not be written: No space left on device")
+        assert not sim.writes()
+        said = desk.spawn("apply", "--yes", "--format", "json", *INV, "play.yml", stdout=full)
+    assert said.code == 3  # it was applied, and nobody could be told
+    said.one_error("No space left", "msauto history")
+    assert len(sim.writes()) == 1
+
+
+def test_whoever_reads_has_gone(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    for command, code in ((("plan", *INV, "play.yml"), 0), (("show", "assets", *INV), 0), (("schema",), 0)):
+        said = _into_nothing(desk, *command)
+        assert (said[0], said[1]) == (code, ""), said
+    code, err = _into_nothing(desk, "apply", "--yes", *INV, "play.yml")
+    assert code == 1
+    assert "nothing was sent" in err
+    assert not sim.writes()
+    code, err = _into_nothing(desk, "apply", "--yes", "--format", "json", *INV, "play.yml")
+    assert (code, err) == (0, "")
+    assert len(sim.writes()) == 1
+
+
+def _into_nothing(desk: Desk, *arguments: str) -> tuple[int, str]:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with desk.start(*arguments, stdout=theirs) as process:
+        os.close(theirs)
+        _, err = process.communicate(timeout=30)
+    return process.returncode, err

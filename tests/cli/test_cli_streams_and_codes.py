@@ -1,0 +1,266 @@
+"""stdout carries the result alone, exit codes are those of the contract, and consent is asked for."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import MSAUTO, Desk
+
+INV = ("-i", "inventory.yml")
+PROMOS = {"asset": {"title": "{{ item }}", "state": "absent"}, "loop": ["Promo 1", "Promo 2"]}
+RAW_MARKS = {"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}}
+
+
+def marked(sim: Simulator, count: int) -> None:
+    from msauto.simulator import Marker
+
+    sim.house.clip("EP001").markers[:] = [Marker(n, n, {"track": "General"}) for n in range(1, count + 1)]
+
+
+def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
+    before = desk.files() | {desk.comment("new")}
+    said = desk.run("plan", *INV, "play.yml")
+    assert (said.code, said.err) == (0, "")
+    assert '"new"' in said.out
+    assert desk.files() == before
+    assert not desk.state.exists()
+    assert {entry.method for entry in sim.log} <= {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "code"),
+    [
+        (("plan",), True, 0),
+        (("plan",), False, 0),
+        (("plan", "--detailed-exitcode"), True, 2),
+        (("plan", "--detailed-exitcode"), False, 0),
+        (("apply", "--check"), True, 0),
+        (("apply", "--yes"), True, 0),
+        (("apply", "--yes"), False, 0),
+        (("apply",), False, 0),  # nothing to agree to
+        (("apply",), True, 4),
+    ],
+)
+def test_exit_codes(desk: Desk, sim: Simulator, arguments: tuple[str, ...], changes: bool, code: int) -> None:
+    desk.comment("new" if changes else "")
+    sim.house.clip("EP001").home.fields["comment"] = ""
+    said = desk.run(*arguments, *INV, "play.yml")
+    assert said.code == code, said
+    assert len(sim.writes()) == (changes and "--yes" in arguments)
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("apply",), ("apply", "--check")])
+def test_json_is_alone_on_stdout(desk: Desk, command: tuple[str, ...]) -> None:
+    desk.comment("new")
+    said = desk.run(*command, *INV, "play.yml", "--format", "json")
+    assert said.json["format"] == "msauto-plan"
+    assert said.json["summary"]["requests"] == 1
+    assert ("result" in said.json) is ("--yes" in command)
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_documents_are_alone_on_stdout(desk: Desk, form: str) -> None:
+    desk.comment("new")
+    for command in (("plan",), ("apply", "--yes")):
+        said = desk.run(*command, *INV, "play.yml", "--format", form)
+        assert (said.code, said.err) == (0, "")
+        assert said.out.startswith({"markdown": "### ", "html": "<!DOCTYPE html>"}[form])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("plan",),
+        ("plan", "--nonsense", "x.yml"),
+        ("plan", "x.yml", "--forks", "many"),
+        ("plan", "x.yml", "--forks", "0"),
+        ("plan", "x.yml", "--format", "yaml"),
+        ("apply", "x.yml", "--allow-delete", "-1"),
+        ("apply", "x.yml", "-y", "--override-freeze", " ", "--server", "http://127.0.0.1:1"),
+        ("show",),
+        ("show", "asset"),
+        ("schema", "nonsense"),
+        ("vars",),
+        ("history", "--format", "html"),
+    ],
+)
+def test_bad_usage_is_1(desk: Desk, arguments: tuple[str, ...]) -> None:
+    desk.write("x.yml", "[]")
+    said = desk.run(*arguments)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.strip()
+    said.one_error()
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("plan", "-h"), ("show", "assets", "--help")])
+def test_what_is_asked_for_is_no_error(desk: Desk, arguments: tuple[str, ...]) -> None:
+    said = desk.run(*arguments)
+    assert (said.code, said.err) == (0, "")
+    assert "msauto" in said.out
+
+
+# Consent and limits ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "writes"),
+    [("yes\n", 0, 1), ("YES\n", 0, 1), ("y\n", 4, 0), ("no\n", 4, 0), ("\n", 4, 0), ("", 4, 0), (None, 4, 0)],
+)
+def test_only_yes_goes_on(desk: Desk, sim: Simulator, typed: str | None, code: int, writes: int) -> None:
+    desk.comment("new")
+    said = desk.run("apply", *INV, "play.yml", typed=typed)
+    assert (said.code, len(sim.writes())) == (code, writes)
+    assert "Plan: 0 to add, 1 to change" in said.out
+    assert ("Only 'yes' goes on" in said.err) is (typed is not None)
+    assert "goes on" not in said.out
+
+
+@pytest.mark.parametrize(("typed", "code"), [("2\n", 0), ("yes\n", 4), ("1\n", 4), ("22\n", 4), ("", 4), (None, 4)])
+def test_deleting_takes_the_number(desk: Desk, sim: Simulator, typed: str | None, code: int) -> None:
+    desk.play(PROMOS)
+    said = desk.run("apply", *INV, "play.yml", typed=typed)
+    assert (said.code, len(sim.writes())) == (code, 0 if code else 2)
+    assert "--allow-delete 2" in said.out  # the plan is shown first
+
+
+@pytest.mark.parametrize(("flag", "code"), [(("--allow-delete", "1"), 4), (("--allow-delete", "2"), 0), ((), 4)])
+def test_yes_is_no_word_for_deleting(desk: Desk, sim: Simulator, flag: tuple[str, ...], code: int) -> None:
+    desk.play(PROMOS)
+    said = desk.run("apply", "--yes", *flag, *INV, "play.yml")
+    assert (said.code, len(sim.writes())) == (code, 0 if code else 2)
+    assert ("--allow-delete 2" in said.err) is bool(code)
+
+
+@pytest.mark.parametrize(("flag", "code"), [(("--allow-remove", "2"), 4), (("--allow-remove", "3"), 0), ((), 4)])
+def test_emptying_a_list_takes_a_word(desk: Desk, sim: Simulator, flag: tuple[str, ...], code: int) -> None:
+    marked(sim, 3)
+    desk.play(RAW_MARKS)
+    for typed in ("yes\n", None):
+        if code or typed is None:
+            said = desk.run("apply", *(["--yes"] if typed is None else []), *flag, *INV, "play.yml", typed=typed)
+            assert (said.code, len(sim.writes())) == (code, 0 if code else 3)
+            assert ("--allow-remove 3" in said.err) is bool(code)
+
+
+def test_a_limit_of_requests(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "EP001", "fields": {"comment": "a", "user_1": "b"}}})
+    desk.run("apply", "--yes", "--allow-requests", "1", *INV, "play.yml").one_error("requests 2 (limit 1)")
+    assert desk.run("apply", "--yes", "--allow-requests", "1", *INV, "play.yml").code == 4
+    assert not sim.writes()
+    assert desk.run("apply", "--yes", "--allow-requests", "2", *INV, "play.yml").code == 0
+
+
+# Errors of planning ------------------------------------------------------------------------------------------------
+
+
+def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
+    tasks = [{"asset": {"title": title, "fields": {"comment": "new"}}} for title in ("EP001", "Nowhere", "EP002")]
+    desk.play(*tasks)
+    for command in (("plan",), ("apply", "--yes"), ("apply", "--check"), ("plan", "--detailed-exitcode")):
+        said = desk.run(*command, *INV, "play.yml")
+        assert said.code == 1
+        assert "there is no asset 'Nowhere'" in said.out
+        assert "nothing can be applied" in said.out
+        said = desk.run(*command, *INV, "play.yml", "--format", "json")
+        assert (said.code, said.json["summary"]["errors"]) == (1, 1)
+        said.one_error("1 target cannot be planned", "→")
+    assert not sim.writes()
+
+
+def test_keep_going_applies_the_rest_and_ends_with_3(desk: Desk, sim: Simulator) -> None:
+    tasks = [{"asset": {"title": title, "fields": {"comment": "new"}}} for title in ("EP001", "Nowhere", "EP002")]
+    desk.play(*tasks)
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert said.code == 3
+    assert "left out" in said.out
+    assert len(sim.writes()) == 2
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", "json")
+    assert said.code == 3
+    (target,) = said.json["targets"]
+    assert (target["name"], target["result"]["outcome"]) == ("Nowhere", "not attempted")
+
+
+def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
+    import asyncio
+
+    from msauto.aio import SystemClock
+    from msauto.ledger import Ledger, Scope
+
+    desk.comment("new")
+
+    async def hold() -> None:
+        with Ledger.open(desk.state / "msauto") as ledger:
+            async with ledger.hold([Scope(sim.url, "NEWS")], SystemClock()):
+                said = await asyncio.to_thread(desk.spawn, "apply", "--yes", *INV, "play.yml")
+                assert said.code == 5
+                said.one_error("is locked by", "--lock-timeout")
+                assert (await asyncio.to_thread(desk.spawn, "plan", *INV, "play.yml")).code == 0
+
+    asyncio.run(hold())
+    assert not sim.writes()
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+
+
+# A real terminal -----------------------------------------------------------------------------------------------------
+
+
+def on_a_terminal(desk: Desk, *arguments: str, typed: bytes) -> tuple[int, str]:
+    """Run on a pseudo-terminal, and type once a question stands there."""
+    ours, theirs = pty.openpty()
+    environment = {**desk.surroundings(), "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(
+        [*MSAUTO, *arguments], cwd=desk.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True, preexec_fn=_take_terminal,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+                if typed and b"go on: " in shown.replace(b"goes on: ", b"go on: "):
+                    os.write(ours, typed)
+                    typed = b""
+        except OSError:
+            pass  # the other end was closed
+        process.wait(timeout=10)
+    os.close(ours)
+    return process.returncode, shown.decode()
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.mark.parametrize(("typed", "code", "writes"), [(b"yes\n", 0, 1), (b"nope\n", 4, 0), (b"\x03", 130, 0)])
+def test_asked_on_a_real_terminal(desk: Desk, sim: Simulator, typed: bytes, code: int, writes: int) -> None:
+    desk.comment("new")
+    found, shown = on_a_terminal(desk, "apply", *INV, "play.yml", typed=typed)
+    assert (found, len(sim.writes())) == (code, writes), shown
+    assert "\x1b[" in shown  # colour
+    assert "Traceback" not in shown
+    if code == 130:
+        assert "Interrupted: nothing was sent" in shown
+
+
+def test_deleting_on_a_real_terminal(desk: Desk, sim: Simulator) -> None:
+    desk.play(PROMOS)
+    assert on_a_terminal(desk, "apply", *INV, "play.yml", typed=b"2\n")[0] == 0
+    assert len(sim.writes()) == 2
+
+
+def test_no_colour_on_a_terminal_that_wants_none(desk: Desk) -> None:
+    desk.comment("new")
+    assert "\x1b[" not in on_a_terminal(desk, "plan", "--no-color", *INV, "play.yml", typed=b"")[1]
+    assert "\x1b[" not in on_a_terminal(desk, "plan", "--no-color", *INV, "nowhere.yml", typed=b"")[1]
+    desk.environment["NO_COLOR"] = "1"
+    assert "\x1b[" not in on_a_terminal(desk, "plan", *INV, "play.yml", typed=b"")[1]
