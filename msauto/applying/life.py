@@ -82,6 +82,7 @@ class Life:
         self._place = place
         self._progress: Progress
         self._begun = False
+        self._guarded = False
         self._all_sent: float | None = None
         self._learned: dict[str, Json] = {}
         self.result: TargetResult | None = None
@@ -138,6 +139,10 @@ class Life:
         context, target = self._context, self._target
         if context.stop.requested:
             return Stopped()
+        if target.requests[index].guarded and not self._guarded:
+            held_back = await self._hold_back(index)
+            if held_back is not None:
+                return NotJournalled(held_back)
         calls: list[Call] = [partial(context.journal.sending, context.run, target, index)]
         if index == 0 and not self._progress.tries:
             self._begun = True
@@ -148,6 +153,17 @@ class Life:
         except MsautoError as error:
             return NotJournalled(_words(error))
         return Journalled()
+
+    async def _hold_back(self, index: int) -> str | None:
+        """Return why a guarded request is not sent; ``None`` once all before it was seen, which is asked once."""
+        try:
+            missing = proving.not_seen(proving.only(self._target, 0, index), await self._read(0, index))
+        except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing was seen
+            return f"the rest was not sent, for the target cannot be read: {_words(error)}"
+        self._guarded = not missing
+        if missing:
+            return f"the rest was not sent, for what was written is not seen, or not recognised: {', '.join(missing)}"
+        return None
 
     def _forget(self) -> None:
         """Forget what is about to be written anew: should the run die, nothing is known of it but by reading."""

@@ -29,6 +29,11 @@ def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     return tuple(difference for difference in found if difference is not None)
 
 
+def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
+    """Return the keys of what the target's requests expect and reading does not show, or cannot."""
+    return tuple(each.key for each in expect.last_words(target) if expect.holds(each, live) is not True)
+
+
 def only(target: Target, first: int, end: int) -> Target:
     """Return the target as if it had the requests ``first`` to before ``end`` alone."""
     return replace(target, requests=target.requests[first:end])

@@ -81,6 +81,7 @@ class Request:
 
     ``changes`` are indices into the target's changes; ``expect`` what the request must show when read again.
     ``dest`` is the file that the answer to a GET is saved as: a download changes nothing on the server.
+    ``guarded``: sent only once all that the requests before it expect has been seen.
     """
 
     method: Method
@@ -89,6 +90,7 @@ class Request:
     body: Body | None = None
     expect: tuple[Expect, ...] = ()
     dest: str | None = None
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
     shown: dict[str, Any] = {"method": request.method, "path": request.path, "changes": list(request.changes)}
     if request.body is not None:
         shown["body"] = _body(request.body)
-    return shown | {"expect": [_expect(expect) for expect in request.expect]}
+    shown |= {"expect": [_expect(expect) for expect in request.expect]}
+    return shown | ({"guarded": True} if request.guarded else {})
 
 
 def _body(body: Body) -> dict[str, str]:

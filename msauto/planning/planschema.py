@@ -106,10 +106,12 @@ class _Request(_Model):
     changes: list[int] = Field(default_factory=list)
     body: _Body | None = None
     expect: list[_Expect] = Field(default_factory=list)
+    guarded: bool = False
 
     def value(self) -> Request:
         body = self.body.value() if self.body else None
-        return Request(self.method, self.path, tuple(self.changes), body, tuple(e.value() for e in self.expect))
+        expect = tuple(each.value() for each in self.expect)
+        return Request(self.method, self.path, tuple(self.changes), body, expect, guarded=self.guarded)
 
 
 class _Address(_Model):

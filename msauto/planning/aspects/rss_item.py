@@ -7,7 +7,7 @@ recognised by its guid, by the one that we learned, or by its file's name (field
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
@@ -36,11 +36,14 @@ def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: 
     """Bring the channel's items to what is wanted; with ``exactly`` nothing else stays."""
     draft.look("items")
     kept: set[str] = set()
+    new: list[str] = []
     unrecognised: list[str] = []
     for said in wanted:
         live = _recognise(scene, said.value)
         if said.value.present:
             kept |= {live.guid} if live else set()
+            if live is None:
+                new.append(said.value.guid)
             if live is None and _unseen(scene, said.value.guid):
                 unrecognised.append(said.value.guid)
             _put_if_needed(scene, said, live, draft)
@@ -48,7 +51,7 @@ def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: 
             _delete(scene, live, said.source, draft)
             kept.add(live.guid)
     if exactly:
-        _remove_others(scene, kept, unrecognised, exactly, draft)
+        _remove_others(scene, kept, unrecognised, exactly, draft, guarded=bool(new))
 
 
 def _recognise(scene: RssScene, wanted: RssItemWanted) -> RssItem | None:
@@ -128,16 +131,31 @@ def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
     return {name: item_field(item, name) for name in names}
 
 
-def _delete(scene: RssScene, live: RssItem, source: Source, draft: Draft, *, exactly: bool = False) -> None:
+def _delete(
+    scene: RssScene, live: RssItem, source: Source, draft: Draft, *, exactly: bool = False, guarded: bool = False
+) -> None:
     shown: Json = {
         name: text for name in ("title", "description", "link", "pubDate") if (text := item_field(live, name))
     }
     number = draft.change("delete", "rss_item", live.guid, before=shown, after=None, source=source, exactly=exactly)
-    request = requests.delete_rss(scene.channel.name, live.guid)
+    request = replace(requests.delete_rss(scene.channel.name, live.guid), guarded=guarded)
     draft.send(Phase.RSS_DELETE, request, [number], Expect("rss_item", live.guid, None))
 
 
-def _remove_others(scene: RssScene, kept: set[str], unrecognised: Sequence[str], exactly: Source, draft: Draft) -> None:
+def _remove_others(
+    scene: RssScene,
+    kept: set[str],
+    unrecognised: Sequence[str],
+    exactly: Source,
+    draft: Draft,
+    *,
+    guarded: bool,
+) -> None:
+    """Delete what the list does not name.
+
+    ``guarded``: what is new to us may be one of the others under a guid that we cannot know, and our PUT may have
+    replaced it: so nothing goes before everything new was recognised in the channel (field notes).
+    """
     others = [item for item in scene.channel.items if item.guid not in kept]
     if others and unrecognised:
         draft.warnings.append(
@@ -146,7 +164,7 @@ def _remove_others(scene: RssScene, kept: set[str], unrecognised: Sequence[str],
         )
         return
     for item in others:
-        _delete(scene, item, exactly, draft, exactly=True)
+        _delete(scene, item, exactly, draft, exactly=True, guarded=guarded)
     if others and not kept and not any(change.action == "add" for change in draft.changes):
         draft.emptied.append(("rss_item", len(others)))
 
