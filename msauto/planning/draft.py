@@ -31,6 +31,7 @@ class Scene:
     live: LiveTarget
     memory: Mapping[str, Json] = field(default_factory=dict)
     lossy: bool = False
+    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
 
     @property
     def rate(self) -> Fraction | None:
@@ -78,6 +79,11 @@ class Draft:
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
         return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+
+
+def left_alone(what: str, live: Json, wrote: Json) -> str:
+    """Say that undo leaves a thing alone, for somebody has changed it since."""
+    return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
 
 
 def refuse(message: str, source: Source | None, remedy: str = "") -> PlanningError:

@@ -59,6 +59,8 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
         markers=_list("marker", [w.markers for w in wanteds], keys.marker, keys),
         links=_list("link", [w.links for w in wanteds], keys.link, keys),
         exactly=_exactly([w.exactly for w in wanteds]),
+        still={name: value for w in wanteds for name, value in w.still.items()},
+        notes=tuple(note for w in wanteds for note in w.notes),
         restore=max((w.restore for w in wanteds if w.restore), key=lambda said: said.value, default=None),
     )
 
@@ -79,7 +81,13 @@ def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
             raise _removed_and_wanted(f"item {said.value.guid}", gone.source, kept.source)
         if earlier.value != said.value:
             raise _contradiction(f"item {said.value.guid}", earlier, said)
-    return RssWanted(wanteds[0].source, tuple(items.values()), next((w.exactly for w in wanteds if w.exactly), None))
+    return RssWanted(
+        wanteds[0].source,
+        tuple(items.values()),
+        next((w.exactly for w in wanteds if w.exactly), None),
+        still={guid: value for w in wanteds for guid, value in w.still.items()},
+        notes=tuple(note for w in wanteds for note in w.notes),
+    )
 
 
 def _has_lists(wanted: AssetWanted) -> bool:
@@ -163,6 +171,8 @@ class _Keys:
     def marker(self, value: MarkerWanted) -> Hashable:
         if value.uid is not ABSENT:
             return value.uid
+        if value.anew:
+            return ("anew", value.anew)
         return (DEFAULT_TRACK if value.track is ABSENT else value.track, self.plainly(value.at))
 
     def link(self, value: LinkWanted) -> Hashable:

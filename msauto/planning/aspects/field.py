@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from msauto.model.plan import Basis, Expect, Json
 from msauto.model.wanted import Position, Said
 from msauto.planning.compare import NUMBERS, as_number, same_value
-from msauto.planning.draft import Draft, Scene
+from msauto.planning.draft import Draft, Scene, left_alone
 from msauto.planning.order import Phase
 from msauto.planning.positions import beyond, position_of, to_frames
 from msauto.server import requests, versions
@@ -30,6 +30,10 @@ def _plan_field(scene: Scene, name: str, said: Said[str | Position], draft: Draf
     before, basis = _known(scene, name)
     draft.look(f"field:{name}")
     if basis != "none" and same_value(name, before, value):
+        return
+    still = scene.still.get(f"field:{name}", before)
+    if basis != "none" and not same_value(name, before, None if still is None else str(still)):
+        draft.warnings.append(left_alone(f"{scene.title}: field {name}", _shown(name, before), still))
         return
     if name == "user_0":
         versions.require(scene.server, versions.Feature.SET_USER_0)

@@ -33,6 +33,7 @@ class _Wanted:
     track: str | None
     fields: Mapping[str, str]
     source: Source
+    anew: bool = False
 
     @property
     def key(self) -> str:
@@ -97,7 +98,7 @@ def _resolve(scene: Scene, said: Said[MarkerWanted]) -> _Wanted:
         if frame is None:
             raise refuse("a marker needs its position or its uid", said.source, "name `at` or `uid`")
         track = track or DEFAULT_TRACK
-    return _Wanted(uid, frame, track, value.fields, said.source)
+    return _Wanted(uid, frame, track, value.fields, said.source, value.anew > 0)
 
 
 def _covers(exactly: Exactly, marker: Marker) -> bool:
@@ -123,7 +124,7 @@ def _unite_places(present: Sequence[_Wanted], live: Mapping[int, Marker]) -> lis
     united = [item for item in present if item.uid is not None]
     for item in (item for item in present if item.uid is None):
         same = [i for i, other in enumerate(united) if other.uid is not None and item.at(_final(other, live))]
-        if same:
+        if same and not item.anew:
             united[same[0]] = _unite(united[same[0]], item)
         else:
             united.append(item)
@@ -158,7 +159,7 @@ def _match(
     matched = [(item, live[item.uid]) for item in present if item.uid is not None]
     going = {item.uid for item in absent}
     claimed = {marker.uid for _, marker in matched} | {uid for uid in live if uid in going}
-    for item in (item for item in present if item.uid is None):
+    for item in (item for item in present if item.uid is None and not item.anew):
         there = [marker for uid, marker in live.items() if uid not in claimed and item.at(marker)]
         if there:
             best = min(there, key=lambda marker: (len(marker_misses(item.want, marker)), marker.uid))
@@ -189,7 +190,7 @@ def _gone(
 
 def _is_only(wanted: _Wanted, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
-    return wanted.uid is None and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
+    return wanted.uid is None and not wanted.anew and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
 
 
 def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
@@ -206,7 +207,7 @@ def _take_over(
     """Pair new markers with live ones: those made for this very place first, then those that would be removed."""
     ours: list[tuple[_Wanted, Marker]] = []
     for item in new:
-        uid = scene.memory.get(f"marker:{item.key}")
+        uid = None if item.anew else scene.memory.get(f"marker:{item.key}")
         if isinstance(uid, int) and uid in free and uid not in {marker.uid for _, marker in ours}:
             ours.append((item, free[uid]))
     served = {id(item) for item, _ in ours}
@@ -291,4 +292,5 @@ def _delete(
             "delete", "marker", f"uid {uid}", before=shown, after=None, source=source, exactly=exactly
         )
         request = requests.delete_marker(scene.path, uid)
-        draft.send(Phase.MARKER_DELETE, request, [number], Expect("marker", f"uid {uid}", None))
+        expect = Expect("marker", f"uid {uid}", None, not_uids=tuple(live))
+        draft.send(Phase.MARKER_DELETE, request, [number], expect)

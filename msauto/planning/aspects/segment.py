@@ -14,6 +14,7 @@ from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.positions import beyond, to_frames
 from msauto.planning.segments import (
     NewSegment,
+    cannot_write_back,
     check_lossy,
     editorial,
     keywords_of,
@@ -159,7 +160,7 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
         after=show(scene, live) | new.shown(),
         source=item.source,
         basis=_basis(item, live, keywords),
-        reversible=not scene.lossy,
+        reversible=not cannot_write_back(live),
     )
     if scene.server.dialect.segment_update == "recreate":
         send_delete(scene, live.number, [number], draft)
@@ -267,7 +268,14 @@ def _delete(
     for number, source in gone.items():
         shown = show(scene, live[number])
         change = draft.change(
-            "delete", "segment", str(number), before=shown, after=None, source=source, exactly=exactly
+            "delete",
+            "segment",
+            str(number),
+            before=shown,
+            after=None,
+            source=source,
+            exactly=exactly,
+            reversible=not cannot_write_back(live[number]),
         )
         send_delete(scene, number, [change], draft)
 

@@ -108,7 +108,15 @@ def _plan_whole(scene: Scene, grid: _Grid, source: Source, exactly: Source | Non
     after: dict[str, Json] = {"duration": grid.duration, "pieces": len(grid.pieces)}
     after |= {"title": grid.title} if grid.title is not None else {}
     action: Action = "change" if again else "add"
-    number = draft.change(action, "segmentation", str(grid.duration), before=before, after=after, source=source)
+    number = draft.change(
+        action,
+        "segmentation",
+        str(grid.duration),
+        before=before,
+        after=after,
+        source=source,
+        reversible=not any(map(cannot_write_back, again)),
+    )
     for segment in again:
         send_delete(scene, segment.number, [number], draft)
     _delete_others(scene, grid, exactly, draft)
@@ -126,7 +134,13 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
         new = remake(scene, segment, segment.number, title=grid.title)
         before = show(scene, segment)
         number = draft.change(
-            "change", "segment", str(segment.number), before=before, after=before | new.shown(), source=source
+            "change",
+            "segment",
+            str(segment.number),
+            before=before,
+            after=before | new.shown(),
+            source=source,
+            reversible=not cannot_write_back(segment),
         )
         if scene.server.dialect.segment_update == "recreate":
             send_delete(scene, segment.number, [number], draft)
@@ -172,6 +186,13 @@ def _delete_others(
     for segment in (s for s in grid.others if s not in spared):
         shown = show(scene, segment)
         change = draft.change(
-            "delete", "segment", str(segment.number), before=shown, after=None, source=exactly, exactly=True
+            "delete",
+            "segment",
+            str(segment.number),
+            before=shown,
+            after=None,
+            source=exactly,
+            exactly=True,
+            reversible=not cannot_write_back(segment),
         )
         send_delete(scene, segment.number, [change], draft)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msauto.model.plan import Basis, Expect, Json, Request
 from msauto.model.wanted import Said
 from msauto.planning.compare import same_list
-from msauto.planning.draft import Draft, Scene, refuse
+from msauto.planning.draft import Draft, Scene, left_alone, refuse
 from msauto.planning.order import Phase
 from msauto.server import requests, versions
 
@@ -24,6 +24,10 @@ def plan_xmp(scene: Scene, wanted: Mapping[str, Said[tuple[str, ...]]], draft: D
         if basis != "none" and same_list(before, said.value):
             continue
         shown: Json = list(before) if basis != "none" else None
+        still = scene.still.get(f"xmp:{name}", shown)
+        if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
+            draft.warnings.append(left_alone(f"{scene.title}: {name}", shown, still))
+            continue
         after: Json = list(said.value)
         number = draft.change("change", "xmp", name, before=shown, after=after, source=said.source, basis=basis)
         changed.append((name, said, number))
