@@ -56,8 +56,8 @@ class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
-    def readline(self, size: int | None = -1, /) -> str:
-        line = super().readline(-1 if size is None else size)
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        line = super().readline(size)
         self._echo.write(line)
         return line
 
@@ -89,7 +89,8 @@ class Session:
             "echo": lambda *_: str(self.code),
         }
         while "=" in words[0]:
-            os.environ.update([words.pop(0).split("=", 1)])
+            name, _, value = words.pop(0).partition("=")
+            os.environ[name] = value
         return self._told(commands[words[0]](words[1:], step)).rstrip("\n")
 
     def python(self, block: Block) -> str:

@@ -1,0 +1,51 @@
+"""Links lead somewhere, every page is on the map, and nothing of a machine is in any page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, anchors, links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in links(page):
+        if re.match(r"https?:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        found = (page.parent / name).resolve() if name else page
+        if not found.exists() or (anchor and anchor not in anchors(found)):
+            broken.append(target)
+    assert not broken
+
+
+def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
+    made = tmp_path / "made.md"
+    made.write_text("# A title: with signs\n[x](nowhere.md) `[y](z)`\n", encoding="utf-8")
+    assert "nowhere.md" in list(links(made))
+    assert anchors(made) == {"a-title-with-signs"}
+
+
+def test_every_page_is_on_the_map() -> None:
+    index = ROOT / "docs" / "index.md"
+    there = {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {index}
+    assert not there - {(index.parent / target).resolve() for target in links(index)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_nothing_of_a_machine_is_in_a_page(page: Path) -> None:
+    assert not re.search(r"/work/|/root/|/home/|/tmp/|/opt/|pypi", page.read_text(encoding="utf-8"))
+
+
+def test_the_readme_begins_with_the_two_commands_and_names_what_ci_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"(?ms)^```sh\n(.*?)^```$", readme)
+    assert first
+    assert [line.split("#")[0].strip() for line in first[1].splitlines()] == ["make demo", "make test"]
+    runs = re.search(r'step "tests"\n(.+)', (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert runs
+    assert runs[1] == "make test"

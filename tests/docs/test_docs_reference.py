@@ -1,0 +1,227 @@
+"""The reference is complete: what the code knows has its place, and what it does not know has none."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import click
+import pytest
+from pydantic import BaseModel, RootModel
+
+import msauto
+from msauto.cli import flags as cli_flags
+from msauto.cli.main import COMMANDS, group
+from msauto.model import facts
+from msauto.model.spec import Dialect
+from msauto.planning.planfile import plan_schema
+from msauto.playbook import schema_asset, schema_inventory, schema_play, schema_rss, settings
+from msauto.playbook.filters import FILTERS, TESTS
+from msauto.playbook.variables import GIVEN
+from msauto.simulator.faults import KINDS
+from tests.docs.pages import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+SECTIONS = {  # where the keys of each model are described
+    schema_asset.AssetArgs: "playbook.md#asset",
+    schema_asset.SelectArgs: "playbook.md#select",
+    schema_asset.Expect: "playbook.md#select",
+    schema_asset.FieldsArgs: "playbook.md#fields",
+    schema_asset.SegmentArgs: "playbook.md#segments",
+    schema_asset.SegmentationArgs: "playbook.md#segmentation",
+    schema_asset.MarkerArgs: "playbook.md#markers",
+    schema_asset.LinkArgs: "playbook.md#links",
+    schema_asset.ExactlyArgs: "playbook.md#exactly",
+    schema_asset.MarkersExactly: "playbook.md#exactly",
+    schema_asset.RestoreArgs: "playbook.md#The rest",
+    schema_rss.RssArgs: "playbook.md#rss",
+    schema_rss.RssItemArgs: "playbook.md#rss",
+    schema_rss.RssBody: "playbook.md#rss",
+    schema_play.PlayArgs: "playbook.md#Play",
+    schema_play.TaskArgs: "playbook.md#Task",
+    schema_play.LoopControl: "playbook.md#Task",
+    schema_inventory.GroupArgs: "inventory.md#Inventory",
+    schema_inventory.HostArgs: "inventory.md#Inventory",
+    schema_inventory.ServerArgs: "inventory.md#The server block",
+    schema_inventory.AuthArgs: "inventory.md#The server block",
+    schema_inventory.BasicArgs: "inventory.md#The server block",
+    schema_inventory.TlsArgs: "inventory.md#The server block",
+    schema_inventory.TimeoutArgs: "inventory.md#The server block",
+    schema_inventory.DialectArgs: "dialect.md#Dialect",
+    settings.SettingsArgs: "settings.md#Settings: msauto.toml",
+    settings.LimitArgs: "settings.md#Settings: msauto.toml",
+    settings.LookupArgs: "settings.md#Settings: msauto.toml",
+    settings.FreezeArgs: "settings.md#Freezes",
+    settings.StateArgs: "settings.md#Settings: msauto.toml",
+}
+NOT_YET = {  # models of what is not built: the page names the module or key, not its own keys
+    schema_play.ThumbnailArgs,
+    schema_play.ProxyArgs,
+    schema_play.XmpBatchArgs,
+    schema_play.CommandArgs,
+    schema_play.AssertArgs,
+    schema_play.HandlerArgs,
+}
+
+
+def page(name: str) -> str:
+    return without_examples((REFERENCE / name).read_text(encoding="utf-8"))
+
+
+def without_examples(text: str) -> str:
+    return re.sub(r"(?ms)^```.*?^```$", "", text)
+
+
+def section(place: str) -> str:
+    """Return a section with those below it; ``playbook.md#asset``."""
+    name, _, heading = place.partition("#")
+    text = page(name)
+    found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert found, f"{name} has no heading {heading!r}"
+    rest = text[found.end() :]
+    following = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
+    return rest[: following.start()] if following else rest
+
+
+def names(text: str) -> set[str]:
+    """Return the words that stand in code marks or in headings, outside of examples."""
+    code = re.findall(r"`([^`\n]+)`|^#+ (.+)$", without_examples(text), re.MULTILINE)
+    return {word for parts in code for part in parts for word in re.findall(r"[\w-]+", part)}
+
+
+def models() -> Iterator[type[BaseModel]]:
+    for module in (schema_asset, schema_rss, schema_play, schema_inventory, settings):
+        for model in vars(module).values():
+            if inspect.isclass(model) and issubclass(model, BaseModel) and model.__module__ == module.__name__:
+                yield model
+
+
+def test_every_model_of_outside_text_has_its_section() -> None:
+    missing = {model for model in models() if not issubclass(model, RootModel)} - SECTIONS.keys() - NOT_YET
+    assert not missing
+
+
+@pytest.mark.parametrize("model", SECTIONS, ids=lambda model: model.__name__)
+def test_every_key_is_described_in_its_section(model: type[BaseModel]) -> None:
+    known = names(section(SECTIONS[model]))
+    if model in {schema_play.PlayArgs, schema_play.TaskArgs}:
+        known |= names(page("not-yet.md"))
+    keys = {field.alias or name for name, field in model.model_fields.items()}
+    assert not keys - known, "these keys have no place"
+
+
+def test_every_dialect_key_is_described_with_all_its_values_default_first() -> None:
+    hints = get_type_hints(Dialect)
+    for key in fields(Dialect):
+        row = re.search(rf"^\| `{key.name}` \| ([^|]*) \|", page("dialect.md"), re.MULTILINE)
+        assert row, f"{key.name} has no row"
+        values = get_args(hints[key.name])
+        if values:
+            assert re.findall(r"`(\w+)`", row[1]) == list(values)
+            assert values[0] == key.default
+
+
+def test_everything_that_templates_know_is_described() -> None:
+    known = names(section("playbook.md#Templates"))
+    missing = {*FILTERS, *TESTS, *GIVEN} - known
+    assert not missing
+
+
+def test_every_fact_is_described() -> None:
+    known = names(section("playbook.md#Facts"))
+    assert not {*facts._NUMBERS, *facts._TIMES, *facts._ROOT, "fps", "duration", "markers", "segments", "xmp"} - known
+
+
+def test_every_key_of_the_plan_is_described() -> None:
+    schema = plan_schema()
+    shapes = [schema, *schema.get("$defs", {}).values()]
+    keys = {key for shape in shapes for key in shape.get("properties", {})}
+    missing = keys - names(page("plan-json.md"))
+    assert len(keys) > 40
+    assert not missing
+
+
+# Commands ---------------------------------------------------------------------------------------------------------
+
+
+def options(command: click.Command) -> set[str]:
+    given = (option for option in command.params if isinstance(option, click.Option))
+    return {name for option in given for name in (*option.opts, *option.secondary_opts)}
+
+
+def shared() -> set[str]:
+    @click.command()
+    @cli_flags.shared_flags
+    def nothing(**_: Any) -> None: ...
+
+    return options(nothing)
+
+
+def commands(name: str) -> list[click.Command]:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    return [*command.commands.values()] if isinstance(command, click.Group) else [command]
+
+
+def test_the_commands_described_are_the_commands_that_there_are() -> None:
+    assert set(re.findall(r"^## msauto (\w+)$", page("commands.md"), re.MULTILINE)) == set(COMMANDS)
+    assert not set(re.findall(r"`msauto (\w+)`", page("not-yet.md"))) & set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_flag_of_a_command_has_its_place(name: str) -> None:
+    text = section(f"commands.md#msauto {name}")
+    for command in commands(name):
+        own = options(command) - shared()
+        assert not own - names(text) - {"-h", "--help"}, f"{command.name}: these flags have no place"
+    for sub in commands(name):
+        assert f"msauto {name}" in text or f"msauto {name} {sub.name}" in text
+
+
+def test_no_flag_is_described_that_is_not_there() -> None:
+    known = {flag for name in COMMANDS for command in commands(name) for flag in options(command)} | shared()
+    told = {name for name in names(page("commands.md")) if name.startswith("--")}
+    assert not told - known - {"--help", "--version"}
+
+
+def test_every_shared_flag_has_its_place() -> None:
+    assert len(shared()) > 12
+    assert not shared() - names(section("commands.md#Shared flags"))
+
+
+def test_every_show_command_has_its_row() -> None:
+    for sub in commands("show"):
+        assert f"`msauto show {sub.name}" in section("commands.md#msauto show")
+
+
+def test_every_exit_code_of_the_contract_has_its_row() -> None:
+    rows = re.findall(r"^\| (\d+) \|", section("commands.md#Exit codes"), re.MULTILINE)
+    assert rows == ["0", "1", "2", "3", "4", "5", "130"]
+
+
+# The library ------------------------------------------------------------------------------------------------------
+
+
+def test_every_public_error_is_told() -> None:
+    text = (ROOT / "docs" / "how-to" / "use-the-client.md").read_text(encoding="utf-8")
+    errors = {name for name in msauto.__all__ if name.endswith("Error")} - {"ServerError"}
+    assert errors >= {"NotSentError", "FateUnknownError", "RejectedError"}
+    missing = errors - names(text)
+    assert not missing
+
+
+def test_every_kind_of_fault_is_told() -> None:
+    text = (ROOT / "docs" / "how-to" / "test-your-playbooks.md").read_text(encoding="utf-8")
+    assert not set(KINDS) - names(text)
+
+
+def test_no_key_is_described_as_missing_that_is_built(tmp_path: Path) -> None:
+    from msauto.playbook.plays import _PLAY_LATER, _TASK_LATER
+
+    told = set(re.findall(r"^\| (`[^|]+`) \|", page("not-yet.md"), re.MULTILINE))
+    keys = {word for row in told if "msauto" not in row for word in re.findall(r"`(\w+)`", row)}
+    assert keys == {*_PLAY_LATER, *_TASK_LATER}
