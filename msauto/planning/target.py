@@ -100,7 +100,8 @@ def plan_channel(
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a channel, and warnings."""
     draft = Draft()
-    plan_items(RssScene(server, channel, memory), wanted.items, wanted.exactly, draft)
+    draft.warnings += wanted.notes
+    plan_items(RssScene(server, channel, memory, wanted.still), wanted.items, wanted.exactly, draft)
     _check_requests(server, draft)
     address = Address(channel.name)
     live = LiveTarget(channel=channel)
@@ -151,6 +152,8 @@ Step = Callable[[], None]
 def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draft) -> Iterator[Step]:
     if wanted is None:
         return
+    scene = replace(scene, still=wanted.still)
+    draft.warnings += wanted.notes
     if not wanted.present:
         yield lambda: plan_deletion(scene, wanted.source, draft)
         return
