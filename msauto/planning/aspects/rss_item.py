@@ -16,7 +16,7 @@ from msauto.model.plan import Body, Expect, Json
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import ABSENT, RssItemWanted, Said, Source
 from msauto.planning.compare import instant, item_field, item_matches
-from msauto.planning.draft import Draft
+from msauto.planning.draft import Draft, left_alone
 from msauto.planning.order import Phase
 from msauto.server import requests
 
@@ -30,6 +30,7 @@ class RssScene:
     server: ServerSpec
     channel: RssChannel
     memory: Mapping[str, Json] = field(default_factory=dict)
+    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still say to be touched (undo)
 
 
 def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: Source | None, draft: Draft) -> None:
@@ -40,6 +41,9 @@ def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: 
     unrecognised: list[str] = []
     for said in wanted:
         live = _recognise(scene, said.value)
+        if _is_left(scene, said.value, live, draft):
+            kept |= {live.guid} if live else set()
+            continue
         if said.value.present:
             kept |= {live.guid} if live else set()
             if live is None:
@@ -52,6 +56,21 @@ def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: 
             kept.add(live.guid)
     if exactly:
         _remove_others(scene, kept, unrecognised, exactly, draft, guarded=bool(new))
+
+
+def _is_left(scene: RssScene, wanted: RssItemWanted, live: RssItem | None, draft: Draft) -> bool:
+    """Tell whether an item is left alone, for it does not say any more what the run wrote (undo)."""
+    if wanted.guid not in scene.still:
+        return False
+    still = scene.still[wanted.guid]
+    is_as_wanted = live is not None and wanted.present and item_matches(_content(wanted), live)
+    if is_as_wanted or (live is None and (not wanted.present or still is None)):
+        return False
+    if live is not None and isinstance(still, dict) and item_matches(still, live, still):
+        return False
+    shown: Json = _shown(live, {}) if live else None
+    draft.warnings.append(left_alone(f"channel {scene.channel.name}: item {wanted.guid}", shown, still))
+    return True
 
 
 def _recognise(scene: RssScene, wanted: RssItemWanted) -> RssItem | None:
