@@ -210,10 +210,11 @@ def _typed(name: str, text: str | None) -> Any:
         return None
     try:
         if name in _NUMBERS:
-            return int(text)
+            number = whole(text)
+            return text if number is None else number
         if name in _DECIMALS:
-            number = float(text)
-            return int(number) if number.is_integer() else number
+            decimal = float(text)
+            return int(decimal) if decimal.is_integer() else decimal
         if name in _TIMES:
             return datetime.fromisoformat(text)
     except (ValueError, OverflowError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from msauto.model.timecode import TimecodeError, rate_of
+
+_WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
 
 Folder = tuple[str, ...]
 """A folder as the plain names from the root down; ``()`` is the root of the database."""
@@ -182,11 +185,13 @@ Xmp = Mapping[str, tuple[str, ...]]
 
 
 def whole(text: str | None) -> int | None:
-    """Read an integer attribute; ``None`` where there is none or it is no integer."""
-    try:
-        return int(text) if text is not None else None
-    except ValueError:
-        return None
+    """Read an integer attribute, of 64 bits at most; ``None`` where there is none or it is no integer.
+
+    >>> whole(" 0007.0 ")
+    7
+    """
+    found = _WHOLE.fullmatch(text) if text is not None else None
+    return int(found[1]) if found else None
 
 
 def _rate(attributes: Mapping[str, str]) -> Fraction | None:

@@ -93,7 +93,8 @@ class Verbs(ABC):
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
         """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
-        return await self._parsed(requests.get_asset(self.path(database, asset)), parse_clip)
+        parse = partial(parse_clip, database=database)
+        return await self._parsed(requests.get_asset(self.path(database, asset)), parse)
 
     async def xmp(self, database: str, asset: str | Address, field: str | None = None) -> Xmp | None:
         """Read XMP fields, or one; ``None`` if the answer cannot be read («XMP field values»)."""

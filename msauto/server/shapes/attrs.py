@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
+from msauto.model.live import whole
 from msauto.server.xml import Element, attributes, children, local, text_of, unreadable
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 _TRUE = frozenset({"true", "1", "yes"})
 _FALSE = frozenset({"false", "0", "no"})
 
@@ -40,7 +38,7 @@ def read_flag(text: str | None) -> bool | None:
 
 def read_integer(text: str | None) -> int | None:
     """Read a whole number; ``None`` where there is none."""
-    return int(text) if text is not None and _INTEGER.fullmatch(text) else None
+    return whole(text)
 
 
 def need_integer(text: str | None, what: str) -> int:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from msauto.model.live import Asset, Link, Marker, Segment, parse_folder
+import re
+
+from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder
 from msauto.server.shapes.attrs import need_integer, read_attrs, read_flag, read_integer
 from msauto.server.xml import Element, attributes, children, find_root, local, parse_document, text_of
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
 _CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
+_LONE = re.compile(r"\\(?![/\\])")
 _PARAMETERS = frozenset({"param", "parameter"})
 _NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 
 
-def parse_clip(data: bytes, charset: str | None = None) -> Asset:
+def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
     """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
 
-    Raises ``UnreadableError`` for anything else, and for a marker or segment that cannot be told from another.
+    ``database`` is the one asked, which some servers put in front of the folder. Raises ``UnreadableError`` for
+    anything else, and for a marker or segment that cannot be told from another.
     """
     clip = find_root(parse_document(data, charset), "Clip", "description of an asset")
     own = attributes(clip)
@@ -26,7 +30,7 @@ def parse_clip(data: bytes, charset: str | None = None) -> Asset:
         texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
-        folder=parse_folder(own["folder"]) if "folder" in own else None,
+        folder=_home(own["folder"], database) if "folder" in own else None,
         hires=own.get("hires"),
         proxy=own.get("proxy"),
         archive=own.get("archive"),
@@ -38,6 +42,16 @@ def parse_clip(data: bytes, charset: str | None = None) -> Asset:
         links=_links(clip, parts),
         parameters=_parameters(parts),
     )
+
+
+def _home(text: str, database: str) -> Folder:
+    """Read the folder of a clip as listings show it: the interface says no more of it than «folder of the asset».
+
+    A backslash that escapes nothing separates, where no slash does; the database in front is no folder.
+    """
+    separates = "/" not in text and _LONE.search(text.replace("\\\\", ""))
+    folder = parse_folder(text.replace("\\", "/") if separates else text)
+    return folder[1:] if folder[:1] == (database,) else folder
 
 
 def _holders(clip: Element) -> list[Element]:

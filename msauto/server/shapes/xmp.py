@@ -34,6 +34,7 @@ _VALUES = frozenset({"li", "value", "val", "bag", "seq", "alt", "values", "list"
 _NAMED = frozenset({"attr", "field", "userfield", "property", "xmp", "item", "param"})
 _NAME_KEYS = ("name", "field", "key", "id")
 _LINE = re.compile(r"([^\s=<>{}\"']+)\s*=(.*)")
+_NAME = re.compile(r"[\w.-]+:[\w.-]+")
 
 Fields = dict[str, list[list[str]]]
 """By name, for each time that a field is shown, its values; a single text is yet to be split."""
@@ -70,14 +71,30 @@ def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
 
 def _of_lines(text: str, asked: str | None) -> Fields | None:
     fields: Fields = {}
+    last: list[str] | None = None
     for line in text.splitlines():
-        if not line.strip():
-            continue
         match = _LINE.fullmatch(line.strip())
-        if match is None:
-            return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
-        fields.setdefault(match[1], []).append([match[2].strip()])
-    return fields
+        if match is not None:
+            last = [match[2].strip()]
+            fields.setdefault(match[1], []).append(last)
+        elif last is not None:
+            last[0] += f"\n{line.rstrip()}"  # a value of several lines
+        elif line.strip():
+            return _of_text(text, asked)
+    for values in (values for shown in fields.values() for values in shown):
+        values[0] = values[0].rstrip("\n")
+    return fields if not asked or _tells(fields, asked) else _of_text(text, asked)
+
+
+def _tells(fields: Fields, asked: str) -> bool:
+    """Tell whether lines are fields indeed: a bare value may hold a ``=`` as well."""
+    own = {asked, asked.rpartition(":")[2]}
+    return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
+
+
+def _of_text(text: str, asked: str | None) -> Fields | None:
+    """Take a bare text as the value of the field that was asked for."""
+    return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
 
 
 def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
@@ -135,10 +152,10 @@ def _read_attributes(element: Element, fields: Fields) -> None:
 
 def _named(element: Element, prefix: str) -> str | None:
     """Return the field's name where the element says it in an attribute or in a child."""
-    if element.prefix:
-        return None  # <dc:subject>: the element itself is the name
     own = attributes(element)
     generic = local(element).lower() in _NAMED
+    if element.prefix and not (generic and own.get("name")):
+        return None  # <dc:subject>: the element itself is the name
     keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
     name = next((own[key] for key in keys if own.get(key)), None)
     if name is None and generic:
