@@ -1,0 +1,215 @@
+"""Whatever a server holds, and however it shows it: exported and planned, it changes nothing and nothing is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from msauto.aio import SystemClock, make_plan
+from msauto.cli.main import main
+from msauto.ledger import Ledger
+from msauto.model.limits import Limits
+from msauto.model.plan import Plan
+from msauto.playbook.resolve import Options, resolve
+from msauto.simulator import Channel, Clip, House, Item, Marker, Segment, SimDialect, Simulator, empty_house
+
+TITLES = [
+    "Evening News",
+    "Back\\Slash / Film: 50% @ night? & «Новости», 1+1",
+    "Новости дня",
+    unicodedata.normalize("NFD", "Été à Ålesund"),
+    "{{ episode }} {% raw %}",
+    '{% endraw %}{{ 1/0 }} "it\'s" \\n',
+    "007",
+    "1e3",
+    "10:00:00:00",
+    "no",
+    "null",
+    "- dash: colon #hash",
+    " padded ",
+    "handle:4711",
+    "日本のニュース",
+    "*star &amp; !tag |pipe >fold",
+    "👩‍🚀\u202eevil",
+]
+TEXTS = st.one_of(
+    st.sampled_from(
+        [
+            "",
+            "Ready",
+            "{{ house }}",
+            "{# none #} {{",
+            "two\nlines",
+            "two\n\n  indented: lines\n",
+            "{{ a }}\nb {% c %}",
+            "\n leading",
+            "trailing \nspace\n\n",
+            "true",
+            "0123",
+            "3.10",
+            "a: b # c",
+            "'single' and \"double\"",
+            "tab\there",
+            "~",
+        ]
+    ),
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Zl", "Zp"], exclude_characters="\ufeff")
+        | st.sampled_from("\n{}%#:\"'\\ "),
+        max_size=12,
+    ),
+)
+RATES = [
+    *(Fraction(rate) for rate in (24, 25, 30, 50, 60)),
+    *(Fraction(rate * 1000, 1001) for rate in (24, 30, 60)),
+]
+FOLDERS = ["", "Raw/2026", "AC\\/DC", "Архив", unicodedata.normalize("NFD", "Été"), "{{ folder }}"]
+TRACKS = ["General", "Secondary Event", "Cue Point", "Profanity End", "", "House track"]
+FRAMES = 2000
+FIELDS = ("type", "comment", "layer", "user_0", "user_7")
+
+markers = st.lists(
+    st.fixed_dictionaries(
+        {"uid": st.integers(-1, 9), "pos": st.integers(0, 3) | st.integers(0, 2500), "track": st.sampled_from(TRACKS)},
+        optional={"title": TEXTS, "comment": TEXTS, "rating": st.sampled_from(["0", "3", "-1", "five"])},
+    ),
+    max_size=5,
+)
+segments = st.lists(
+    st.fixed_dictionaries(
+        {"number": st.integers(0, 4), "start": st.integers(0, 2100), "duration": st.integers(0, 1000)},
+        optional={"title": TEXTS, "track": st.just("House"), "rating": st.just(2), "keywords": TEXTS},
+    ),
+    max_size=4,
+)
+clips = st.fixed_dictionaries(
+    {
+        "rate": st.sampled_from(RATES),
+        "folder": st.sampled_from(FOLDERS),
+        "fields": st.dictionaries(st.sampled_from(FIELDS), TEXTS, max_size=3),
+        "points": st.dictionaries(st.sampled_from(["first_frame", "last_frame", "icon_pos"]), st.integers(0, 2500)),
+        "xmp": st.dictionaries(
+            st.sampled_from(["dc:title", "dc:subject", "house:no", "plain"]), st.lists(TEXTS, max_size=3), max_size=3
+        ),
+        "markers": markers,
+        "segments": segments,
+        "links": st.sets(st.tuples(st.sampled_from(FOLDERS), st.sampled_from(["", "Другое имя", "{{ link }}"]))),
+        "finalized": st.booleans(),
+    }
+)
+items = st.lists(
+    st.fixed_dictionaries(
+        {"guid": st.sampled_from(["n-1", "n-2.txt", "n-3.xml", "{{ g }}"])},
+        optional={"title": TEXTS, "description": TEXTS, "link": TEXTS, "pub_date": st.just("2026-11-20T10:00:00")},
+    ),
+    max_size=3,
+    unique_by=lambda item: item["guid"],
+)
+DIALECTS: list[tuple[list[str], dict[str, str]]] = [
+    ([], {}),
+    (["link_fields=hidden", "segment_title=seg_name", "xmp_shape=element"], {}),
+    (["link_fields=reported_when_set", "segment_title=both", "listing_depth=shallow"], {}),
+    (["position_origin=in"], {"position_origin": "in"}),
+    (["xmp_without_field=error", "segment_keywords=hidden", "finalized_word=1/0", "folder_path=rooted"], {}),
+    (["xmp_shape=nested", "list_separator=;", "xml_wrapper=stray_end", "extra=yes"], {"list_separator": ";"}),
+    (["xmp_shape=unreadable", "link_folder=own", "listing_paths=absolute"], {}),
+    (["title_address=ns", "not_found=200_text", "rss_shape=atom"], {"title_address": "ns"}),
+    (["rss_guid=file", "xml_namespace=default", "xml_newline=crlf"], {"rss_guid": "file"}),
+]
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+def put(house: House, title: str, said: Mapping[str, Any]) -> Clip:
+    news = house.add_database("NEWS")
+    clip = news.add_clip(title, said["folder"], frames=FRAMES, rate=said["rate"], finalized=said["finalized"])
+    clip.create_time = f"2026-11-13T10:00:{len(news.by_title):02}"
+    clip.home.fields.update(said["fields"], **{name: str(frame) for name, frame in said["points"].items()})
+    clip.xmp.update({name: list(values) for name, values in said["xmp"].items()})
+    for each in said["markers"]:
+        texts = {name: value for name, value in each.items() if name not in {"uid", "pos"} and value}
+        clip.markers.append(Marker(each["uid"], each["pos"], texts))
+    for each in said["segments"]:
+        titles = [each["title"], "another title"] if each.get("title") else []
+        segment = Segment(each["number"], each["start"], each["duration"], titles)
+        segment.track, segment.rating = each.get("track", ""), each.get("rating", 0)
+        segment.keywords = each.get("keywords", "")
+        clip.segments.append(segment)
+    for folder, name in sorted(said["links"]):
+        if (folder, name or title) != (said["folder"], title):
+            news.add_entry(clip, folder, f"{name} of {title}" if name else title)
+    return clip
+
+
+def inventory(folder: Path, url: str, dialect: Mapping[str, str]) -> str:
+    server = {"url": url, "dialect": dict(dialect)}
+    path = folder / "inventory.yml"
+    path.write_text(yaml.safe_dump({"all": {"hosts": {"studio": {"server": server, "database": "NEWS"}}}}))
+    return str(path)
+
+
+def plan(folder: Path, playbooks: list[Path], where: str) -> Plan:
+    options = Options(tuple(map(str, playbooks)), (where,), env={}, now=datetime.now(UTC))
+    with Ledger.open(folder / "state", readonly=True) as ledger:
+        work = make_plan(resolve(options), memory=ledger.memory, clock=SystemClock(), forks=4, limits=Limits())
+        return asyncio.run(work)
+
+
+def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
+    """Export all of it, plan what was exported; return how many targets there were."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, out = Path(name), Path(name) / "out"
+        where = inventory(folder, sim.url, own)
+        sim.clear_log()
+        assert main(["export", "-i", where, "--out", str(out), *arguments]) == 0
+        playbooks = sorted(out.rglob("*.yml"))
+        if not playbooks:
+            return 0
+        assert main(["validate", "-i", where, *map(str, playbooks)]) == 0
+        found = plan(folder, playbooks, where)
+        texts = "\n".join(path.read_text() for path in playbooks)
+        assert not found.targets, (found.targets, texts)
+        assert (found.requests, found.errors) == (0, 0)
+        assert not sim.writes()
+        return found.unchanged
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    house=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
+    dialect=st.sampled_from(DIALECTS),
+)
+def test_a_whole_database(sim: Simulator, house: dict[str, Any], dialect: tuple[list[str], dict[str, str]]) -> None:
+    shown, own = dialect
+    sim.house = empty_house()
+    sim.dialect = SimDialect.parse(shown)
+    for title, said in house.items():
+        put(sim.house, title, said)
+    assert check(sim, own) >= len(house)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(said=items, dialect=st.sampled_from(DIALECTS))
+def test_a_channel(sim: Simulator, said: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
+    shown, own = dialect
+    sim.house = empty_house()
+    sim.dialect = SimDialect.parse(shown)
+    channel = Channel("ticker / {{ one }}", "Ticker")
+    channel.items[:] = [Item(each["guid"], b"", **each) for each in said]
+    sim.house.channels[channel.name] = channel
+    assert check(sim, own, "--channel", channel.name) == 1
