@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+MADE = "<!-- Made from the code"
+"""How a page begins that is made from the code; what makes it sees to its examples."""
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 _FENCE = re.compile(
@@ -58,8 +60,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def all_blocks(language: str) -> list[Block]:
-    """Return the blocks of one language, of all pages."""
-    return [block for page in PAGES for block in blocks(page) if block.language == language]
+    """Return the blocks of one language, of all pages that people write."""
+    written = (page for page in PAGES if not page.read_text(encoding="utf-8").startswith(MADE))
+    return [block for page in written for block in blocks(page) if block.language == language]
 
 
 def prose(page: Path) -> str:

@@ -38,7 +38,7 @@ def test_every_page_is_on_the_map() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_nothing_of_a_machine_is_in_a_page(page: Path) -> None:
-    assert not re.search(r"/work/|/root/|/home/|/tmp/|/opt/|pypi", page.read_text(encoding="utf-8"))
+    assert not re.search(r"/work/|/root/|/tmp/|/opt/|pypi", page.read_text(encoding="utf-8"))
 
 
 def test_the_readme_begins_with_the_two_commands_and_names_what_ci_runs() -> None:
