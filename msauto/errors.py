@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,12 +46,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a text: where, what, what to do, and the line with a caret under it."""
+    """One thing that is wrong with a text: where, what, what to do, and the line with a caret under it.
+
+    A ``warning`` is told and stops nothing.
+    """
 
     message: str
     place: Place | None = None
     remedy: str = ""
     excerpt: str = ""
+    level: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.message}" if self.place else self.message

@@ -63,6 +63,18 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
 )
 
 
+def formats(*names: str) -> Callable[[click.Command], click.Command]:
+    """Give ``--format`` of one command the choices that it has, in place of those of all."""
+
+    def change(command: click.Command) -> click.Command:
+        for parameter in command.params:
+            if parameter.name == "form":
+                parameter.type = click.Choice(names)
+        return command
+
+    return change
+
+
 def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the shared flags, handed to it as one ``flags`` value beside its own arguments."""
 

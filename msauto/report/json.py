@@ -54,6 +54,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "message": problem.message,
         "remedy": problem.remedy,
         "excerpt": problem.excerpt,
+        "level": problem.level,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
-from msauto.report.paint import BOLD, CYAN, DIM, RED, paint
+from msauto.report.paint import BOLD, CYAN, DIM, RED, YELLOW, paint
 from msauto.report.sentences import plural
 from msauto.report.visible import display_width, is_hidden, visible_lines
 
@@ -33,7 +33,10 @@ def render_error(error: MsautoError, *, colour: bool) -> str:
 def _problem(problem: Problem, colour: bool) -> Iterator[str]:
     first, *rest = visible_lines(problem.message)
     place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
-    yield paint(place, BOLD, colour=colour) + paint(first, RED, colour=colour)
+    if problem.level == "warning":
+        yield paint(place, BOLD, colour=colour) + paint(f"warning: {first}", YELLOW, colour=colour)
+    else:
+        yield paint(place, BOLD, colour=colour) + paint(first, RED, colour=colour)
     yield from (f"  {line}" for line in rest)
     for line in _excerpt(problem.excerpt):
         yield paint(line, CYAN if _is_caret(line) else DIM, colour=colour)
