@@ -300,11 +300,15 @@ Wanted = AssetWanted | RssWanted | CommandWanted | ThumbnailWanted | ProxyWanted
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """What runs once for each target that a task changed which names it under ``notify``."""
+    """What runs once for each target that a task changed which names it under ``notify``.
+
+    ``order`` is that of the plays and of their handlers.
+    """
 
     name: str
     source: Source
     evaluate: Callable[[Facts], Wanted | None]
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)

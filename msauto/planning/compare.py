@@ -17,6 +17,9 @@ from msauto.model.plan import Json
 NUMBERS = frozenset({"layer", "first_frame", "last_frame", "icon_pos", "rating"})
 """Fields whose texts are numbers (interface, «Link» and «Resources and their fields»)."""
 
+RUN_ASPECTS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
+"""What is run rather than compared: reading cannot show it."""
+
 DEFAULT_TRACK = "General"
 
 Want = Mapping[str, Json]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from msauto.errors import PlanningError
 from msauto.model.live import Asset
-from msauto.model.plan import Action, Aspect, Basis, Change, Expect, Json, Request
+from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expect, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import Source
@@ -19,7 +19,9 @@ from msauto.planning.order import Phase, rank
 class Scene:
     """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
 
-    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``.
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
+    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
+    the XMP batch that goes before it, and makes its XMP fields unknown.
     """
 
     server: ServerSpec
@@ -32,11 +34,41 @@ class Scene:
     memory: Mapping[str, Json] = field(default_factory=dict)
     lossy: bool = False
     still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
+    address: Address = Address("")  # noqa: RUF009 - frozen
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: Source | None = None
+
+    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what a file of this clip is made from: where that is the same, so is the file."""
+        created = self.asset.attributes.get("create_time")
+        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
+        return {"asked": dict(asked), "clip": clip}
 
     @property
     def rate(self) -> Fraction | None:
         """Frames a second; ``None`` where the clip tells none."""
         return self.asset.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why something is run: for a task, or as the handler of that name, perhaps one that an earlier run owes.
+
+    ``before``: before the asset is deleted, for nothing can be run on it after that.
+    """
+
+    handler: str = ""
+    owed: str = ""
+    before: bool = False
+
+    @property
+    def phase(self) -> Phase:
+        """Where in the order it is run."""
+        return Phase.HANDLER if self.handler else Phase.RUN
+
+
+TASK = Cause()
+"""Run for a task."""
 
 
 class Draft:
@@ -67,6 +99,27 @@ class Draft:
         reversible = reversible and basis != "none"
         self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
         return len(self.changes) - 1
+
+    def run(self, aspect: Aspect, key: str, after: Json, source: Source, cause: Cause) -> int:
+        """Add what is run rather than compared; return its number. Cannot be taken back."""
+        before: Json = True if cause.before else None
+        self.changes.append(
+            Change("run", aspect, key, before, after, "live", False, source, handler=cause.handler, owed=cause.owed)
+        )
+        return len(self.changes) - 1
+
+    def has_file(self, aspect: Aspect, dest: str, asked: Mapping[str, Json], scene: Scene, cause: Cause) -> bool:
+        """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
+        self.look("length")
+        remembered = scene.memory.get(f"{aspect}:{dest}")
+        if cause.handler or not isinstance(remembered, dict):
+            return False
+        there = scene.files.get(dest)
+        return there is not None and remembered == {**scene.made_from(asked), "sha256": there}
+
+    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expect) -> None:
+        """Add a download; the same file cannot be two things."""
+        self.send(phase, replace(request, dest=dest), changes, expect)
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expect) -> None:
         """Add a request that makes these changes and must show this when read again."""

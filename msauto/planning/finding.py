@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeGuard
 
 from msauto.errors import PlanningError
 from msauto.model.facts import NoAssetError
 from msauto.model.live import Asset, show_folder
-from msauto.model.plan import Address, Target
-from msauto.model.ports import LiveTarget, Memory, Reader
+from msauto.model.plan import Address, Settlement, Target
+from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import AssetWanted, CommandWanted, Said, TitleRef, Wanted
-from msauto.planning.compare import same_folder, same_text
+from msauto.model.wanted import AssetWanted, ProxyWanted, RunWanted, Said, Source, ThumbnailWanted, TitleRef, Wanted
+from msauto.planning.compare import plain, same_folder, same_text
 from msauto.planning.draft import refuse
 from msauto.planning.grouping import Group, Member
+from msauto.planning.handlers import in_order, notified, owed_calls
 from msauto.planning.layers import Layers
+from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
-from msauto.planning.target import Found, link_places, plan_asset
+from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 
 State = Literal["changed", "unchanged", "skipped"]
@@ -27,12 +29,20 @@ Asked = tuple[Member, Wanted]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the survey of one server works with."""
+    """What the survey of one server works with.
+
+    ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
+    settled. ``batches`` are the XMP batches that go before the assets of their database.
+    """
 
     server: ServerSpec
     reader: Reader
     memory: Memory
     find_links: bool = False
+    disk: Disk = field(default_factory=NoDisk)
+    owing: frozenset[tuple[str, str]] = frozenset()
+    forget: bool = False
+    batches: Mapping[str, Source] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +52,29 @@ class Outcome:
     state: State
     target: Target | None = None
     warnings: tuple[str, ...] = ()
+    settlements: tuple[Settlement, ...] = ()
 
     @classmethod
-    def of(cls, target: Target, warnings: tuple[str, ...]) -> Outcome:
+    def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> Outcome:
         """Keep the target if it has changes."""
-        return cls("changed", target, warnings) if target.changes else cls("unchanged", None, warnings)
+        if target.changes:
+            return cls("changed", target, warnings, settlements)
+        return cls("unchanged", None, warnings, settlements)
 
 
 async def survey_asset(world: World, group: Group) -> Outcome:
     """Plan one asset. Raises the errors of this one target."""
-    layers = Layers(world.reader, group.database, _Clip(world, group))
+    layers = Layers(world.reader, group.database, _Clip(world, group), world.batches.get(group.database))
     said, unknown = await _evaluate(layers, group)
-    if not said and not unknown:
+    owing = _is_owing(world, group)
+    if not said and not unknown and not owing:
         return Outcome("skipped")
     clip = await layers.clip()
     here = [(m, w) for m, w in said if clip is not None and _is_meant(m, clip[2], group)]
     away = [(m, w) for m, w in said if clip is None or not _is_meant(m, clip[2], group)]
     missing = await _not_there(world, group, away, unknown)
-    if clip is None or not here:
-        return Outcome(missing)
+    if clip is None or (not here and not owing):
+        return Outcome(missing if said or unknown else "skipped")
     asset, address, title = clip
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)
@@ -116,7 +130,7 @@ async def _evaluate(layers: Layers, group: Group) -> tuple[list[Asked], list[Mem
     unknown: list[Member] = []
     for member in group.members:
         try:
-            wanted = await layers.evaluate(member.intent.evaluate, member.entry)
+            wanted = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
         except NoAssetError:
             unknown.append(member)
         else:
@@ -167,7 +181,7 @@ def _asked(member: Member, group: Group) -> str:
 
 async def _compare(world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked]) -> Outcome:
     wanteds = [_renamed(member, wanted, group, found) for member, wanted in here if isinstance(wanted, AssetWanted)]
-    commands = [wanted for _, wanted in here if isinstance(wanted, CommandWanted)]
+    runs = [wanted for _, wanted in here if isinstance(wanted, RunWanted)]
     wanted = None
     if wanteds:
         title = next((w.title.value for w in wanteds if w.title), found.title)
@@ -177,12 +191,50 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         found = _guarded(found, wanted)
         _check_home(found, wanted, here)
     live = await _read_rest(world, layers, found, wanted)
-    memory = dict(world.memory.recall(found.id(found.title)))
-    if wanted is not None:
-        for name in group.names:
-            if not same_text(name, found.title):
-                memory = {**world.memory.recall(found.id(name)), **memory}
-    return Outcome.of(*plan_asset(found, wanted, commands, live, memory))
+    recalled = recall(world.memory, found, group.names, forget=world.forget)
+    files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
+    given = Given(live, recalled.items, files, world.batches.get(group.database))
+    plan = AssetPlan(found, wanted, given)
+    plan.tasks(runs)
+    warnings = await _call_handlers(plan, layers, group, here, wanted, recalled)
+    live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=layers.links or live.links)
+    target, told = plan.target(layers.looked, live)
+    outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
+    return outcome if here or target.changes else replace(outcome, state="skipped")
+
+
+def _may_be_there(run: RunWanted, recalled: Recalled) -> TypeGuard[ThumbnailWanted | ProxyWanted]:
+    """Tell whether a file is worth a look: only one that was fetched before can be the one that is wanted."""
+    kind = {ThumbnailWanted: "thumbnail", ProxyWanted: "proxy"}.get(type(run))
+    return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
+
+
+def _is_owing(world: World, group: Group) -> bool:
+    """Tell whether an earlier run has left something undone of an asset that these tasks are about."""
+    names = {plain(name) for name in (*group.names, group.name)}
+    if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
+        names.add(plain(group.by_id[1].title))
+    return any((group.database, plain(name)) in world.owing for name in names)
+
+
+async def _call_handlers(
+    plan: AssetPlan,
+    layers: Layers,
+    group: Group,
+    here: Sequence[Asked],
+    wanted: AssetWanted | None,
+    recalled: Recalled,
+) -> list[str]:
+    """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
+    called = notified([(member.intent.notify, said) for member, said in here], wanted, plan.draft.changes)
+    known = (handler for member in group.members for handler in member.intent.notify)
+    owed, warnings = owed_calls(recalled.items, known)
+    since = {call.handler.source.place: call.owed for call in owed}
+    for handler in in_order((*called, *(call.handler for call in owed))):
+        run = await layers.evaluate(handler.evaluate, None, handler.source)
+        if isinstance(run, RunWanted):
+            plan.handler(run, handler.name, since.get(handler.source.place, ""))
+    return [f"{group.name}: {warning}" for warning in warnings]
 
 
 def _renamed(member: Member, wanted: AssetWanted, group: Group, found: Found) -> AssetWanted:
@@ -247,7 +299,7 @@ async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWa
     xmp, links = layers.xmp, layers.links
     if wanted is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    if wanted.xmp and xmp is None:
+    if wanted.xmp and xmp is None and found.database not in world.batches:
         names = frozenset(wanted.xmp)
         xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
     deleting = world.find_links and not wanted.present

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.errors import MsautoError, PlanningError
@@ -12,12 +12,13 @@ from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, TitleRef, Work
+from msauto.model.wanted import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, Source, TitleRef, Work
 from msauto.planning.compare import plain
 from msauto.planning.layers import Layers
 from msauto.server import versions
 
 Key = tuple[str, ...]
+_Holds = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozenset[str]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Group:
     members: list[Member] = field(default_factory=list)
     error: MsautoError | None = None
 
+    @property
+    def batch(self) -> int:
+        """The number of the plan's batch that it belongs to: where several plays speak of it, the first one's."""
+        return min((member.intent.batch for member in self.members), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class _Led:
@@ -64,13 +70,18 @@ class _Led:
     error: MsautoError | None = None
 
 
-async def group_intents(work: Work, reader: Reader, forks: int) -> list[Group]:
-    """Return the groups, in the order in which the playbooks first mention them."""
+async def group_intents(
+    work: Work, reader: Reader, forks: int, batches: Mapping[str, Source] | None = None
+) -> list[Group]:
+    """Return the groups, in the order in which the playbooks first mention them.
+
+    ``batches`` are the XMP batches that go before the assets of their database.
+    """
     former = _Former(work.intents)
     groups: dict[Key, Group] = {}
 
     async def lead(intent: Intent) -> _Led:
-        return await _lead(intent, work.server, reader, forks)
+        return await _lead(intent, work.server, reader, forks, batches or {})
 
     async for led in concurrent_map(lead, work.intents, limit=forks):
         for key, group, member in _places(led, former):
@@ -168,20 +179,22 @@ def _describe(ref: TitleRef | SelectRef) -> str:
 # Reading where intents lead ------------------------------------------------------------------------------------
 
 
-async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int) -> _Led:
+async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, batches: Mapping[str, Source]) -> _Led:
     try:
         if isinstance(intent.ref, IdRef):
             versions.require(server, versions.Feature.KEY_ID)
             address = Address(intent.ref.identifier, intent.ref.namespace)
             return _Led(intent, asset=await reader.read_asset(intent.ref.database, address))
         if isinstance(intent.ref, SelectRef):
-            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks))
+            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks, batches))
     except MsautoError as error:
         return _Led(intent, error=error)
     return _Led(intent)
 
 
-async def _select(intent: Intent, ref: SelectRef, reader: Reader, forks: int) -> tuple[_Chosen, ...]:
+async def _select(
+    intent: Intent, ref: SelectRef, reader: Reader, forks: int, batches: Mapping[str, Source]
+) -> tuple[_Chosen, ...]:
     entries = await reader.read_select(ref)
     if entries is None:
         raise PlanningError(
@@ -189,12 +202,17 @@ async def _select(intent: Intent, ref: SelectRef, reader: Reader, forks: int) ->
             place=intent.source.place,
             remedy="correct the folder, or make it",
         )
-    found = tuple([chosen async for chosen in _chosen(ref, entries, reader, forks)])
+    batch = batches.get(ref.database)
+
+    async def holds(where: Callable[[Facts], bool], entry: Entry) -> tuple[bool, frozenset[str]]:
+        return await _holds(where, ref.database, entry, reader, batch, intent.source)
+
+    found = tuple([chosen async for chosen in _chosen(ref, entries, holds, forks)])
     _check_expected(intent, ref, len({plain(chosen.entry.title) for chosen in found}))
     return found
 
 
-async def _chosen(ref: SelectRef, entries: Sequence[Entry], reader: Reader, forks: int) -> AsyncIterator[_Chosen]:
+async def _chosen(ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks: int) -> AsyncIterator[_Chosen]:
     """Yield the entries that ``where`` holds for; a clip is read only where its listing cannot answer."""
     where = ref.where
     if where is None:
@@ -203,7 +221,7 @@ async def _chosen(ref: SelectRef, entries: Sequence[Entry], reader: Reader, fork
         return
 
     async def look(entry: Entry) -> tuple[bool, frozenset[str]]:
-        return await _holds(where, ref.database, entry, reader)
+        return await holds(where, entry)
 
     pending: list[Entry] = []
     for entry in entries:
@@ -215,23 +233,28 @@ async def _chosen(ref: SelectRef, entries: Sequence[Entry], reader: Reader, fork
             pending.append(entry)
     looked = concurrent_map(look, pending, limit=forks)
     index = 0
-    async for holds, names in looked:
-        if holds:
+    async for chosen, names in looked:
+        if chosen:
             yield _Chosen(pending[index], names)
         index += 1
 
 
 async def _holds(
-    where: Callable[[Facts], bool], database: str, entry: Entry, reader: Reader
+    where: Callable[[Facts], bool],
+    database: str,
+    entry: Entry,
+    reader: Reader,
+    batch: Source | None,
+    source: Source,
 ) -> tuple[bool, frozenset[str]]:
     async def find() -> tuple[Asset, Address, str] | None:
         address = Address(entry.title)
         asset = await reader.read_asset(database, address)
         return None if asset is None else (asset, address, entry.title)
 
-    layers = Layers(reader, database, find)
+    layers = Layers(reader, database, find, batch)
     try:
-        return await layers.evaluate(where, entry), frozenset(layers.looked)
+        return await layers.evaluate(where, entry, source), frozenset(layers.looked)
     except NoAssetError:
         return False, frozenset()  # it went between the listing and the reading
 

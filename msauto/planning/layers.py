@@ -11,6 +11,8 @@ from msauto.model.facts import Facts, Layer, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
+from msauto.model.wanted import Source
+from msauto.planning.draft import refuse
 from msauto.planning.reading import read_xmp_fields
 
 T = TypeVar("T")
@@ -22,13 +24,14 @@ Find = Callable[[], Awaitable[tuple[Asset, Address, str] | None]]
 class Layers:
     """What was read of one clip so far. ``looked`` names the facts that templates touched."""
 
-    def __init__(self, reader: Reader, database: str, find: Find) -> None:
+    def __init__(self, reader: Reader, database: str, find: Find, batch: Source | None = None) -> None:
         self.looked: set[str] = set()
         self.xmp: Xmp | None = None
         self.links: tuple[Link, ...] | None = None
         self._reader = reader
         self._database = database
         self._find = find
+        self._batch = batch
         self._found: tuple[Asset, Address, str] | None = None
         self._read: set[Layer] = set()
 
@@ -39,14 +42,19 @@ class Layers:
             self._read.add("clip")
         return self._found
 
-    async def evaluate(self, function: Callable[[Facts], T], entry: Entry | None = None) -> T:
-        """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again."""
+    async def evaluate(
+        self, function: Callable[[Facts], T], entry: Entry | None = None, source: Source | None = None
+    ) -> T:
+        """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
+
+        ``source`` is the task that asks, for messages.
+        """
         while True:
             facts = self._facts(entry)
             try:
                 value = function(facts)
             except Need as need:
-                await self._read_layer(need.layer)
+                await self._read_layer(need.layer, source)
                 continue
             finally:
                 self.looked.update(f"fact:{name}" for name in facts.looked)
@@ -61,12 +69,14 @@ class Layers:
         asset = asset if asset.title is not None else replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, links=self.links)
 
-    async def _read_layer(self, layer: Layer) -> None:
+    async def _read_layer(self, layer: Layer, source: Source | None) -> None:
         if layer in self._read:
             raise PlanningError(f"the facts of the layer {layer!r} cannot be read")
         found = await self.clip()
         if layer == "clip" or found is None:
             return
+        if layer == "xmp" and self._batch is not None:
+            raise _unknown_yet(self._batch, source)
         self._read.add(layer)
         asset, address, _ = found
         if layer == "links":
@@ -78,3 +88,12 @@ class Layers:
                 "a template reads asset.xmp, and this server does not show XMP fields",
                 remedy="leave asset.xmp out of the playbook for this server",
             )
+
+
+def _unknown_yet(batch: Source, source: Source | None) -> PlanningError:
+    return refuse(
+        f"{f'the task {source.task!r}' if source and source.task else 'a template'} reads asset.xmp, and the batch of "
+        f"{batch.place} is loaded before: what it leaves there is not known yet",
+        source,
+        "load the batch in a run of its own, before this one",
+    )

@@ -8,6 +8,7 @@ from enum import Enum, auto
 class Phase(Enum):
     """What a request does, as far as its place in the order goes."""
 
+    BATCH = auto()
     RENAME = auto()
     RESTORE = auto()
     FIELD = auto()
@@ -22,10 +23,12 @@ class Phase(Enum):
     RSS_PUT = auto()
     RSS_DELETE = auto()
     RUN = auto()
+    HANDLER = auto()
     ASSET_DELETE = auto()
 
 
 ORDER: tuple[tuple[Phase, str], ...] = (
+    (Phase.BATCH, "the only request of a database; its assets come after it"),
     (Phase.RENAME, "all that follows is addressed to the new title"),
     (Phase.RESTORE, "takes minutes: it starts early and works while the rest is sent"),
     (Phase.FIELD, "plain values of the clip, before what points into it"),
@@ -40,6 +43,7 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
     (Phase.RSS_DELETE, "after the new items are there"),
     (Phase.RUN, "a command works on the clip as wanted"),
+    (Phase.HANDLER, "after all that the tasks ask of the clip, whose changes it is about"),
     (Phase.ASSET_DELETE, "nothing can be said to an asset that is gone"),
 )
 

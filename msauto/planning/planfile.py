@@ -7,11 +7,12 @@ whole a ``checksum``: what a slip of the hand, or a merge, has changed is refuse
 from __future__ import annotations
 
 import base64
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
 from msauto.model.live import show_folder
-from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
+from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Settlement, Target
 from msauto.planning.planschema import FORMAT, VERSION, PlanFile, checksum, read_plan
 
 
@@ -28,6 +29,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "warnings": list(plan.warnings),
         "servers": [{"name": name, "unchanged": count} for name, count in plan.unchanged_by_server],
         "targets": [target_to_json(target) for target in plan.targets],
+        "batches": [
+            {"play": each.play, "servers": list(each.servers), "max_fail": each.max_fail, "fatal": each.fatal}
+            for each in plan.batches
+        ],
+        "settlements": [_settlement(each) for each in plan.settlements],
     }
     return data | {"checksum": checksum(data)}
 
@@ -79,7 +85,12 @@ def target_to_json(target: Target) -> dict[str, Any]:
         "wait": target.wait,
         "emptied": [{"aspect": aspect, "count": count} for aspect, count in target.emptied],
         "link_folders": [show_folder(folder) for folder in target.link_folders],
+        "batch": target.batch,
     }
+
+
+def _settlement(settlement: Settlement) -> dict[str, Any]:
+    return {**asdict(settlement.target), "item": settlement.item, "value": settlement.value}
 
 
 def _change(change: Change) -> dict[str, Any]:
@@ -99,7 +110,8 @@ def _change(change: Change) -> dict[str, Any]:
             "task": source.task,
         },
     }
-    return shown | ({"exactly": True} if change.exactly else {})
+    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.owed}
+    return shown | {name: value for name, value in more.items() if value}
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
@@ -107,6 +119,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
     shown: dict[str, Any] = {"method": request.method, "path": request.path, "changes": list(request.changes)}
     if request.body is not None:
         shown["body"] = _body(request.body)
+    if request.dest is not None:
+        shown["dest"] = request.dest
     shown |= {"expect": [_expect(expect) for expect in request.expect]}
     return shown | ({"guarded": True} if request.guarded else {})
 

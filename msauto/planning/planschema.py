@@ -27,9 +27,11 @@ from msauto.model.plan import (
     Plan,
     Refusal,
     Request,
+    Settlement,
     Target,
+    TargetId,
 )
-from msauto.model.wanted import InputFile, Source
+from msauto.model.wanted import Batch, InputFile, Source
 
 FORMAT: Final = "msauto-plan"
 VERSION: Final = 1
@@ -59,6 +61,8 @@ class _Change(_Model):
     reversible: bool
     source: _Source
     exactly: bool = False
+    handler: str = ""
+    owed: str = ""
 
     def value(self) -> Change:
         return Change(
@@ -71,6 +75,8 @@ class _Change(_Model):
             self.reversible,
             self.source.value(),
             self.exactly,
+            self.handler,
+            self.owed,
         )
 
 
@@ -107,11 +113,14 @@ class _Request(_Model):
     body: _Body | None = None
     expect: list[_Expect] = Field(default_factory=list)
     guarded: bool = False
+    dest: str | None = None
 
     def value(self) -> Request:
         body = self.body.value() if self.body else None
+        if self.dest is not None and self.method != "GET":
+            raise ValueError("only a GET can be saved as a file")
         expect = tuple(each.value() for each in self.expect)
-        return Request(self.method, self.path, tuple(self.changes), body, expect, guarded=self.guarded)
+        return Request(self.method, self.path, tuple(self.changes), body, expect, self.dest, self.guarded)
 
 
 class _Address(_Model):
@@ -146,6 +155,7 @@ class _Target(_Model):
     wait: float = 0.0
     emptied: list[_Emptied] = Field(default_factory=list)
     link_folders: list[str] = Field(default_factory=list)
+    batch: int = 0
 
     def value(self) -> Target:
         if any(not 0 <= number < len(self.changes) for request in self.requests for number in request.changes):
@@ -169,6 +179,7 @@ class _Target(_Model):
             wait=self.wait,
             emptied=tuple((one.aspect, one.count) for one in self.emptied),
             link_folders=tuple(map(parse_folder, self.link_folders)),
+            batch=self.batch,
         )
 
 
@@ -195,6 +206,31 @@ class _Server(_Model):
     unchanged: int = 0
 
 
+class _Batch(_Model):
+    play: str
+    servers: list[str]
+    max_fail: float | None = None
+    fatal: bool = False
+
+    def value(self) -> Batch:
+        return Batch(self.play, tuple(self.servers), self.max_fail, self.fatal)
+
+
+class _Settlement(_Model):
+    server: str
+    database: str
+    kind: Kind
+    name: str
+    link_id: int | None = None
+    create_time: str | None = None
+    item: str
+    value: JsonValue = None
+
+    def settlement(self) -> Settlement:
+        target = TargetId(self.server, self.database, self.kind, self.name, self.link_id, self.create_time)
+        return Settlement(target, self.item, _json(self.value))
+
+
 class PlanFile(_Model):
     """The shape of a saved plan."""
 
@@ -208,6 +244,8 @@ class PlanFile(_Model):
     warnings: list[str] = Field(default_factory=list)
     servers: list[_Server] = Field(default_factory=list)
     targets: list[_Target]
+    batches: list[_Batch] = Field(default_factory=list)
+    settlements: list[_Settlement] = Field(default_factory=list)
     checksum: str
 
     def value(self) -> Plan:
@@ -224,6 +262,8 @@ class PlanFile(_Model):
             warnings=tuple(self.warnings),
             servers=tuple(server.name for server in self.servers),
             unchanged_by_server=tuple((server.name, server.unchanged) for server in self.servers),
+            batches=tuple(batch.value() for batch in self.batches),
+            settlements=tuple(one.settlement() for one in self.settlements),
         )
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from msauto.errors import MsautoError
 from msauto.flow import concurrent_map
-from msauto.model.plan import Address, Target, TargetId
-from msauto.model.ports import Clock, Memory, Reader
+from msauto.model.plan import Address, Settlement, Target, TargetId
+from msauto.model.ports import Clock, Disk, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
-from msauto.model.wanted import RssWanted, Work
+from msauto.model.wanted import DatabaseRef, RssWanted, Source, Work, XmpBatchWanted
 from msauto.planning.draft import refuse
 from msauto.planning.finding import Outcome, World, survey_asset
 from msauto.planning.grouping import Group, group_intents
 from msauto.planning.layers import Layers
-from msauto.planning.target import plan_channel
+from msauto.planning.memories import settlements_of
+from msauto.planning.target import plan_channel, plan_database
 from msauto.planning.unite import unite_channel
 
 
@@ -28,33 +30,73 @@ class Survey:
     skipped: int = 0
     reads: int = 0
     warnings: tuple[str, ...] = ()
+    settlements: tuple[Settlement, ...] = ()
 
 
 async def survey(
-    work: Work, reader: Reader, memory: Memory, clock: Clock, *, forks: int, find_links: bool = False
+    work: Work,
+    reader: Reader,
+    memory: Memory,
+    clock: Clock,
+    *,
+    forks: int,
+    find_links: bool = False,
+    disk: Disk | None = None,
+    forget_owed: bool = False,
 ) -> Survey:
     """Plan one server, at most ``forks`` targets at once. Errors stay with their target: nothing is raised for one.
 
-    ``find_links`` also reads where assets that are to be deleted are linked: for limits that protect folders.
+    ``find_links`` also reads where assets that are to be deleted are linked: for limits that protect folders. ``disk``
+    is where downloads may be already. ``forget_owed`` takes what earlier runs have left open as settled.
     """
     del clock  # templates have their own `now`; kept in the seam for waits that later aspects need
-    world = World(work.server, reader, memory, find_links)
-    groups = await group_intents(work, reader, forks)
+    owing = memory.owing(work.server.name)
+    world = World(work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed)
+    whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
+    outcomes = [
+        await _plan_group(world, group) for group in await group_intents(replace(work, intents=whole), reader, 1)
+    ]
+    world = replace(world, batches=_batches(outcomes))
+    rest = replace(work, intents=tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef)))
+    groups = await group_intents(rest, reader, forks, world.batches)
 
     async def plan(group: Group) -> Outcome:
         return await _plan_group(world, group)
 
-    targets, warnings, counts = list[Target](), list[str](), {"changed": 0, "unchanged": 0, "skipped": 0}
-    async for outcome in concurrent_map(plan, groups, limit=forks):
-        counts[outcome.state] += 1
-        targets += [outcome.target] if outcome.target else []
-        warnings += outcome.warnings
+    outcomes += [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
+    return _survey(work, outcomes, reader.reads)
+
+
+def _survey(work: Work, outcomes: Sequence[Outcome], reads: int) -> Survey:
+    first = min((outcome.target.batch for outcome in outcomes if outcome.target), default=0)
     return Survey(
-        work.server.name, tuple(targets), counts["unchanged"], counts["skipped"], reader.reads, tuple(warnings)
+        work.server.name,
+        tuple(_in_batch(outcome.target, first) for outcome in outcomes if outcome.target),
+        sum(outcome.state == "unchanged" for outcome in outcomes),
+        sum(outcome.state == "skipped" for outcome in outcomes),
+        reads,
+        tuple(warning for outcome in outcomes for warning in outcome.warnings),
+        tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
     )
 
 
+def _in_batch(target: Target, first: int) -> Target:
+    """A database goes before all assets of its server, whichever play speaks of them first."""
+    return replace(target, batch=first) if target.kind == "database" else target
+
+
+def _batches(outcomes: Sequence[Outcome]) -> dict[str, Source]:
+    """Return the databases that a batch is pending for, and where the playbook says so."""
+    targets = (outcome.target for outcome in outcomes if outcome.target)
+    return {target.database: target.changes[0].source for target in targets if target.changes}
+
+
 async def _plan_group(world: World, group: Group) -> Outcome:
+    outcome = await _plan(world, group)
+    return outcome if outcome.target is None else replace(outcome, target=replace(outcome.target, batch=group.batch))
+
+
+async def _plan(world: World, group: Group) -> Outcome:
     try:
         if group.error is not None:
             raise group.error
@@ -102,10 +144,22 @@ async def _plan_channel(world: World, group: Group) -> Outcome:
 
 async def _plan_database(world: World, group: Group) -> Outcome:
     layers = Layers(world.reader, group.database, _nothing)
-    for member in group.members:
-        if await layers.evaluate(member.intent.evaluate) is not None:
-            raise refuse("a database as a whole has nothing that can be planned", member.intent.source)
-    return Outcome("skipped")
+    said = [await layers.evaluate(member.intent.evaluate) for member in group.members]
+    batches = [wanted for wanted in said if isinstance(wanted, XmpBatchWanted)]
+    if not batches:
+        return Outcome("skipped")
+    name = TargetId(world.server.name, group.database, "database", group.database)
+    memory = dict(world.memory.recall(name))
+    settlements = settlements_of(name, memory) if world.forget else []
+    memory |= {each.item: each.value for each in settlements}
+    outcome = Outcome.of(*plan_database(world.server, group.database, batches, memory), tuple(settlements))
+    if outcome.target is not None and not await world.reader.has_database(group.database):
+        raise refuse(
+            f"server {world.server.name} has no database {group.database!r}",
+            batches[0].source,
+            "look at the databases with `msauto show databases`",
+        )
+    return outcome
 
 
 async def _nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msauto.errors import MsautoError, PlanningError
@@ -10,19 +10,32 @@ from msauto.model.live import Asset, Folder, Link, RssChannel
 from msauto.model.plan import Address, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import ABSENT, AssetWanted, CommandWanted, LinkWanted, RssWanted
+from msauto.model.wanted import (
+    ABSENT,
+    AssetWanted,
+    CommandWanted,
+    LinkWanted,
+    RssWanted,
+    RunWanted,
+    Source,
+    ThumbnailWanted,
+    XmpBatchWanted,
+)
 from msauto.planning.aspects.asset import plan_deletion
 from msauto.planning.aspects.command import plan_command
 from msauto.planning.aspects.field import plan_fields
 from msauto.planning.aspects.link import is_home, plan_links
 from msauto.planning.aspects.marker import plan_markers
+from msauto.planning.aspects.proxy import plan_proxy
 from msauto.planning.aspects.restore import plan_restore
 from msauto.planning.aspects.rss_item import RssScene, plan_items
 from msauto.planning.aspects.segment import plan_segments
 from msauto.planning.aspects.segmentation import plan_segmentation
+from msauto.planning.aspects.thumbnail import plan_thumbnail
 from msauto.planning.aspects.title import plan_title
 from msauto.planning.aspects.xmp import plan_xmp
-from msauto.planning.draft import Draft, Scene, refuse
+from msauto.planning.aspects.xmp_batch import plan_batch
+from msauto.planning.draft import TASK, Cause, Draft, Scene, refuse
 from msauto.planning.fingerprint import fingerprint
 from msauto.server import requests
 from msauto.server.address import asset_path
@@ -65,34 +78,82 @@ def _at_home(asset: Asset, title: str, link: LinkWanted) -> bool:
     return link.present and is_home(asset, title, link.folder, title if link.title is ABSENT else link.title)
 
 
-def plan_asset(
-    found: Found,
-    wanted: AssetWanted | None,
-    commands: Sequence[CommandWanted],
-    live: LiveTarget,
-    memory: Mapping[str, Json],
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the comparison of an asset may use beside what is wanted: all read before."""
+
+    live: LiveTarget
+    memory: Mapping[str, Json]
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: Source | None = None
+
+
+class AssetPlan:
+    """One asset while it is planned: its tasks, then the handlers that their changes call, then the target."""
+
+    def __init__(self, found: Found, wanted: AssetWanted | None, given: Given) -> None:
+        self.draft = Draft()
+        self._found = found
+        self._wanted = wanted
+        self._scene = _scene(found, wanted, given)
+        self._ran: set[tuple[str, str]] = set()
+        self.draft.look(*found.looked)
+
+    @property
+    def deleting(self) -> bool:
+        """The asset goes: nothing can be run on it after that."""
+        return self._wanted is not None and not self._wanted.present
+
+    def tasks(self, runs: Sequence[RunWanted]) -> None:
+        """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
+        found, wanted, draft = self._found, self._wanted, self.draft
+        _run_all([*_aspects(self._scene, found, wanted, draft), *(_run(self._scene, run, draft, TASK) for run in runs)])
+
+    def handler(self, wanted: RunWanted, name: str, owed: str) -> None:
+        """Plan what a handler runs, unless another one runs just that on this target."""
+        cause = Cause(name, owed, before=self.deleting)
+        mine = Draft()
+        _run(self._scene, wanted, mine, cause)()
+        keys = {(change.aspect, change.key) for change in mine.changes}
+        if not keys & self._ran:
+            self._ran |= keys
+            _run(self._scene, wanted, self.draft, cause)()
+
+    def target(self, looked: Collection[str], live: LiveTarget) -> tuple[Target, tuple[str, ...]]:
+        """Return the target, and warnings. Raises ``PlanningError`` for what no request can hold."""
+        found, draft = self._found, self.draft
+        draft.look(*looked)
+        _check_requests(found.server, draft)
+        target = Target(
+            server=found.server.name,
+            database=found.database,
+            kind="asset",
+            name=found.title,
+            folder=found.asset.folder,
+            address=found.address,
+            address_after=self._scene.address,
+            link_id=found.asset.link_id,
+            create_time=found.create_time,
+            rate=found.asset.rate,
+            link_folders=_link_folders(live.links),
+        )
+        return _drafted(target, draft, live), tuple(draft.warnings)
+
+
+def plan_database(
+    server: ServerSpec, database: str, batches: Sequence[XmpBatchWanted], memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
-    """Return the target, and warnings. Raises ``PlanningError`` with all that is wrong with it."""
-    scene = _scene(found, wanted, live, memory)
+    """Return the target of a database, with the batches that are to be loaded; and warnings."""
     draft = Draft()
-    draft.look(*found.looked)
-    _run_all([*_aspects(scene, found, wanted, draft), *(_command(scene, command, draft) for command in commands)])
-    _check_requests(found.server, draft)
-    by_id = found.address.namespace
-    target = Target(
-        server=found.server.name,
-        database=found.database,
-        kind="asset",
-        name=found.title,
-        folder=found.asset.folder,
-        address=found.address,
-        address_after=found.address if by_id else Address(scene.title),
-        link_id=found.asset.link_id,
-        create_time=found.create_time,
-        rate=found.asset.rate,
-        link_folders=_link_folders(live.links),
-    )
-    return _drafted(target, draft, live), tuple(draft.warnings)
+    seen: set[tuple[str, bytes]] = set()
+    for batch in batches:
+        if (batch.connector, batch.content) not in seen:
+            plan_batch(server, database, batch, memory, draft)
+        seen.add((batch.connector, batch.content))
+    _check_requests(server, draft)
+    address = Address(database)
+    target = Target(server.name, database, "database", database, address=address, address_after=address)
+    return _drafted(target, draft, LiveTarget()), tuple(draft.warnings)
 
 
 def plan_channel(
@@ -131,13 +192,25 @@ def _drafted(target: Target, draft: Draft, live: LiveTarget) -> Target:
     )
 
 
-def _scene(found: Found, wanted: AssetWanted | None, live: LiveTarget, memory: Mapping[str, Json]) -> Scene:
+def _scene(found: Found, wanted: AssetWanted | None, given: Given) -> Scene:
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
     title = title_after(found, wanted)
     renamed = title != found.title and not found.address.namespace
     after = asset_path(found.database, Address(title), dialect=found.server.dialect) if renamed else before
-    lossy = wanted.lossy if wanted else False
-    return Scene(found.server, found.database, before, after, title, found.asset, live, memory, lossy)
+    return Scene(
+        server=found.server,
+        database=found.database,
+        path_before=before,
+        path=after,
+        title=title,
+        asset=found.asset,
+        live=given.live,
+        memory=given.memory,
+        lossy=wanted.lossy if wanted else False,
+        address=found.address if found.address.namespace else Address(title),
+        files=given.files,
+        batch=given.batch,
+    )
 
 
 def _link_folders(links: Sequence[Link] | None) -> tuple[Folder, ...]:
@@ -176,8 +249,12 @@ def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draf
     yield lambda: plan_links(scene, wanted.links, exactly.links, draft)
 
 
-def _command(scene: Scene, command: CommandWanted, draft: Draft) -> Step:
-    return lambda: plan_command(scene, command, draft)
+def _run(scene: Scene, wanted: RunWanted, draft: Draft, cause: Cause) -> Step:
+    if isinstance(wanted, CommandWanted):
+        return lambda: plan_command(scene, wanted, draft, cause)
+    if isinstance(wanted, ThumbnailWanted):
+        return lambda: plan_thumbnail(scene, wanted, draft, cause)
+    return lambda: plan_proxy(scene, wanted, draft, cause)
 
 
 def _check_either(wanted: AssetWanted) -> None:

@@ -250,7 +250,9 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
     if any(fields):
         united = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: said.value for name, said in united.items()}
-    return replace(one, value=replace(one.value, **named))
+    united_value = replace(one.value, **named)
+    more: tuple[Source, ...] = () if united_value == one.value else (other.source,)
+    return replace(one, value=united_value, also=(*one.also, *more))
 
 
 def _marker_fields(value: object, source: Source) -> dict[str, Said[str]]:

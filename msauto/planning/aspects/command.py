@@ -1,25 +1,71 @@
-"""Commands that are run rather than compared (interface, «Asset commands»): what they did cannot be seen by reading."""
+"""Commands that are run rather than compared (interface, «Asset commands»): what they did cannot be seen by reading.
+
+``ns`` and ``id`` of a partner command follow the target's address: an open file that is known by its ``handle`` alone
+cannot be found by the title in the path, which is what the server would fall back on.
+"""
 
 from __future__ import annotations
 
 from msauto.model.plan import Expect, Json
 from msauto.model.wanted import CommandWanted
-from msauto.planning.draft import Draft, Scene
-from msauto.planning.order import Phase
+from msauto.planning.compare import RUN_ASPECTS
+from msauto.planning.draft import TASK, Cause, Draft, Scene
+from msauto.planning.expect import mapping
 from msauto.server import requests, versions
 
+_WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
+"""Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
 
-def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft) -> None:
+
+def command_key(wanted: CommandWanted) -> str:
+    """Return what a command is known by: its name and parameters."""
+    return " ".join([wanted.name, *(f"{name}={value}" for name, value in wanted.params)])
+
+
+def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft, cause: Cause = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = " ".join([wanted.name, *(f"{name}={value}" for name, value in wanted.params)])
-    if wanted.run == "once" and scene.memory.get(f"command:{key}"):
+    key = command_key(wanted)
+    if wanted.run == "once" and not _is_due(scene, key, draft):
         return
-    if wanted.run == "changed" and not draft.changes:
-        return
+    if wanted.run == "changed" and not cause.handler:
+        owed = _owed_by(scene, key, draft)
+        if owed is None:
+            return
+        cause = Cause(owed=owed)
     feature = versions.feature_of_command(wanted.name)
     if feature is not None:
         versions.require(scene.server, feature)
-    after: Json = dict(wanted.params)
-    number = draft.change("run", "command", key, before=None, after=after, source=wanted.source, reversible=False)
-    request = requests.command(scene.path, wanted.name, wanted.params)
-    draft.send(Phase.RUN, request, [number], Expect("command", key, wanted.run, visible=False))
+    params: dict[str, Json] = dict(wanted.params)
+    number = draft.run("command", key, params, wanted.source, cause)
+    request = requests.command(scene.path, wanted.name, (*wanted.params, *_clip(scene, wanted.name)))
+    draft.send(cause.phase, request, [number], Expect("command", key, wanted.run, visible=False))
+
+
+def _clip(scene: Scene, name: str) -> tuple[tuple[str, str], ...]:
+    address = scene.address
+    if not address.namespace or name not in _WITH_CLIP:
+        return ()  # the server's own default: the title in the path
+    return ("ns", address.namespace), ("id", address.name)
+
+
+def _is_due(scene: Scene, key: str, draft: Draft) -> bool:
+    """Tell whether a command that runs once is still to run; one whose answer was lost is told, and not sent again."""
+    remembered = scene.memory.get(f"command:{key}")
+    run = mapping(remembered).get("unproved")
+    if run is not None:
+        draft.warnings.append(
+            f"{scene.title}: the command {key} was sent by run {run} and its answer was lost: it may have run, and is "
+            "not sent again by itself\nlook on the server; if it has run, --forget-owed ends this warning; if it has "
+            "not, run it by a task with `run: always`"
+        )
+    return not remembered
+
+
+def _owed_by(scene: Scene, key: str, draft: Draft) -> str | None:
+    """Return whose change a command waits for: ``""`` for this run's, the run that left it undone; else ``None``."""
+    owed = mapping(scene.memory.get(f"owed:command:{key}"))
+    run = owed.get("run")
+    if run is not None and not owed.get("unknown"):
+        return str(run)
+    changed = any(change.aspect not in RUN_ASPECTS for change in draft.changes)
+    return "" if changed else None

@@ -20,7 +20,8 @@ def plan_xmp(scene: Scene, wanted: Mapping[str, Said[tuple[str, ...]]], draft: D
     changed: list[Changed] = []
     for name, said in wanted.items():
         before, basis = _known(scene, name)
-        draft.look(f"xmp:{name}")
+        if scene.batch is None:
+            draft.look(f"xmp:{name}")
         if basis != "none" and same_list(before, said.value):
             continue
         shown: Json = list(before) if basis != "none" else None
@@ -50,6 +51,8 @@ def check_separator(wanted: Mapping[str, Said[tuple[str, ...]]], separator: str)
 
 
 def _known(scene: Scene, name: str) -> tuple[Sequence[str], Basis]:
+    if scene.batch is not None:
+        return (), "none"  # what the batch leaves is not known: sent whatever is there now
     if scene.live.xmp is not None:
         return scene.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
     remembered = scene.memory.get(f"xmp:{name}")
@@ -77,6 +80,6 @@ def _request(scene: Scene, group: Sequence[Changed]) -> Request:
 
 
 def _send(scene: Scene, group: Sequence[Changed], draft: Draft) -> None:
-    visible = scene.live.xmp is not None
+    visible = scene.live.xmp is not None or scene.batch is not None
     expects = [Expect("xmp", name, list(said.value), visible=visible) for name, said, _ in group]
     draft.send(Phase.XMP, _request(scene, group), [number for *_, number in group], *expects)

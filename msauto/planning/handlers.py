@@ -1,0 +1,97 @@
+"""Which handlers run on a target: those of the tasks that changed it, and those that an earlier run left undone.
+
+A change is a task's if it was said there; of two tasks that say the same, the first one's, as in Ansible. All tasks
+count that said more of one and the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from msauto.errors import Place
+from msauto.model.plan import Change, Json
+from msauto.model.wanted import AssetWanted, Handler, Said, Wanted
+from msauto.planning.expect import mapping
+
+DEBT = "owed:handler:"
+"""What the ledger calls a handler whose target a run has changed, and that was not done since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A handler that is to run; ``owed`` names the run that left it undone."""
+
+    handler: Handler
+    owed: str = ""
+
+
+def notified(
+    asked: Iterable[tuple[tuple[Handler, ...], Wanted]], united: AssetWanted | None, changes: Sequence[Change]
+) -> list[Handler]:
+    """Return the handlers that the changes call, each once, in the order in which the plays define them."""
+    places = {change.source.place for change in changes}
+    for said in _said(united) if united else ():
+        if said.source.place in places:
+            places.update(source.place for source in said.also)
+    called = (
+        handler for handlers, wanted in asked if handlers and places & set(_places(wanted)) for handler in handlers
+    )
+    return in_order(called)
+
+
+def in_order(handlers: Iterable[Handler]) -> list[Handler]:
+    """Return handlers, each once, in the order in which the plays define them."""
+    return sorted({(each.order, each.source.place): each for each in handlers}.values(), key=lambda each: each.order)
+
+
+def owed_calls(memory: Mapping[str, Json], known: Iterable[Handler]) -> tuple[list[Call], list[str]]:
+    """Return the handlers that are owed and known here; and what to say of those that cannot be run."""
+    calls, warnings = list[Call](), list[str]()
+    by_name: dict[str, list[Handler]] = {}
+    for handler in in_order(known):
+        by_name.setdefault(handler.name, []).append(handler)
+    for item, value in memory.items():
+        if not item.startswith(DEBT):
+            continue
+        name, run = item.removeprefix(DEBT), str(mapping(value).get("run", ""))
+        if mapping(value).get("unknown"):
+            warnings.append(_lost(name, run))
+        elif name in by_name:
+            calls += [Call(handler, run) for handler in by_name[name]]
+        else:
+            warnings.append(_stranger(name, run))
+    return calls, warnings
+
+
+def _lost(name: str, run: str) -> str:
+    return (
+        f"the handler {name!r} was sent by run {run} and its answer was lost: it may have run, and is not sent again "
+        "by itself\nlook on the server; --forget-owed ends this warning"
+    )
+
+
+def _stranger(name: str, run: str) -> str:
+    return (
+        f"the handler {name!r} is owed since run {run}, and no task of this run notifies it\n"
+        "run the playbook that has it, or drop it with --forget-owed"
+    )
+
+
+# Where a wanted value was said ---------------------------------------------------------------------------------
+
+
+def _places(wanted: Wanted) -> Iterator[Place]:
+    yield wanted.source.place
+    if isinstance(wanted, AssetWanted):
+        yield from (said.source.place for said in _said(wanted))
+        for exactly in (wanted.exactly.segments, wanted.exactly.markers, wanted.exactly.links):
+            if exactly is not None:
+                yield exactly.place
+
+
+def _said(wanted: AssetWanted) -> Iterator[Said[object]]:
+    for field in fields(wanted):
+        value = getattr(wanted, field.name)
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        yield from (part for part in parts if isinstance(part, Said))
