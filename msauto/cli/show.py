@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.live import Asset, Entry, RssChannel, Xmp, show_folder
@@ -22,6 +22,7 @@ from msauto.playbook.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.report.tables import render_table
 from msauto.server.client import AsyncMediaServer
+from msauto.server.selection import same_text
 
 Rows = list[list[str]]
 
@@ -55,6 +56,7 @@ async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Aw
 
 
 def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> None:
+    require_text_or_json(flags)
     shown = asyncio.run(_each(flags, read))
     if flags.format == "json":
         give(dump({server: answer.json for server, answer in shown.items()}))
@@ -139,6 +141,7 @@ def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
         address = _address(title)
         try:
             found = await client.asset(name, address)
+            _check_title(server, address, found)
         except NotFoundError as error:
             raise MsautoError(
                 f"{server.spec.name} has no asset {title!r} in {name}: {error.message}",
@@ -171,6 +174,16 @@ def channel(*, flags: Flags, name: str) -> None:
         return _channel(await client.channel(name))
 
     _show(flags, read)
+
+
+def _check_title(server: NamedServer, address: Address, found: Asset) -> None:
+    """Raise where the server shows another clip than the one asked for: nobody should work from that."""
+    if address.namespace or found.title is None or same_text(found.title, address.name):
+        return
+    raise MsautoError(
+        f"server {server.spec.name}: asked for {address.name!r}, it answered with {found.title!r}: another clip",
+        remedy="write the title as the server does, letter by letter",
+    )
 
 
 def _address(title: str) -> Address:

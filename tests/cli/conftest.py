@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from msauto import aio
+from msauto.server import retries
 from msauto.simulator import Simulator, seeded_house
 from tests.cli.command_line import Desk
 
@@ -34,3 +38,15 @@ def desk(sim: Simulator, tmp_path: Path) -> Desk:
 def away(tmp_path: Path) -> Desk:
     """A desk whose server is not there."""
     return Desk(tmp_path)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes fifty times as fast for pauses and patience, in this process; time-outs of sockets stay."""
+
+    async def sleep(_: object, seconds: float) -> None:
+        await asyncio.sleep(seconds / 50)
+
+    for clock in (aio.SystemClock, retries.SystemClock):
+        monkeypatch.setattr(clock, "sleep", sleep)
+        monkeypatch.setattr(clock, "monotonic", lambda _: time.monotonic() * 50)

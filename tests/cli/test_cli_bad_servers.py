@@ -1,0 +1,154 @@
+"""Servers that are not there, that answer nonsense, that die on the way: one clear error, nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.bad_server import bad_server, http
+from tests.cli.command_line import Desk
+
+pytestmark = pytest.mark.usefixtures("hurried")
+INV = ("-i", "inventory.yml")
+PASSWORD = "correct-horse-battery"
+TOKEN = "tok-1234567890"
+
+WRONG_CLIP = b'<Clip link_id="1" finalized="true"><Attr name="title">Another clip</Attr></Clip>'
+ANSWERS: dict[str, tuple[bytes, str]] = {
+    "html": (http(b"<!DOCTYPE html><html><body>Log in</body></html>", kind="text/html"), "HTML"),
+    "garbage": (http(bytes(range(256)) * 4), "encoding"),
+    "nothing": (http(b""), "empty"),
+    "json": (http(b'{"ok": true}', kind="application/json"), "XML"),
+    "half": (http(b'<Clip link_id="1"><Attr na', length=500), "the connection broke"),
+    "cut xml": (http(b'<Clip link_id="1"><Attr name="title">EP001</Attr>'), ""),
+    "no http": (b"SSH-2.0-OpenSSH_9.6\r\n", "the connection broke"),
+    "silence and close": (b"", "the connection broke"),
+    "dtd": (http(b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/x">]><Clip>&b;</Clip>'), "DTD"),
+    "wrong clip": (http(WRONG_CLIP), "Another clip"),
+    "401": (http(b"who are you", "401 Unauthorized"), "401"),
+    "403": (http(b"no", "403 Forbidden"), "403"),
+    "500": (http(b"boom", "500 Internal Server Error"), "boom"),
+    "redirect": (b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", "redirects to"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
+    answer, words = ANSWERS[name]
+    with bad_server(answer) as server:
+        auth = {"basic": {"username": "ops", "password": PASSWORD}, "headers": {"X-Key": TOKEN}}
+        away.inventory({"studio-a": {"server": {"url": server.url, "auth": auth}, "database": "NEWS"}})
+        away.comment("new")
+        for command in (("plan",), ("apply", "--yes"), ("plan", "--format", "json"), ("apply", "-y", "-vv")):
+            said = away.run(*command, *INV, "play.yml")
+            assert said.code == 1, said
+            said.one_error()
+            assert words.casefold() in said.out.casefold(), said.out
+            assert PASSWORD not in said.out + said.err
+            assert TOKEN not in said.out + said.err
+        said = away.run("show", "asset", "EP001", *INV)
+        assert said.code == 1
+        said.one_error("studio-a")
+        assert not [line for line in server.requests if not line.startswith("GET ")]
+    ledger = (away.state / "msauto" / "ledger.sqlite").read_bytes()
+    assert PASSWORD.encode() not in ledger
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://studio.invalid:7901"])
+def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> None:
+    away.inventory({"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}})
+    away.play({"asset": {"title": "Clip {{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(1000) | list }}"})
+    began = time.monotonic()
+    said = away.run("plan", *INV, "play.yml")
+    assert time.monotonic() - began < 15
+    assert said.code == 1
+    assert said.out.count("  error: ") == 1
+    assert "1000 targets in error" in said.out
+    said.one_error("server studio-a: ", "→ check")
+
+
+def test_a_server_that_never_answers(away: Desk) -> None:
+    with bad_server(None) as server:
+        host = {"server": {"url": server.url, "timeouts": {"read": 0.1}}, "database": "NEWS"}
+        away.inventory({"studio-a": host})
+        away.play({"asset": {"title": "C{{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(200) | list }}"})
+        said = away.run("plan", *INV, "play.yml")
+        assert said.code == 1
+        said.one_error("no answer within the time allowed", "timeouts.read")
+        assert len(server.requests) <= 8 * 4
+
+
+def test_of_two_servers_one_is_away(desk: Desk, sim: Simulator) -> None:
+    hosts: dict[str, Any] = {
+        "studio-a": {"server": {"url": desk.url}, "database": "NEWS"},
+        "studio-b": {"server": {"url": "http://127.0.0.1:1"}, "database": "NEWS"},
+    }
+    desk.inventory(hosts)
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 1
+    assert not sim.writes()
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert said.code == 3
+    assert len(sim.writes()) == 1
+    said.one_error("studio-b", "left out")
+
+
+# It dies while the plan is applied ---------------------------------------------------------------------------------
+
+
+def comments(desk: Desk, count: int) -> None:
+    titles = [f"EP{number:03d}" for number in range(1, count + 1)]
+    desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "new"}}, "loop": titles})
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome", "done"),
+    [
+        ("status:500@POST .*EP002", "failed", False),
+        ("status:401@POST .*EP002", "failed", False),
+        ("html@POST .*EP002", "unproved", False),
+        ("swallow@POST .*EP002", "failed", False),
+        ("cut_after@POST .*EP002", "changed", True),  # settled by reading
+        ("garbage@POST .*EP002", "changed", True),  # bodies of commands are not relied on
+    ],
+)
+def test_a_fault_in_the_middle(desk: Desk, sim: Simulator, fault: str, outcome: str, done: bool) -> None:
+    comments(desk, 4)
+    sim.faults.add(fault)
+    said = desk.run("apply", "--yes", *INV, "play.yml", "--format", "json")
+    assert said.code == (0 if outcome == "changed" else 3), said
+    said.one_error()
+    found = {target["name"]: target["result"]["outcome"] for target in said.json["targets"]}
+    assert found == {"EP001": "changed", "EP002": outcome, "EP003": "changed", "EP004": "changed"}
+    assert (sim.house.clip("EP002").home.fields.get("comment") == "new") is done
+    assert [sim.house.clip(f"EP00{n}").home.fields["comment"] for n in (1, 3, 4)] == ["new"] * 3
+
+
+def test_a_server_that_is_gone_after_the_first_write(tmp_path: Any) -> None:
+    with Simulator() as other:
+        desk = Desk(tmp_path, other.url)
+        comments(desk, 3)
+        other.faults.add("cut_before@.*+5")  # planning reads three assets; then a write and its proof get through
+        said = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
+    assert said.code == 3
+    found = [target["result"]["outcome"] for target in said.json["targets"]]
+    assert found[0] == "changed"
+    assert set(found[1:]) <= {"failed", "unproved"}
+    said.one_error()
+    runs = json.loads(desk.run("history", "--format", "json").out)
+    assert [run["status"] for run in runs] == ["failed"]
+    assert desk.run("history", "last").out.count("unproved") >= 1
+
+
+def test_what_came_of_it_is_read_by_a_person(desk: Desk, sim: Simulator) -> None:
+    comments(desk, 3)
+    sim.faults.add("status:500@POST .*EP002")
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert said.code == 3
+    assert "studio-a · NEWS · EP002: failed" in said.out
+    assert "failed=1" in said.out
+    assert "msauto history" in said.out
