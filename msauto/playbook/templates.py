@@ -16,7 +16,7 @@ from jinja2.exceptions import SecurityError
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.document import Problems, Spot, nearest
-from msauto.playbook.filters import FILTERS, REMOVED, TESTS
+from msauto.playbook.filters import FILTERS, REMOVED, REMOVED_TESTS, TESTS
 from msauto.playbook.lookups import OutsideError, lookup, query
 from msauto.playbook.sandbox import MAX_LENGTH, OMIT, MissingNameError, Sandbox, UsesAssetError, explain
 from msauto.playbook.schema_values import Pending
@@ -37,10 +37,17 @@ class Names(Protocol):
         """Return all names."""
 
 
+def names_known() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of all filters and of all tests, for the reference."""
+    return frozenset(_SANDBOX.filters) - {"_bounded_concat"}, frozenset(_SANDBOX.tests)
+
+
 def _sandbox() -> Sandbox:
     sandbox = Sandbox()
     for name in REMOVED:
         sandbox.filters.pop(name, None)
+    for name in REMOVED_TESTS:
+        sandbox.tests.pop(name, None)
     sandbox.filters.update(FILTERS)
     sandbox.tests.update(TESTS)
     sandbox.globals.update(lookup=lookup, query=query, q=query)

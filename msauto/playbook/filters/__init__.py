@@ -17,7 +17,7 @@ from msauto.playbook.filters.texts import TEXT_FILTERS
 from msauto.playbook.filters.timecodes import TIMECODE_FILTERS
 from msauto.playbook.filters.times import TIME_FILTERS
 
-__all__ = ["FILTERS", "REMOVED", "TESTS"]
+__all__ = ["FILTERS", "REMOVED", "REMOVED_TESTS", "TESTS"]
 
 FILTERS: dict[str, Callable[..., Any]] = {
     **DATA_FILTERS,
@@ -42,3 +42,5 @@ REMOVED: dict[str, str] = {
     "pprint": "use to_nice_json or to_nice_yaml",
 }
 """Filters that people may look for and that are not there on purpose, with the reason."""
+
+REMOVED_TESTS = ("callable", "escaped")

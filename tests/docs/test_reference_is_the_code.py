@@ -1,0 +1,88 @@
+"""The pages made from the code are fresh, tell of everything, and their examples hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.playbook.reference import PAGES, Topic, facts, module, modules, render_page
+from msauto.playbook.resolve import Options, validate
+from msauto.playbook.yaml import load_yaml
+from tests.docs.pages import ROOT
+
+TOPICS = modules()
+INVENTORY = 'all: {children: {playout: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}}}\n'
+HANDLER = "  handlers: [{name: Export the version, command: {name: PARTNER_EXPORT_VERSION}}]\n"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_fresh(name: str) -> None:
+    kept = (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+    assert kept == render_page(name), "make it again: python -m tests.docs.make_reference"
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_every_key_is_in_an_example(topic: Topic) -> None:
+    used = {path for example in topic.examples for path in paths_of(topic, example)}
+    assert [key.path for key in topic.keys if key.path not in used] == [], "add it to msauto/playbook/reference"
+
+
+def paths_of(topic: Topic, example: str) -> Iterator[str]:
+    for item in load_yaml(example.encode(), topic.name).data:
+        yield from paths(part_of(topic, item), "")
+        for inner in item.get("block", []) if topic.name == "task" else []:
+            yield from paths(inner, "")
+
+
+def part_of(topic: Topic, item: dict[str, Any]) -> Any:
+    if topic.name in {"play", "task", "handler"}:
+        return item
+    return item["asset"]["select"] if topic.name == "select" else item[topic.name]
+
+
+def paths(data: Any, before: str) -> Iterator[str]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield f"{before}{key}"
+            yield from paths(value, f"{before}{key}.")
+    elif isinstance(data, list):
+        for value in data:
+            yield from paths(value, f"{before.removesuffix('.')}[].")
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_examples_hold(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "inventory.yml").write_text(INVENTORY, encoding="utf-8")
+    (tmp_path / "shows.yml").write_text("show: News\n", encoding="utf-8")
+    (tmp_path / "more.yml").write_text("- {hosts: all, tasks: [{asset: {title: A}}]}\n", encoding="utf-8")
+    (tmp_path / "tasks.yml").write_text("- asset: {title: A}\n", encoding="utf-8")
+    (tmp_path / "batch.xml").write_text("<xml/>", encoding="utf-8")
+    for number, example in enumerate(topic.examples):
+        text = example if topic.name == "play" else play_of(topic.name, example)
+        (tmp_path / f"play{number}.yml").write_text(text.replace(":!studio-b", ""), encoding="utf-8")
+    paths = [str(path) for path in tmp_path.glob("play*.yml")]
+    found = validate(paths, Options((), (str(tmp_path / "inventory.yml"),), env={}))
+    assert [str(problem) for problem in found if not problem.message.endswith("is not built yet")] == []
+
+
+def play_of(topic: str, example: str) -> str:
+    indented = "".join(f"    {line}" for line in example.splitlines(keepends=True))
+    if topic == "handler":
+        task = "  tasks: [{asset: {title: A, state: absent}, notify: Tell the partner before it goes}]\n"
+        return f"- hosts: all\n{task}  handlers:\n{indented}"
+    return f"- hosts: all\n{HANDLER if topic == 'task' else ''}  tasks:\n{indented}"
+
+
+def test_facts_of_the_sample_are_all_told() -> None:
+    from msauto.model.facts import Facts
+    from msauto.playbook.reference.templating import SAMPLE
+
+    assert set(Facts(asset=SAMPLE).names()) == {entry.name for entry in facts()}
+
+
+def test_unknown_topic() -> None:
+    with pytest.raises(KeyError):
+        module("nothing")
