@@ -74,7 +74,8 @@ async def survey_asset(world: World, group: Group) -> Outcome:
     away = [(m, w) for m, w in said if clip is None or not _is_meant(m, clip[2], group)]
     missing = await _not_there(world, group, away, unknown)
     if clip is None or (not here and not owing):
-        return Outcome(missing if said or unknown else "skipped")
+        told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
+        return Outcome(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
     asset, address, title = clip
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)

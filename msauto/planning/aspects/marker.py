@@ -190,7 +190,11 @@ def _gone(
 
 def _is_only(wanted: _Wanted, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
-    return wanted.uid is None and not wanted.anew and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
+    return (
+        wanted.uid is None
+        and not wanted.anew
+        and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
+    )
 
 
 def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
