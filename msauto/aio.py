@@ -19,11 +19,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from msauto.applying.executor import Server, Stop, apply
-from msauto.errors import MsautoError
+from msauto.applying.executor import Patience, Server, Stop, apply
+from msauto.errors import MsautoError, RefusedError
 from msauto.flow import concurrent_list
 from msauto.ledger import Ledger, Scope
 from msauto.model.events import Observer
+from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
 from msauto.model.plan import Json, Plan, Target, TargetId
 from msauto.model.ports import Clock, Memory, Reader
@@ -33,12 +34,24 @@ from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
 from msauto.planning.stale import why_stale
 from msauto.planning.survey import Survey, survey
+from msauto.planning.undo import undo_run
 from msauto.server.client import AsyncMediaServer
 from msauto.server.giving_up import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
 
-__all__ = ["SystemClock", "apply_plan", "make_plan", "recheck_plan", "scopes_of", "scopes_of_plan", "specs_of"]
+__all__ = [
+    "SystemClock",
+    "apply_plan",
+    "make_plan",
+    "recheck_plan",
+    "scopes_of",
+    "scopes_of_plan",
+    "specs_of",
+    "undo_of",
+]
+
+_URL_NOTE = "url of "
 
 
 class SystemClock:
@@ -178,12 +191,14 @@ async def apply_plan(
     stop: Stop | None = None,
     frozen: Callable[[], str | None] = lambda: None,
     notes: Mapping[str, str] | None = None,
+    patience: Patience | None = None,
 ) -> Result:
     """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
 
-    ``frozen`` is asked before each target, ``notes`` are recorded with the run.
+    ``frozen`` is asked before each target, ``notes`` are recorded with the run, and where its servers are.
+    ``patience``: how long to try and to look.
     """
-    ledger.journal.notes.update(notes or {})
+    ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
     async with _servers(specs, clock) as servers:
         return await apply(
             plan,
@@ -196,4 +211,21 @@ async def apply_plan(
             playbooks=playbooks,
             stop=stop,
             frozen=frozen,
+            patience=patience,
         )
+
+
+def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> Resolved:
+    """Return what takes a run of the ledger back, as intents to plan; ``warnings`` list what cannot be taken back.
+
+    Raises :class:`RefusedError` for a run that goes on, and where a server's name leads to another one by now.
+    """
+    named = {spec.name: spec for spec in specs}
+    for name, spec in named.items():
+        url = details.notes.get(f"{_URL_NOTE}{name}", spec.url)
+        if url != spec.url:
+            raise RefusedError(
+                f"run {details.summary.run} was done on {name} at {url}, and the inventory has {name} at {spec.url}",
+                remedy="give the inventory of that run (-i), or correct the server's url if it only moved",
+            )
+    return undo_run(details, named)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
+from msauto.aio import SystemClock, apply_plan, make_plan, specs_of, undo_of
 from msauto.ledger import Ledger
 from msauto.model.events import Silent
 from msauto.model.limits import Limits
@@ -69,6 +69,18 @@ class Stage:
                     forks=8,
                 )
             )
+
+    def undo(self, run: str = "last", *, dry: bool = False, limits: Limits = BOLD) -> Any:
+        """Take a run back, as ``msauto undo`` does; ``dry``: the plan of it."""
+        specs = specs_of(self.resolved())
+        clock = SystemClock()
+        with Ledger.open(self.folder / "state") as ledger:
+            resolved = undo_of(ledger.run_details(run), specs)
+            plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=clock, forks=8, limits=limits))
+            if dry:
+                return plan
+            work = apply_plan(plan, specs, ledger=ledger, clock=clock, observer=Silent(), forks=8)
+            return asyncio.run(work)
 
     def sent(self) -> list[LogEntry]:
         """The writes since the log was last cleared."""
