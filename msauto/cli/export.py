@@ -158,7 +158,8 @@ class _Export:
         self, part: Part, server: NamedServer, database: str | None, snapshots: AsyncIterator[Taken]
     ) -> None:
         """Write one play; one without tasks is not written, for a play needs some."""
-        writing = Writing(server.spec.dialect.list_separator, server.spec.dialect.rss_guid)
+        dialect = server.spec.dialect
+        writing = Writing(dialect.list_separator, dialect.rss_guid, dialect.link_delete != "refuse")
         hosts = "all" if self.flags.options.server_url is not None else server.spec.name
         waiting: list[LeftOut] = []
         begun = False

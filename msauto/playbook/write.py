@@ -35,10 +35,14 @@ _NS_NAME = TypeAdapter(NsName)
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What writing needs to know of the server: its list separator, and what identifies its RSS items."""
+    """What writing needs to know of the server: its list separator, what identifies its RSS items, what it removes.
+
+    Where links cannot be removed, ``exactly`` never names them: a link made by hand would stop every later run.
+    """
 
     separator: str = ","
     rss_guid: str = "auto"
+    removes_links: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +119,8 @@ def asset_task(snapshot: AssetSnapshot, writing: Writing) -> dict[str, Any]:
     lists = {"segments": _segments(snapshot), "markers": _markers(snapshot), "links": _links(snapshot)}
     for name, part in lists.items():
         _put_list(args, name, part)
-    complete = [name for name, part in lists.items() if part.says and part.complete]
+    removable = [name for name in lists if name != "links" or writing.removes_links]
+    complete = [name for name in removable if lists[name].says and lists[name].complete]
     if complete:
         args["exactly"] = Line(complete)
     return {"name": asset.title or snapshot.title, "asset": args}

@@ -118,6 +118,7 @@ items = st.lists(
 )
 DIALECTS: list[tuple[list[str], dict[str, str]]] = [
     ([], {}),
+    ([], {"link_delete": "by_title"}),
     (["link_fields=hidden", "segment_title=seg_name", "xmp_shape=element"], {}),
     (["link_fields=reported_when_set", "segment_title=both", "listing_depth=shallow"], {}),
     (["position_origin=in"], {"position_origin": "in"}),
