@@ -36,6 +36,7 @@ from msauto.planning.stale import why_stale
 from msauto.planning.survey import Survey, survey
 from msauto.planning.undo import undo_run
 from msauto.server.client import AsyncMediaServer
+from msauto.server.delivery import Delivery, LocalDisk
 from msauto.server.giving_up import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
@@ -124,17 +125,29 @@ def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[Scope]:
     )
 
 
-async def make_plan(resolved: Resolved, *, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Plan:
-    """Read the servers, compare, and return the plan. Sends GET and HEAD only.
+async def make_plan(
+    resolved: Resolved, *, memory: Memory, clock: Clock, forks: int, limits: Limits, forget_owed: bool = False
+) -> Plan:
+    """Read the servers, compare, and return the plan. Sends GET and HEAD only, and fetches no file.
 
     ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
+    ``forget_owed`` takes as settled what earlier runs have left open: owed handlers, commands that may have run.
     """
     remembered = _by_url(memory, specs_of(resolved))
 
     async def survey_one(work: Work) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
             reader = ServerReader(client, clock=clock)
-            return await survey(work, reader, remembered, clock, forks=forks, find_links=bool(limits.protected))
+            return await survey(
+                work,
+                reader,
+                remembered,
+                clock,
+                forks=forks,
+                find_links=bool(limits.protected),
+                disk=LocalDisk(),
+                forget_owed=forget_owed,
+            )
 
     surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
@@ -175,7 +188,7 @@ async def _servers(specs: Sequence[ServerSpec], clock: Clock) -> AsyncIterator[d
         servers = {}
         for spec in specs:
             client = await stack.enter_async_context(AsyncMediaServer(spec))
-            servers[spec.name] = Server(reader=ServerReader(client, clock=clock), sender=client)
+            servers[spec.name] = Server(reader=ServerReader(client, clock=clock), sender=Delivery(client))
         yield servers
 
 

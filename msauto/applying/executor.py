@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
+from msauto.applying.batches import Numbered, Watch, Wave, numbers, waves
 from msauto.applying.gate import Gate
 from msauto.applying.life import Context, Life, Server
 from msauto.applying.stop import Stop
@@ -41,17 +43,26 @@ async def apply(
     Whatever goes wrong with a target is its result. Raises ``LedgerError`` where the run cannot be recorded, and
     nothing was sent then. Being cancelled leaves the journal true: what was under way is unproved.
     """
+    _settle(plan, journal, memory)
     run = journal.start(plan, playbooks)
     stop = stop or Stop()
     context = Context(run, journal, memory, clock, observer, Gate(journal), stop, patience or Patience())
     context.tell(events.RunStarted(run, len(plan.targets), plan.requests))
     work = _Run(context, servers, plan, frozen)
     try:
-        whole = await run_unless(run_each(work.apply_target, work.targets(), limit=forks), stop.at_once)
+        whole = await work.all(forks)
     except asyncio.CancelledError:
         work.end(interrupted=True)
         raise
     return work.end(interrupted=not whole or stop.requested)
+
+
+def _settle(plan: Plan, journal: Journal, memory: Memory) -> None:
+    """Write down what the plan takes as settled, before anything is sent."""
+    if plan.settlements:
+        with journal.together():
+            for each in plan.settlements:
+                memory.remember(each.target, {each.item: each.value})
 
 
 class _Run:
@@ -65,13 +76,32 @@ class _Run:
         self._plan = plan
         self._frozen = frozen
         self._results: dict[int, TargetResult] = {}
+        self._why = "stopped before its turn"
 
-    def targets(self) -> Iterator[tuple[int, Target]]:
-        """Yield the targets and their numbers, until somebody asks to stop."""
-        for number, target in enumerate(self._plan.targets):
-            if self._context.stop.requested:
+    async def all(self, forks: int) -> bool:
+        """Apply batch after batch; tell whether it ended by itself, and was not stopped at once."""
+        for number in numbers(self._plan):
+            watch = Watch(self._plan, number)
+            for wave in waves(self._plan, number):
+                work = run_each(partial(self._apply_watched, watch), self._begun(wave, watch), limit=forks)
+                if not await run_unless(work, self._context.stop.at_once):
+                    return False
+            why = watch.why_stop(over=True)
+            if why is not None:
+                self._why = why
+                break
+        return True
+
+    def _begun(self, wave: Wave, watch: Watch) -> Iterator[Numbered]:
+        """Yield the targets, until somebody asks to stop or too much has failed."""
+        for numbered in wave:
+            if self._context.stop.requested or watch.why_stop():
                 return
-            yield number, target
+            yield numbered
+
+    async def _apply_watched(self, watch: Watch, numbered: Numbered, place: Place) -> None:
+        await self.apply_target(numbered, place)
+        watch.note(self._results[numbered[0]])
 
     async def apply_target(self, numbered: tuple[int, Target], place: Place) -> None:
         number, target = numbered
@@ -93,7 +123,7 @@ class _Run:
         """Close the run, with a result for every target; a ledger that fails only now changes no outcome."""
         for number in range(len(self._plan.targets)):
             if number not in self._results:
-                self._leave_out(number, "stopped before its turn")
+                self._leave_out(number, self._why)
         results = tuple(self._results[number] for number in range(len(self._plan.targets)))
         result = Result(self._context.run, self._plan, results, interrupted=interrupted)
         self._context.gate.flush()

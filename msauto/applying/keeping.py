@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from msauto.applying.proving import only
 from msauto.model.plan import Json, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.result import RequestResult
+from msauto.planning.expect import mapping
+from msauto.planning.handlers import DEBT
 from msauto.planning.remember import memories
 
 _ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
@@ -31,3 +37,79 @@ def once(target: Target, index: int) -> dict[str, Json]:
         return {}
     kept = memories(only(target, index, index + 1), LiveTarget())
     return {item: value for item, value in kept.items() if item.startswith(("command:", "xmp_batch:"))}
+
+
+# What a run leaves undone ---------------------------------------------------------------------------------------
+#
+# A handler is owed from the moment that the first request of its target may change something, until it is done. What
+# is sent and cannot be seen by reading is unproved from the moment before it is sent, until its answer is there. Both
+# are written in the same transaction as the journal's word that a request is about to leave: a run may die at any time.
+
+
+def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
+    """Return what to keep before a request leaves."""
+    items: dict[str, Json] = {}
+    if index == 0:
+        items |= {debt.item: debt.owed(run) for debt in _debts(target) if not debt.before}
+    if target.requests[index].dest is None:
+        items |= {item: {"unproved": run} for item in _once(target, index)}
+        items |= {debt.item: debt.owed(run) | {"unknown": True} for debt in _debts(target, index) if not debt.before}
+    return items
+
+
+def settled(target: Target, index: int, results: Sequence[RequestResult], run: str) -> dict[str, Json]:
+    """Return what to keep once it is known what came of a request; ``results`` are those before it, and its own."""
+    outcome = results[index].outcome
+    if outcome == "done":
+        later = {debt.item: debt.owed(run) for debt in _debts(target) if debt.index > index}
+        return {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
+    if outcome == "unproved":
+        return {}
+    return undone(target, index, run, touched=any(each.outcome in {"done", "unproved"} for each in results[:index]))
+
+
+def undone(target: Target, index: int, run: str, *, touched: bool) -> dict[str, Json]:
+    """Return what to keep where a request was not done: handlers are owed only of a ``touched`` target."""
+    items: dict[str, Json] = dict.fromkeys(_once(target, index))
+    for debt in _debts(target):
+        if debt.index >= index and not debt.before:
+            items[debt.item] = debt.owed(run) if touched or debt.since else None
+    return items
+
+
+def fetched(target: Target, index: int, sha256: str) -> dict[str, Json]:
+    """Return what to keep of a download: what the file was made from, and its content."""
+    return {
+        f"{each.aspect}:{each.key}": {**mapping(each.want), "sha256": sha256} for each in target.requests[index].expect
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Debt:
+    """A request that is owed once its target has changed: a handler's, or that of a command with ``run: changed``."""
+
+    index: int
+    item: str
+    since: str
+    before: bool
+
+    def owed(self, run: str) -> dict[str, Json]:
+        return {"run": self.since or run}
+
+
+def _debts(target: Target, index: int | None = None) -> Iterator[_Debt]:
+    for number in range(len(target.requests)) if index is None else (index,):
+        request = target.requests[number]
+        for change in (target.changes[each] for each in request.changes):
+            if change.handler:
+                yield _Debt(number, f"{DEBT}{change.handler}", change.owed, change.before is True)
+            elif any(each.aspect == "command" and each.want == "changed" for each in request.expect):
+                yield _Debt(number, f"owed:command:{change.key}", change.owed, before=False)
+
+
+def _once(target: Target, index: int) -> list[str]:
+    return [
+        f"{each.aspect}:{each.key}"
+        for each in target.requests[index].expect
+        if each.aspect in {"command", "xmp_batch"} and each.want == "once"
+    ]

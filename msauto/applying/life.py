@@ -15,6 +15,7 @@ from msauto.applying.turns import (
     Answered,
     Command,
     Event,
+    Failed,
     Finish,
     Journalled,
     Look,
@@ -38,7 +39,7 @@ from msauto.applying.turns import (
 from msauto.errors import MsautoError, NotSentError, RejectedError
 from msauto.flow import Place
 from msauto.model import events
-from msauto.model.plan import Json, Target, TargetId
+from msauto.model.plan import Json, Request, Target, TargetId
 from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sender
 from msauto.model.result import TargetResult
 from msauto.planning.remember import learned, memories
@@ -84,6 +85,8 @@ class Life:
         self._begun = False
         self._guarded = False
         self._all_sent: float | None = None
+        self._ahead: int | None = None
+        self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
         self.result: TargetResult | None = None
 
@@ -113,9 +116,7 @@ class Life:
             context = self._context
             context.gate.note(partial(context.journal.settled, context.run, self._target, turn.settled, result))
             context.tell(events.RequestSettled(self._target, turn.settled, result))
-            once = keeping.once(self._target, turn.settled) if result.outcome == "done" else {}
-            if once:
-                context.gate.note(partial(context.memory.remember, self._target.id, once))
+            self._note(self._settled_items(turn.settled))
         return turn.command
 
     async def _carry_out(self, command: Command) -> Event:
@@ -148,6 +149,9 @@ class Life:
             self._begun = True
             context.tell(events.TargetStarted(target))
             calls = [partial(context.journal.planned, context.run, target), self._forget, *calls]
+        items = keeping.ahead(target, index, context.run)
+        calls += [partial(context.memory.remember, each, items) for each in self._ids()[:1] if items]
+        self._ahead = index
         try:
             await context.gate.write(*calls)
         except MsautoError as error:
@@ -183,14 +187,26 @@ class Life:
 
     async def _send(self, index: int) -> Event:
         self._context.tell(events.RequestSending(self._target, index, self._progress.tries))
+        request = self._target.requests[index]
+        if request.dest is not None:
+            return await self._fetch(request, index)
         try:
-            answer = await self._server.sender.send(self._target.requests[index])
+            answer = await self._server.sender.send(request)
         except NotSentError as error:
             return NotSent(_words(error))
         except RejectedError as error:
             return Rejected(error.status, _words(error), error.retry_after)
         except Exception as error:  # noqa: BLE001 - what we do not know the meaning of, we do not know the fate of
             return Lost(_words(error))
+        return Answered(answer.status)
+
+    async def _fetch(self, request: Request, index: int) -> Event:
+        """Download: it changes nothing on the server, so whatever goes wrong, it is known that it was not done."""
+        try:
+            answer = await self._server.sender.send(request)
+        except Exception as error:  # noqa: BLE001 - a file that is not there whole is not there
+            return Failed(_words(error), getattr(error, "status", None))
+        self._files[index] = answer.sha256
         return Answered(answer.status)
 
     async def _pause(self, pause: Pause) -> Event:
@@ -208,6 +224,8 @@ class Life:
     # Reading ---------------------------------------------------------------------------------------------------
 
     async def _look(self, index: int) -> Event:
+        if not proving.can_see(proving.only(self._target, index, index + 1)):
+            return Seen("hidden")
         try:
             live = await self._read(index, index + 1)
             return Seen(proving.verdict_of(self._target.requests[index], live))
@@ -216,6 +234,9 @@ class Life:
 
     async def _prove(self) -> Event:
         done = proving.only(self._target, 0, self._progress.done)
+        if not proving.can_see(done):
+            self._note(memories(done, LiveTarget()))
+            return Proved((), self._elapsed())
         try:
             live = await self._read(0, self._progress.done)
             differences = proving.differences_of(done, live)
@@ -241,6 +262,19 @@ class Life:
 
     # Keeping ---------------------------------------------------------------------------------------------------
 
+    def _settled_items(self, index: int) -> dict[str, Json]:
+        """Return what is to be kept at once of a request that is settled, proved or not."""
+        results = self._progress.results
+        items = keeping.settled(self._target, index, results, self._context.run)
+        if results[index].outcome == "done" and index in self._files:
+            items |= keeping.fetched(self._target, index, self._files[index])
+        return items
+
+    def _note(self, items: dict[str, Json]) -> None:
+        """Keep items of the target, whatever it is called before and after the run."""
+        for target in self._ids() if items else ():
+            self._context.gate.note(partial(self._context.memory.remember, target, items))
+
     def _remember(self, done: Target, live: LiveTarget) -> None:
         """Keep what the server does not report; a renamed asset takes its memories along, a deleted one has none."""
         after, *before = self._ids()
@@ -262,6 +296,8 @@ class Life:
         self.result = TargetResult(
             self._target, outcome, message, self._progress.all_results, self._progress.differences, self._learned
         )
+        if self._ahead is not None and self._progress.all_results[self._ahead].outcome == "not sent":
+            self._note(keeping.undone(self._target, self._ahead, context.run, touched=self._ahead > 0))
         if self._begun:
             context.gate.note(partial(context.journal.finished, context.run, self.result))
         context.tell(events.TargetFinished(self.result))

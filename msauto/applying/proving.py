@@ -39,6 +39,11 @@ def only(target: Target, first: int, end: int) -> Target:
     return replace(target, requests=target.requests[first:end])
 
 
+def can_see(target: Target) -> bool:
+    """Tell whether reading can show anything of what the target's requests do."""
+    return any(expect.can_show(each) for request in target.requests for each in request.expect)
+
+
 def rename_of(target: Target) -> int | None:
     """Return the index of the request that renames the asset: from then on it has its other address."""
     if target.address == target.address_after:

@@ -21,6 +21,7 @@ from dataclasses import replace
 from msauto.applying.turns import (
     Answered,
     Event,
+    Failed,
     Finish,
     Journalled,
     Look,
@@ -77,6 +78,8 @@ def step(progress: Progress, event: Event, patience: Patience) -> Turn:  # noqa:
             return Turn(replace(progress, state=State.READY), WriteAhead(progress.index))
         case State.SENDING, (Answered() | NotSent() | Rejected() | Lost()):
             return _sent(progress, event, patience)
+        case State.SENDING, Failed(message, status):
+            return _settle(progress, "failed", message, status)
         case State.SETTLING, Seen(verdict):
             return _seen(progress, verdict, patience)
         case State.SETTLING, Unreadable(message):

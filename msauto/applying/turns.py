@@ -82,6 +82,14 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """Certain: it was not done, and trying again would not help (a download, whose reads were tried again already)."""
+
+    message: str
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """The fate of the request is unknown."""
 
@@ -127,6 +135,7 @@ Event = (
     | Answered
     | NotSent
     | Rejected
+    | Failed
     | Lost
     | Seen
     | Unreadable
@@ -147,7 +156,7 @@ class WriteAhead:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send the request once → Answered, NotSent, Rejected, Lost."""
+    """Send the request once → Answered, NotSent, Rejected, Failed, Lost."""
 
     index: int
 

@@ -37,6 +37,11 @@ def holds(expect: Expect, live: LiveTarget) -> bool | None:
     return looker(expect, live)
 
 
+def can_show(expect: Expect) -> bool:
+    """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
+    return expect.aspect in _LOOKERS
+
+
 def difference(expect: Expect, live: LiveTarget) -> Difference | None:
     """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
     if holds(expect, live) is not False:

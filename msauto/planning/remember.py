@@ -72,8 +72,13 @@ def _rss_item(word: Expect, live: LiveTarget) -> Iterator[Item]:
 
 
 def _command(word: Expect, live: LiveTarget) -> Iterator[Item]:
-    if word.want == "once" and holds(word, live) is not False:
+    """A command that ran once, or always, has run; of handlers only the debt is kept."""
+    if word.want in {"once", "always"} and holds(word, live) is not False:
         yield f"command:{word.key}", True
+
+
+def _xmp_batch(word: Expect, _: LiveTarget) -> Iterator[Item]:
+    yield f"xmp_batch:{word.key}", True
 
 
 _REMEMBERERS: Mapping[str, Callable[[Expect, LiveTarget], Iterator[Item]]] = {
@@ -83,4 +88,5 @@ _REMEMBERERS: Mapping[str, Callable[[Expect, LiveTarget], Iterator[Item]]] = {
     "marker": _marker,
     "rss_item": _rss_item,
     "command": _command,
+    "xmp_batch": _xmp_batch,
 }

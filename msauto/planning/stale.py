@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msauto.model.plan import Change, Json, Target
+from collections.abc import Mapping
+
+from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.compare import plain
 from msauto.planning.fingerprint import is_fresh
@@ -28,9 +30,17 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
         if taken:
             return f"there is another asset called {after.name!r} by now"
     remembered = memory.recall(target.id)
+    if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
+        return "another run has run what is to be run once"
     if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in target.changes):
         return "another run has written it since the plan was made"
     return None
+
+
+def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:
+    """Tell whether the ledger knows by now that a command or a batch has run, or may have."""
+    once = expect.aspect in {"command", "xmp_batch"} and expect.want == "once"
+    return once and bool(remembered.get(f"{expect.aspect}:{expect.key}"))
 
 
 def _was_written(change: Change, remembered: Json) -> bool:

@@ -36,9 +36,10 @@ def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft, cause: Cause
     if feature is not None:
         versions.require(scene.server, feature)
     params: dict[str, Json] = dict(wanted.params)
+    want = "handler" if cause.handler and wanted.run == "always" else wanted.run
     number = draft.run("command", key, params, wanted.source, cause)
     request = requests.command(scene.path, wanted.name, (*wanted.params, *_clip(scene, wanted.name)))
-    draft.send(cause.phase, request, [number], Expect("command", key, wanted.run, visible=False))
+    draft.send(cause.phase, request, [number], Expect("command", key, want, visible=False))
 
 
 def _clip(scene: Scene, name: str) -> tuple[tuple[str, str], ...]:

@@ -8,6 +8,7 @@ from msauto.applying.step import ImpossibleError, abandon, begin, begin_again, c
 from msauto.applying.turns import (
     Answered,
     Event,
+    Failed,
     Finish,
     Journalled,
     Look,
@@ -42,6 +43,7 @@ EVENTS: dict[str, Event] = {
     "answered": Answered(200),
     "not sent": NotSent("refused"),
     "rejected": Rejected(400, "bad"),
+    "failed": Failed("no room", 500),
     "lost": Lost("cut"),
     "seen": Seen("all"),
     "unreadable": Unreadable("garbage"),
@@ -71,6 +73,7 @@ TABLE: dict[tuple[State, str], tuple[State, object, str | None]] = {
     (State.SENDING, "answered"): (State.PROVING, Prove(), "done"),
     (State.SENDING, "not sent"): (State.BACKING_OFF, Pause(0.5, stoppable=True), None),
     (State.SENDING, "rejected"): (State.SETTLING, Look(1), None),
+    (State.SENDING, "failed"): (State.PROVING, Prove(), "failed"),
     (State.SENDING, "lost"): (State.SETTLING, Look(1), None),
     (State.BACKING_OFF, "waited"): (State.READY, WriteAhead(1), None),
     (State.BACKING_OFF, "stopped"): (State.PROVING, Prove(), None),

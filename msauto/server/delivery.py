@@ -1,0 +1,54 @@
+"""Writes are sent, downloads are saved: one sender for both, and the files of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+from msauto.errors import DownloadError
+from msauto.model.plan import Request
+from msauto.model.ports import Answer
+from msauto.server.client import AsyncMediaServer
+
+_PROXY = "/WP"
+
+
+class LocalDisk:
+    """The files of this machine; paths are those of a plan, beside the working folder."""
+
+    async def sha256(self, path: str) -> str | None:
+        """Return the SHA-256 of a file in hex; ``None`` where there is no such file, or it cannot be read."""
+        return await asyncio.to_thread(_sha256, Path(path))
+
+
+class Delivery:
+    """Sends writes through a client, and saves the answers to downloads (``dest``) as files."""
+
+    def __init__(self, client: AsyncMediaServer) -> None:
+        self._client = client
+
+    async def send(self, request: Request) -> Answer:
+        """Send a write, once; or fetch a file, whole or not at all."""
+        if request.dest is None:
+            return await self._client.send(request)
+        dest = Path(request.dest)
+        await self._client.download(request, dest, seconds=self._seconds(request))
+        content = await LocalDisk().sha256(request.dest)
+        if content is None:
+            raise DownloadError(f"{dest} was written, and cannot be read again", remedy="look who else writes there")
+        return Answer(200, sha256=content)
+
+    def _seconds(self, request: Request) -> float:
+        """A proxy is made while one waits (interface, «Web proxy»)."""
+        timeouts = self._client.spec.timeouts
+        last = request.path.partition("?")[0].rpartition("/")[2]
+        return timeouts.proxy if f"/{last}".startswith(_PROXY) else timeouts.read
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
