@@ -45,24 +45,35 @@ class Options:
     lookup_folders: tuple[str, ...] = ()
 
 
-def resolve(options: Options, *, check_only: bool = False) -> Resolved:
-    """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong.
-
-    ``check_only`` is for ``validate``: servers whose block cannot be known here (secrets that are not set) stand in.
-    """
+def resolve(options: Options) -> Resolved:
+    """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
     files = Files()
-    run: _Run | None = None
+    hosts: Hosts | None = None
     with problems.gather():
-        run = _Run(options, open_hosts(options, files), files, problems, check_only=check_only)
+        hosts = open_hosts(options, files)
+    resolved = resolve_with(options, hosts, files, problems)
+    problems.check()
+    if resolved is None:
+        raise AssertionError("without problems there are hosts")
+    return resolved
+
+
+def resolve_with(
+    options: Options, hosts: Hosts | None, files: Files, problems: Problems, *, check_only: bool = False
+) -> Resolved | None:
+    """Resolve as far as it goes and collect what is wrong; ``None`` without hosts, when structure alone is checked.
+
+    ``check_only`` is for ``validate``: servers whose block cannot be known here (secrets that are not set) stand in,
+    and tasks that the tags leave out are checked as well.
+    """
+    run = _Run(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
     loader = Loader(files, problems)
     plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-    for play in plays:
-        if run is not None:
-            run.play(play)
-    problems.check()
     if run is None:
-        raise AssertionError("without problems there is a run")
+        return None
+    for play in plays:
+        run.play(play)
     return Resolved(run.work(), files.inputs(), (*run.warnings, *_unknown_tags(options, plays)))
 
 
@@ -128,6 +139,8 @@ class _Run:
             for task in play.tasks:
                 if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
                     self._task(task, setting, intents)
+                elif self._check_only:
+                    self._task(task, setting, [])
 
     def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:
         with self._problems.gather():

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msauto.errors import Place, Problem
+from msauto.playbook.contradictions import contradictions
 from msauto.playbook.document import Document, Problems
 from msauto.playbook.files import Files
+from msauto.playbook.handler_names import never_notified
 from msauto.playbook.hosts import Hosts
 from msauto.playbook.plays import Loader
 
@@ -33,33 +35,50 @@ def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
     for path in _walked(paths, problems):
         with problems.gather():
             sorted_out[kind_of_file(files.document(path))].append(path)
-    _check_playbooks(sorted_out, options, problems)
+    _check_playbooks(sorted_out, options, problems, files)
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
     return problems.ordered()
 
 
-def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: Problems) -> None:
-    from msauto.playbook.resolve import open_hosts, resolve
+def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: Problems, files: Files) -> None:
+    from msauto.playbook.resolve import open_hosts
 
-    inventories = tuple(dict.fromkeys([*options.inventories, *found["inventory"]]))
-    complete = replace(options, inventories=inventories, playbooks=tuple(found["playbook"]))
+    complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
     hosts: Hosts | None = None
-    if inventories:
+    if complete.inventories:
         with problems.gather():
-            hosts = open_hosts(replace(complete, server_url=None), Files())
-    if hosts is not None:
+            hosts = open_hosts(replace(complete, server_url=None), files)
+        if hosts is None:
+            complete = replace(complete, inventories=())
+    elif options.server_url is not None:
+        with problems.gather():
+            hosts = open_hosts(complete, files)
+    if hosts is not None and complete.inventories:
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
-    if hosts is None and options.server_url is None:
-        loader = Loader(Files(), problems)
-        for path in found["playbook"]:
-            loader.playbook(path)
-    elif found["playbook"]:
-        with problems.gather():
-            resolve(complete, check_only=True)
+    for path in found["playbook"]:
+        _check_playbook(path, complete, problems, files, hosts)
+
+
+def _check_playbook(path: str, options: Options, problems: Problems, files: Files, hosts: Hosts | None) -> None:
+    """Check one playbook by itself: two that contradict each other need not be for the same run."""
+    from msauto.playbook.resolve import resolve_with
+
+    problems.add(*never_notified(Loader(files, Problems()).playbook(path)))
+    resolved = resolve_with(replace(options, playbooks=(path,)), hosts, files, problems, check_only=True)
+    for problem in contradictions(resolved.work) if resolved is not None else ():
+        problems.add(_drawn(problem, files))
+
+
+def _drawn(problem: Problem, files: Files) -> Problem:
+    """Return a problem with the line that it is about."""
+    place = problem.place
+    if place is None or not place.line:
+        return problem
+    return replace(problem, excerpt=files.document(place.file).excerpt(place))
 
 
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:

@@ -76,6 +76,7 @@ def test_problems_as_json() -> None:
         "message": "unknown key «titel»",
         "remedy": "did you mean «title»?",
         "excerpt": "  12 |         titel: Evening News\n     |         ^",
+        "level": "error",
     }
     assert (second["file"], second["line"]) == ("hosts.yml", 0)
     assert problems_json([Problem("x")])["problems"][0]["file"] is None

@@ -1,0 +1,145 @@
+"""What ``validate`` finds between tasks: contradictions, handlers that never run, tasks that no tag chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import Problem
+from msauto.playbook.resolve import Options, validate
+
+INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
+
+
+def problems(folder: Path, *playbooks: str) -> list[Problem]:
+    (folder / "i.yml").write_text(INVENTORY, encoding="utf-8")
+    for number, text in enumerate(playbooks):
+        (folder / f"p{number}.yml").write_text(text, encoding="utf-8")
+    found = validate([str(folder / f"p{number}.yml") for number in range(len(playbooks))], Options(
+        (), (str(folder / "i.yml"),), env={}
+    ))  # fmt: skip
+    assert all(problem.place is not None for problem in found)
+    return found
+
+
+def of_tasks(folder: Path, *tasks: str) -> list[str]:
+    text = "- hosts: all\n  tasks:\n" + "".join(f"    - {task}\n" for task in tasks)
+    return [problem.message.replace(f"{folder}/", "") for problem in problems(folder, text)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        (
+            "fields: {comment: x}",
+            "fields: {comment: y}",
+            "the field comment: two tasks want different values: 'x' (p0.yml:3:34) and 'y' (p0.yml:4:34)",
+        ),
+        ("state: absent", "fields: {comment: y}", "the asset is removed by one task (p0.yml:3:14) and wanted by"),
+        ("folder: Raw/a", "folder: Raw/b", "the folder: two tasks want different values: 'Raw/a'"),
+        ('xmp: {"dc:x": [a, b]}', 'xmp: {"dc:x": [b, a]}', "the XMP field dc:x: two tasks want"),
+        ("fields: {icon_pos: 5}", "fields: {icon_pos: 6}", "the field icon_pos: two tasks want different values: 5"),
+        (
+            'fields: {icon_pos: "00:00:01:00"}',
+            'fields: {icon_pos: "00:00:02:00"}',
+            "the field icon_pos: two tasks want different values: 00:00:01:00",
+        ),
+        (
+            "segments: [{number: 1, start: 0, duration: 5, title: a}]",
+            "segments: [{number: 1, start: 0, duration: 5, title: b}]",
+            "the title of segment 1: two tasks want",
+        ),
+        (
+            "segments: [{number: 1, start: 0, duration: 5}]",
+            "segments: [{number: 1, state: absent}]",
+            "segment 1 is removed by one task",
+        ),
+        ("markers: [{uid: 9, title: a}]", "markers: [{uid: 9, state: absent}]", "the marker of uid 9 is removed"),
+        ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b}]", "the title of the marker at 9 (General): two"),
+        ("links: [{folder: P}]", "links: [{folder: P, state: absent}]", "the link in P is removed by one task"),
+        ("segmentation: {duration: 5}", "segmentation: {duration: 6}", "the segmentation: two tasks want"),
+    ],
+)
+def test_two_tasks_that_cannot_both_be(one: str, other: str, message: str, tmp_path: Path) -> None:
+    found = of_tasks(tmp_path, f"asset: {{title: A, {one}}}", f"asset: {{title: A, {other}}}")
+    assert len(found) == 1
+    assert found[0].startswith(message)
+    assert "p0.yml:3:" in found[0]
+    assert "p0.yml:4:" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("fields: {comment: x}", "fields: {comment: x, user_1: z}"),
+        ('fields: {layer: "01"}', "fields: {layer: 1}"),
+        ('fields: {comment: "e\\u0301"}', 'fields: {comment: "é"}'),
+        ("fields: {icon_pos: 25}", 'fields: {icon_pos: "00:00:01:00"}'),
+        ('fields: {icon_pos: "00:00:01.04"}', 'fields: {icon_pos: "00:00:01.05"}'),
+        ('fields: {icon_pos: "10:00:00:00"}, origin: "10:00:00:00"', 'fields: {icon_pos: "00:00:00:00"}'),
+        ("fields: {comment: x}", "fields: {comment: '{{ asset.title }}'}"),
+        ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b, track: Icon}]"),
+        ("links: [{folder: P, title: x}]", "links: [{folder: P, state: absent}]"),
+    ],
+)
+def test_two_tasks_that_may_both_be(one: str, other: str, tmp_path: Path) -> None:
+    assert of_tasks(tmp_path, f"asset: {{title: A, {one}}}", f"asset: {{title: A, {other}}}") == []
+
+
+def test_only_what_runs_together_contradicts(tmp_path: Path) -> None:
+    wanted, gone = "asset: {title: A, fields: {comment: x}}", "asset: {title: A, state: absent}"
+    assert of_tasks(tmp_path, wanted, f"{{{gone}, tags: never}}") == []
+    assert of_tasks(tmp_path, wanted, f"{{{gone}, when: false}}") == []
+    assert of_tasks(tmp_path, wanted, f"{{{gone}, when: asset.frames < 5}}") == []
+    play = "- {hosts: all, tasks: [{%s}]}\n"
+    assert problems(tmp_path, play % wanted, play % gone) == []
+    assert len(problems(tmp_path, play % wanted + play % gone)) == 1
+
+
+def test_channels(tmp_path: Path) -> None:
+    found = of_tasks(
+        tmp_path,
+        "rss: {channel: t, items: [{guid: a, text: x}, {guid: b, text: x}]}",
+        "rss: {channel: t, items: [{guid: a, text: y}, {guid: b, state: absent}]}",
+        "rss: {channel: u, items: [{guid: a, text: z}]}",
+    )
+    assert [message.partition(":")[0] for message in found][:1] == ["the text of item a"]
+    assert found[1].startswith("item b is removed by one task (p0.yml:4:")
+
+
+def test_loops_show_the_place_of_the_task(tmp_path: Path) -> None:
+    found = of_tasks(
+        tmp_path, "{asset: {title: A, fields: {comment: '{{ item }}'}}, loop: [x, y]}"
+    )  # fmt: skip
+    assert found == ["the field comment: two tasks want different values: 'x' (p0.yml:3:35) and 'y' (p0.yml:3:35)"]
+
+
+def test_tasks_that_no_tag_chooses_are_checked(tmp_path: Path) -> None:
+    found = of_tasks(tmp_path, "{asset: {title: '{{ nobody }}'}, tags: [never]}")
+    assert found == ["there is no variable 'nobody'"]
+
+
+def test_handlers_that_nobody_notifies(tmp_path: Path) -> None:
+    text = """
+- hosts: all
+  tasks:
+    - block:
+        - {asset: {title: A}, notify: One}
+        - import_tasks: more.yml
+  handlers:
+    - {name: One, command: {name: PARTNER_EXPORT_VERSION}, notify: Three}
+    - {name: Two, command: {name: PARTNER_EXPORT_VERSION}}
+    - {name: Three, command: {name: PARTNER_EXPORT_VERSION}}
+    - {name: Thre, command: {name: PARTNER_EXPORT_VERSION}}
+    - {name: Four, command: {name: PARTNER_EXPORT_VERSION}}
+"""
+    (tmp_path / "more.yml").write_text("- block: [{asset: {title: B}, notify: [Four]}]\n", encoding="utf-8")
+    found = [problem for problem in problems(tmp_path, text) if problem.level == "warning"]
+    assert [(problem.message, problem.remedy) for problem in found] == [
+        ("nobody notifies the handler 'Two', so it never runs", "add notify: to a task, or leave the handler out"),
+        ("nobody notifies the handler 'Thre', so it never runs", "did you mean 'Three'?"),
+    ]
+    assert "Two" in found[0].excerpt
+    templated = text.replace("notify: One}", "notify: '{{ who }}'}")
+    assert not [problem for problem in problems(tmp_path, templated) if problem.level == "warning"]
