@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msauto.model.limits import Limits
 
-__all__ = ["DEFAULT_PORT", "Auth", "Dialect", "Limits", "Secret", "ServerSpec", "Timeouts", "Tls"]
+__all__ = ["DEFAULT_PORT", "Auth", "Dialect", "Limits", "Proxy", "Secret", "ServerSpec", "Timeouts", "Tls"]
 
 DEFAULT_PORT = 7901
 """Interface, «Limits»: the port is one of the few fixed constants."""
@@ -83,12 +83,25 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """TLS towards an ``https`` server; paths of PEM files. ``verify=False`` trusts anybody."""
+    """TLS towards an ``https`` server; paths of PEM files. ``verify=False`` trusts anybody.
+
+    ``key_password`` opens a key that is encrypted.
+    """
 
     verify: bool = True
     ca: str | None = None
     cert: str | None = None
     key: str | None = None
+    key_password: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy on the way to the server; ``url`` is ``http://``, host and port."""
+
+    url: str
+    username: str | None = None
+    password: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,8 @@ class ServerSpec:
     """One media server: the ``server:`` block of a host.
 
     ``url`` is scheme, host and port without a path; ``version`` the product version as numbers, ``None`` means
-    newest; ``timezone`` an IANA name for times that carry none; ``request_line`` the cap in bytes.
+    newest; ``timezone`` an IANA name for times that carry none; ``request_line`` the cap in bytes. ``proxy`` is
+    the only proxy used: the environment is not looked at.
     """
 
     name: str
@@ -109,4 +123,5 @@ class ServerSpec:
     connections: int = 16
     request_line: int = 8000
     dialect: Dialect = Dialect()
+    proxy: Proxy | None = None
     variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
