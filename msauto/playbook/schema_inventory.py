@@ -56,22 +56,40 @@ def _separator(value: Any) -> str:
 
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
-    try:
-        parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        port = parts.port
-    except ValueError as error:
-        raise said("cannot be read", "write http://host or http://host:7901") from error
-    _check_url(parts)
-    host = parts.hostname or ""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme.lower()}://{shown}:{DEFAULT_PORT if port is None else port}"
-
-
-def _check_url(parts: SplitResult) -> None:
+    parts, port = _split_url(value, "http://host:7901")
     if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
         raise said("must begin with http:// or https:// and name a host", "write http://host:7901")
     if parts.username is not None or parts.password is not None:
         raise said("must not hold a password", "say it under auth: {basic: {...}}")
+    _check_url(parts)
+    return _shown_url(parts, DEFAULT_PORT if port is None else port)
+
+
+def _proxy_url(value: Any) -> str:
+    """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
+    parts, port = _split_url(value, "http://proxy:3128")
+    if parts.scheme.lower() != "http" or not parts.hostname or port is None:
+        raise said("must begin with http://, name a host and a port", "write http://proxy:3128")
+    if parts.username is not None or parts.password is not None:
+        raise said("must not hold a password", "say it beside the url: proxy: {url: ..., username: ..., password: ...}")
+    _check_url(parts)
+    return _shown_url(parts, port)
+
+
+def _split_url(value: Any, example: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(value.strip() if isinstance(value, str) else "")
+        return parts, parts.port
+    except ValueError as error:
+        raise said("cannot be read", f"write {example}") from error
+
+
+def _shown_url(parts: SplitResult, port: int) -> str:
+    host = parts.hostname or ""
+    return f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _check_url(parts: SplitResult) -> None:
     if parts.path.rstrip("/") or parts.query or parts.fragment:
         raise said("must be scheme, host and port only", "leave out what follows the port")
     if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
@@ -86,6 +104,9 @@ def _connections(value: Any) -> int:
 
 _Url = Annotated[
     str, PlainValidator(_url), WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"})
+]
+_ProxyUrl = Annotated[
+    str, PlainValidator(_proxy_url), WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://"})
 ]
 _Connections = Annotated[
     int, PlainValidator(_connections), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_CONNECTIONS})
@@ -127,11 +148,49 @@ def _dialect_fields() -> dict[str, Any]:
 DialectArgs = create_model("DialectArgs", __base__=Model, __doc__="How the server answers.", **_dialect_fields())
 
 
+_IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
+_IN_FILE = "a file that holds the password, beside the inventory"
+_IN_KEYRING = "the service under which the system keyring holds the user's password"
+_SOURCES = ("password", "password_file", "password_keyring")
+
+
 class BasicArgs(Model):
     """HTTP basic authentication."""
 
     username: Value[Quoted] = need("the user")
-    password: Value[SecretText] = need("the password: take it from the environment, {{ env.NAME }}")
+    password: Opt[SecretText] = key(_IN_PLACE)
+    password_file: Opt[Name] = key(_IN_FILE)
+    password_keyring: Opt[Name] = key(_IN_KEYRING)
+
+    @model_validator(mode="after")
+    def _one_password(self) -> BasicArgs:
+        if not _one_of(self, _SOURCES):
+            raise said("has no password", "say password, password_file or password_keyring")
+        return self
+
+
+class ProxyArgs(Model):
+    """An HTTP proxy on the way to the server."""
+
+    url: Value[_ProxyUrl] = need("http://host:port")
+    username: Opt[Quoted] = key("the user that the proxy wants")
+    password: Opt[SecretText] = key(_IN_PLACE)
+    password_file: Opt[Name] = key(_IN_FILE)
+    password_keyring: Opt[Name] = key(_IN_KEYRING)
+
+    @model_validator(mode="after")
+    def _with_user(self) -> ProxyArgs:
+        if _one_of(self, _SOURCES) and self.username is None:
+            raise said("has a password and no username", "say username as well")
+        return self
+
+
+def _one_of(args: Model, names: tuple[str, ...]) -> bool:
+    """Tell whether one of the keys is said; raise where several are."""
+    there = [name for name in names if getattr(args, name) is not None]
+    if len(there) > 1:
+        raise said(f"says both {' and '.join(there)}", "say one of them", key=there[-1])
+    return bool(there)
 
 
 class AuthArgs(Model):
@@ -139,12 +198,13 @@ class AuthArgs(Model):
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[SecretText] = key("a bearer token")
+    bearer_file: Opt[Name] = key("a file that holds the bearer token, beside the inventory")
+    bearer_keyring: Opt[Name] = key("the service under which the system keyring holds the token of this host")
     headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
 
     @model_validator(mode="after")
     def _one_way(self) -> AuthArgs:
-        if self.basic is not None and self.bearer is not None:
-            raise said("says both basic and bearer", "say one of them", key="bearer")
+        _one_of(self, ("basic", "bearer", "bearer_file", "bearer_keyring"))
         return self
 
 
@@ -154,6 +214,7 @@ class TlsArgs(Model):
     verify: Opt[Flag] = key("check the server's certificate; default true")
     ca: Opt[Name] = key("the authority to trust")
     cert: Opt[Name] = key("our own certificate")
+    key_password: Opt[SecretText] = key("what opens the key, if it is encrypted")
     key: Opt[Name] = key("the key of our certificate")
 
 
@@ -174,6 +235,7 @@ class ServerArgs(Model):
     timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
     auth: Opt[AuthArgs] = key("how to get in")
     tls: Opt[TlsArgs] = key("TLS")
+    proxy: Opt[ProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
     timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
     connections: Opt[_Connections] = key("connections at once; default 16")
     request_line: Opt[Count] = key("the longest request line in bytes; default 8000")

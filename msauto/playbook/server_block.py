@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.spec import Auth, Dialect, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.document import Spot
 from msauto.playbook.files import beside
 from msauto.playbook.schema import read_as
-from msauto.playbook.schema_inventory import AuthArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema_inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema_values import Model
+from msauto.playbook.secret_sources import read_secret
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable
 
@@ -26,12 +27,13 @@ def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
         url=args.url,
         version=args.version,
         timezone=args.timezone,
-        auth=_auth(args.auth),
+        auth=_auth(args.auth, name, spot.child("auth")),
         tls=_tls(args.tls, spot),
         timeouts=Timeouts(**_named(args.timeouts)),
         connections=connections,
         request_line=default.request_line if args.request_line is None else args.request_line,
         dialect=Dialect(**_named(args.dialect)),
+        proxy=_proxy(args.proxy, spot.child("proxy")),
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
     )
 
@@ -52,15 +54,25 @@ def _named(args: Model | None) -> dict[str, Any]:
     return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
 
 
-def _auth(args: AuthArgs | None) -> Auth:
+def _auth(args: AuthArgs | None, name: str, spot: Spot) -> Auth:
     if args is None:
         return Auth()
+    basic = args.basic
     return Auth(
-        username=args.basic.username if args.basic else None,
-        password=Secret(args.basic.password) if args.basic else None,
-        bearer=Secret(args.bearer) if args.bearer is not None else None,
+        username=basic.username if basic else None,
+        password=_password(basic, spot.child("basic")) if basic else None,
+        bearer=read_secret(args.bearer, args.bearer_file, args.bearer_keyring, name, spot, "bearer"),
         headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
     )
+
+
+def _proxy(args: ProxyArgs | None, spot: Spot) -> Proxy | None:
+    return Proxy(args.url, args.username, _password(args, spot)) if args is not None else None
+
+
+def _password(args: BasicArgs | ProxyArgs, spot: Spot) -> Secret | None:
+    user = args.username or ""
+    return read_secret(args.password, args.password_file, args.password_keyring, user, spot, "password")
 
 
 def _tls(args: TlsArgs | None, spot: Spot) -> Tls:
@@ -68,4 +80,6 @@ def _tls(args: TlsArgs | None, spot: Spot) -> Tls:
         return Tls()
     paths = {name: getattr(args, name) for name in ("ca", "cert", "key")}
     found = {name: beside(spot.document.file, path) for name, path in paths.items() if path is not None}
-    return Tls(verify=True if args.verify is None else args.verify, **found)
+    verify = True if args.verify is None else args.verify
+    password = None if args.key_password is None else Secret(args.key_password)
+    return Tls(verify=verify, key_password=password, **found)
