@@ -29,6 +29,7 @@ from msauto.model.ports import Answer, Clock
 from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
 from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.download import save
+from msauto.server.redaction import Redaction
 from msauto.server.requests import request_line_length
 from msauto.server.retries import SystemClock, with_retries
 from msauto.server.shapes.failure import clean, show_body
@@ -41,6 +42,8 @@ T = TypeVar("T")
 
 _READS: Final = frozenset({"GET", "HEAD"})
 _ERROR_BYTES: Final = 2**20
+# With TLS 1.3 a server says only after the handshake that it wants another certificate of ours.
+_MAYBE_TLS: Final = "; a server that wants another client certificate ends so as well: check `tls`"
 
 
 class AsyncMediaServer(Verbs):
@@ -64,7 +67,10 @@ class AsyncMediaServer(Verbs):
         self._clock = clock or SystemClock()
         self._headers = _headers(self.spec)
         self._base = httpx2.URL(_base_url(self.spec))
-        self._transport = transport or ExactTransport(connections=self.spec.connections, tls=_tls(self.spec))
+        self._secrets = Redaction(self.spec)
+        self._transport = transport or ExactTransport(
+            connections=self.spec.connections, tls=_tls(self.spec), proxy=self.spec.proxy
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,14 +90,14 @@ class AsyncMediaServer(Verbs):
         Nothing in the answer is relied on, but an error text or an error document in it is an error.
         """
         if request.method in _READS:
-            return await self.read(request, _answer)
+            return await self.read(request, self._answer)
         self._check(request)
 
         async def write() -> Answer:
             reply = await self._exchange(request, self._write_timeout(request))
             judge_status(reply, self.spec.dialect)
             judge_write(reply, self.spec.dialect)
-            return _answer(reply)
+            return self._answer(reply)
 
         return await self._told(request, write)
 
@@ -201,6 +207,9 @@ class AsyncMediaServer(Verbs):
         if empty:
             raise unreadable("the answer is an empty file", "look at the server: it made no media")
 
+    def _answer(self, reply: Reply) -> Answer:
+        return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
+
     def _write_timeout(self, request: Request) -> float:
         # A batch of metadata may keep the server busy as long as a large listing does.
         batch = request.method == "PUT" and request.path.startswith("/storage/")
@@ -230,6 +239,9 @@ class AsyncMediaServer(Verbs):
         except ServerError as error:
             error.server = error.server or self.spec.name
             error.request = error.request or _shown(request)
+            if isinstance(error, FateUnknownError) and self.spec.url.startswith("https:"):
+                error.remedy += _MAYBE_TLS
+            self._secrets.clean(error)
             raise
 
 
@@ -242,10 +254,13 @@ def spec_of(url: str) -> ServerSpec:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or DEFAULT_PORT
     except ValueError as error:
-        raise AddressError(f"the server's URL cannot be read: {error}", remedy="write http://host:7901") from None
+        # Where a password holds a slash, what cannot be read is the password.
+        why = "" if "@" in url else f": {error}"
+        raise AddressError(f"the server's URL cannot be read{why}", remedy="write http://host:7901") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path not in {"", "/"} or parts.query:
+        shown = "this URL" if "@" in url else f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         raise AddressError(
-            f"{parts.scheme}://{parts.hostname or ''}{parts.path} is no address of a media server",
+            f"{shown} is no address of a media server",
             remedy="write http://host:7901, without a path",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -256,11 +271,10 @@ def spec_of(url: str) -> ServerSpec:
 
 
 def _base_url(spec: ServerSpec) -> str:
-    return spec_of(spec.url).url
-
-
-def _answer(reply: Reply) -> Answer:
-    return Answer(reply.status, show_body(reply.data, reply.charset))
+    plain = spec_of(spec.url)
+    if plain.auth != Auth():
+        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="say it as `auth`")
+    return plain.url
 
 
 def _shown(request: Request) -> str:
@@ -271,6 +285,9 @@ def _shown(request: Request) -> str:
 def _headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
     headers = [(b"User-Agent", f"msauto/{__version__}".encode()), (b"Accept", b"*/*")]
     auth = spec.auth
+    for user in (auth.username, spec.proxy.username if spec.proxy else None):
+        if user is not None and ":" in user:
+            raise AddressError(f"server {spec.name}: a user name holds a colon", remedy="no server can tell them apart")
     if auth.username is not None:
         pair = f"{auth.username}:{auth.password.reveal() if auth.password else ''}"
         headers.append((b"Authorization", b"Basic " + base64.b64encode(pair.encode())))
@@ -297,7 +314,9 @@ def _tls(spec: ServerSpec) -> ssl.SSLContext | bool:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         if tls.cert:
-            context.load_cert_chain(tls.cert, tls.key)
+            password = tls.key_password.reveal() if tls.key_password else ""
+            # Without a password of ours OpenSSL would ask for one on the terminal, and wait.
+            context.load_cert_chain(tls.cert, tls.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise _tls_error(spec, error) from None
     if not tls.verify:
@@ -311,5 +330,6 @@ def _tls_error(spec: ServerSpec, error: Exception) -> MsautoError:
     return NotSentError(
         f"the TLS files cannot be used ({files}): {error}",
         server=spec.name,
-        remedy="`tls` needs PEM files: ca, and cert with its key in the same file or as key",
+        remedy="`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        "`key_password` for a key that is encrypted",
     )

@@ -8,6 +8,7 @@ errors. ``tests/wire`` proves this one against raw sockets.
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -20,6 +21,7 @@ import httpx2
 import yarl
 
 from msauto.errors import FateUnknownError, MsautoError, NotSentError, UnreachableError
+from msauto.model.spec import Proxy
 
 TARGET: Final = "target"
 """The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
@@ -32,7 +34,13 @@ _READS: Final = frozenset({"GET", "HEAD"})
 _DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 
 # Raised only while a connection is being made: nothing of the request has left.
-_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+# A proxy that refuses CONNECT has opened no way to the server either.
+_NOT_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+    aiohttp.ClientHttpProxyError,
+)
 _BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
 
 
@@ -48,8 +56,10 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     been seen to keep one, and nothing does any more once a used connection has dropped.
     """
 
-    def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True) -> None:
+    def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None) -> None:
         self._tls = tls
+        self._proxy = proxy
+        self._for_proxy = _for_proxy(proxy)
         self._free = asyncio.Semaphore(connections)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._closed = False
@@ -99,12 +109,14 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             response = await session.request(
                 request.method,
                 _exact_url(request),
-                headers=[(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw],
+                headers=self._headers(request),
                 skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
                 data=content or None,
                 allow_redirects=False,
                 timeout=_timeout(request.extensions.get("timeout") or {}),
                 trace_request_ctx=way,
+                proxy=self._proxy.url if self._proxy else None,
+                proxy_headers=self._for_proxy if request.url.scheme == "https" else None,
             )
         except _NOT_SENT as error:
             raise _not_sent(error) from error
@@ -118,6 +130,11 @@ class ExactTransport(httpx2.AsyncBaseTransport):
 
     def _may_reuse(self, method: str) -> bool:
         return not self._drops and (self._keeps or method in _READS)
+
+    def _headers(self, request: httpx2.Request) -> list[tuple[str, str]]:
+        headers = [(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw]
+        # Through a tunnel (https) the proxy is told by CONNECT, and the server must not learn of it.
+        return [*headers, *(self._for_proxy.items() if request.url.scheme == "http" else ())]
 
     def _open(self, *, kept: bool) -> aiohttp.ClientSession:
         if self._closed:
@@ -189,6 +206,13 @@ class _Stream(httpx2.AsyncByteStream):
         free.release()
 
 
+def _for_proxy(proxy: Proxy | None) -> dict[str, str]:
+    if proxy is None or proxy.username is None:
+        return {}
+    pair = f"{proxy.username}:{proxy.password.reveal() if proxy.password else ''}"
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
 def _exact_url(request: httpx2.Request) -> yarl.URL:
     target = request.extensions.get(TARGET, request.url.raw_path)
     url = request.url
@@ -212,6 +236,15 @@ def _not_sent(error: Exception) -> MsautoError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return UnreachableError(
             "no connection within the time allowed", remedy="check the address, the network and the server"
+        )
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return UnreachableError(
+            f"the proxy opens no way to the server: {error.status} {error.message}"[:200],
+            remedy="check `proxy` in the server's inventory entry, and what the proxy allows",
+        )
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return UnreachableError(
+            f"no connection to the proxy: {_reason(error)}", remedy="check `proxy` in the server's inventory entry"
         )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return UnreachableError(

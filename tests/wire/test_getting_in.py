@@ -1,0 +1,259 @@
+"""Getting in: a real TLS server with its own authority, client certificates, proxies, limits. Against raw sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import FateUnknownError, MsautoError, NotSentError, RejectedError
+from msauto.model.plan import Request
+from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
+from msauto.server.client import AsyncMediaServer
+from tests.wire.authority import OPENSSL, PASSWORD, Authority
+from tests.wire.proxy_server import Tunnel
+from tests.wire.raw_server import OK, Exchange, RawServer, answer, hang
+
+PATH = "/storage/NEWS@a%5C%2Fb%40%20%D0%B6?command=SETFIELD&name=comment&val=%2e%2E"
+WRITE = Request("POST", PATH)
+needs_openssl = pytest.mark.skipif(OPENSSL is None, reason="needs the openssl command to make certificates")
+
+
+@pytest.fixture(scope="module")
+def house_ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    authority = Authority(tmp_path_factory.mktemp("house"), "house-ca").start()
+    authority.issue("server")
+    authority.issue("elsewhere", "DNS:elsewhere.example")
+    authority.issue("client")
+    authority.issue("locked", password=PASSWORD)
+    return authority
+
+
+@pytest.fixture(scope="module")
+def other_ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    authority = Authority(tmp_path_factory.mktemp("other"), "other-ca").start()
+    authority.issue("client")
+    return authority
+
+
+def pem(authority: Authority, name: str) -> str:
+    return str(authority.folder / f"{name}.pem")
+
+
+def send(tls: Tls, context: ssl.SSLContext, auth: Auth = Auth()) -> RawServer:  # noqa: B008 - frozen
+    async def main() -> RawServer:
+        async with RawServer(OK, tls=context) as server:
+            spec = ServerSpec("studio", server.url, tls=tls, auth=auth)
+            try:
+                async with AsyncMediaServer(spec) as client:
+                    await client.send(WRITE)
+            except MsautoError as error:
+                error.add_note(f"{len(server.exchanges)} requests were seen")
+                raise
+            return server
+
+    return asyncio.run(main())
+
+
+# TLS ------------------------------------------------------------------------------------------------------------
+
+
+@needs_openssl
+def test_private_authority_is_trusted_when_named(house_ca: Authority) -> None:
+    context = house_ca.server_context(pem(house_ca, "server"))
+    auth = Auth(username="ops", password=Secret("geheim"))
+    server = send(Tls(ca=house_ca.ca), context, auth)
+    assert server.lines == [f"POST {PATH} HTTP/1.1".encode()]
+    assert server.exchanges[0].headers["authorization"] == "Basic " + base64.b64encode(b"ops:geheim").decode()
+
+
+@needs_openssl
+@pytest.mark.parametrize("trust", ["nobody", "another", "another name"])
+def test_server_that_cannot_be_trusted_sees_nothing(house_ca: Authority, other_ca: Authority, trust: str) -> None:
+    name = "elsewhere" if trust == "another name" else "server"
+    tls = {"nobody": Tls(), "another": Tls(ca=other_ca.ca), "another name": Tls(ca=house_ca.ca)}[trust]
+    with pytest.raises(NotSentError, match="no safe connection") as caught:
+        send(tls, house_ca.server_context(pem(house_ca, name)))
+    assert "`tls`" in caught.value.remedy
+    assert caught.value.__notes__ == ["0 requests were seen"]
+
+
+@needs_openssl
+@pytest.mark.parametrize("own", ["client", "locked"])
+def test_client_certificate_lets_in(house_ca: Authority, own: str) -> None:
+    context = house_ca.server_context(pem(house_ca, "server"), clients_of=house_ca)
+    password = Secret(PASSWORD) if own == "locked" else None
+    server = send(Tls(ca=house_ca.ca, cert=pem(house_ca, own), key_password=password), context)
+    assert len(server.exchanges) == 1
+
+
+@needs_openssl
+@pytest.mark.parametrize("own", ["none", "of another authority"])
+def test_without_the_right_client_certificate_nothing_is_done(
+    house_ca: Authority, other_ca: Authority, own: str
+) -> None:
+    # With TLS 1.3 the server says no only after the handshake, when the request may have left: fate unknown is right.
+    context = house_ca.server_context(pem(house_ca, "server"), clients_of=house_ca)
+    cert = None if own == "none" else pem(other_ca, "client")
+    with pytest.raises((NotSentError, FateUnknownError)) as caught:
+        send(Tls(ca=house_ca.ca, cert=cert), context)
+    assert caught.value.__notes__ == ["0 requests were seen"]
+    assert "`tls`" in caught.value.remedy
+
+
+@needs_openssl
+@pytest.mark.parametrize("password", [None, Secret("wrong one")])
+def test_locked_key_is_an_error_and_never_a_question(house_ca: Authority, password: Secret | None) -> None:
+    tls = Tls(ca=house_ca.ca, cert=pem(house_ca, "locked"), key_password=password)
+    with pytest.raises(NotSentError, match="TLS files") as caught:
+        AsyncMediaServer(ServerSpec("studio", "https://studio", tls=tls))
+    assert "key_password" in caught.value.remedy
+    assert "wrong one" not in str(caught.value)
+
+
+def test_certificate_without_a_key(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
+    with pytest.raises(NotSentError, match="TLS files"):
+        AsyncMediaServer(ServerSpec("studio", "https://studio", tls=Tls(cert=str(tmp_path / "cert.pem"))))
+
+
+# Proxies --------------------------------------------------------------------------------------------------------
+
+
+def test_proxy_gets_the_exact_path_and_its_own_password() -> None:
+    async def main() -> RawServer:
+        async with RawServer(OK) as proxy:
+            spec = ServerSpec(
+                "studio",
+                "http://studio.example:7901",
+                auth=Auth(bearer=Secret("for-the-server")),
+                proxy=Proxy(proxy.url, "me", Secret("für-den-Proxy")),
+            )
+            async with AsyncMediaServer(spec) as client:
+                await client.send(WRITE)
+            return proxy
+
+    (exchange,) = asyncio.run(main()).exchanges
+    assert exchange.line == f"POST http://studio.example:7901{PATH} HTTP/1.1".encode()
+    assert exchange.headers["host"] == "studio.example:7901"
+    assert exchange.headers["authorization"] == "Bearer for-the-server"
+    pair = base64.b64encode("me:für-den-Proxy".encode()).decode()
+    assert exchange.headers["proxy-authorization"] == f"Basic {pair}"
+
+
+@needs_openssl
+def test_tunnel_hides_the_request_from_the_proxy(house_ca: Authority) -> None:
+    async def main() -> tuple[RawServer, Tunnel]:
+        context = house_ca.server_context(pem(house_ca, "server"))
+        async with RawServer(OK, tls=context) as server, Tunnel() as tunnel:
+            proxy = Proxy(tunnel.url, "me", Secret("geheim"))
+            spec = ServerSpec(
+                "studio", server.url, tls=Tls(ca=house_ca.ca), auth=Auth(bearer=Secret("token")), proxy=proxy
+            )
+            async with AsyncMediaServer(spec) as client:
+                await client.send(WRITE)
+            return server, tunnel
+
+    server, tunnel = asyncio.run(main())
+    assert server.lines == [f"POST {PATH} HTTP/1.1".encode()]
+    assert "proxy-authorization" not in server.exchanges[0].headers
+    (head,) = tunnel.heads
+    assert head.startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n".encode())
+    assert b"token" not in head
+    assert b"SETFIELD" not in head
+
+
+@needs_openssl
+def test_proxy_that_refuses_means_that_nothing_was_sent(house_ca: Authority) -> None:
+    async def main() -> None:
+        async with RawServer(OK, tls=house_ca.server_context(pem(house_ca, "server"))) as server:
+            async with Tunnel(refuse=True) as tunnel:
+                spec = ServerSpec("studio", server.url, tls=Tls(ca=house_ca.ca), proxy=Proxy(tunnel.url))
+                async with AsyncMediaServer(spec) as client:
+                    with pytest.raises(NotSentError, match="proxy opens no way to the server: 407") as caught:
+                        await client.send(WRITE)
+            assert "`proxy`" in caught.value.remedy
+            assert server.exchanges == []
+
+    asyncio.run(main())
+
+
+def test_proxy_that_is_not_there() -> None:
+    async def main() -> None:
+        spec = ServerSpec("studio", "http://studio.example:7901", proxy=Proxy("http://127.0.0.1:9"))
+        async with AsyncMediaServer(spec) as client:
+            with pytest.raises(NotSentError, match="no connection to the proxy"):
+                await client.send(WRITE)
+
+    asyncio.run(main())
+
+
+def test_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    async def main() -> None:
+        async with RawServer(OK) as server, AsyncMediaServer(server.url) as client:
+            await client.send(WRITE)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", [407, 502, 504])
+def test_refusal_of_a_plain_proxy_is_an_answer(status: int) -> None:
+    async def main() -> None:
+        async with RawServer(answer(status, b"proxy says no")) as proxy:
+            spec = ServerSpec("studio", "http://studio.example:7901", proxy=Proxy(proxy.url))
+            async with AsyncMediaServer(spec) as client:
+                with pytest.raises(RejectedError, match="proxy says no") as caught:
+                    await client.send(WRITE)
+            assert caught.value.status == status
+            assert len(proxy.exchanges) == 1
+
+    asyncio.run(main())
+
+
+# Limits of one server -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_no_more_connections_than_allowed(limit: int) -> None:
+    under_way: list[int] = [0, 0]
+
+    async def slow(exchange: Exchange) -> bool:
+        under_way[0] += 1
+        under_way[1] = max(under_way)
+        await asyncio.sleep(0.02)
+        under_way[0] -= 1
+        return await OK(exchange)
+
+    async def main() -> RawServer:
+        async with RawServer(slow) as server:
+            async with AsyncMediaServer(ServerSpec("studio", server.url, connections=limit)) as client:
+                await asyncio.gather(*(client.send(WRITE) for _ in range(10)))
+            return server
+
+    server = asyncio.run(main())
+    assert (len(server.exchanges), under_way[1]) == (10, limit)
+
+
+def test_each_kind_of_request_has_its_own_time() -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        async with RawServer(hang) as server:
+            times = Timeouts(connect=1, read=0.05, listing=0.3, proxy=9)
+            async with AsyncMediaServer(ServerSpec("studio", server.url, timeouts=times)) as client:
+                loop = asyncio.get_running_loop()
+                for request in (WRITE, Request("PUT", "/storage/NEWS?connector=C")):
+                    begun = loop.time()
+                    with pytest.raises(FateUnknownError, match="within the time allowed"):
+                        await client.send(request)
+                    seen.append(f"{loop.time() - begun:.1f}")
+
+    asyncio.run(main())
+    assert seen[0] in {"0.0", "0.1", "0.2"}
+    assert seen[1] in {"0.3", "0.4", "0.5"}
