@@ -44,6 +44,11 @@ class Source:
     place: Place
     task: str = ""
 
+    @property
+    def told(self) -> str:
+        """The task and the place, as errors that compare tasks name them: ``the task 'Cards' (news.yml:9:18)``."""
+        return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"
+
 
 @dataclass(frozen=True, slots=True)
 class Said(Generic[T]):

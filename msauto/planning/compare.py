@@ -22,6 +22,19 @@ RUN_ASPECTS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 
 DEFAULT_TRACK = "General"
 
+TRACKS = (
+    DEFAULT_TRACK,
+    "Secondary Event",
+    "Cue Point",
+    "Goto Cue",
+    "Game Time",
+    "Icon",
+    "Picture",
+    "Profanity Start",
+    "Profanity End",
+)
+"""The types of markers (interface, «Asset commands»), as they are written; servers may show them in other letters."""
+
 Want = Mapping[str, Json]
 
 
@@ -53,7 +66,10 @@ def as_number(text: str | None) -> int | None:
 
 
 def same_list(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Tell whether two lists of values are the same, in order; a list of one empty text is empty."""
+    """Tell whether two lists of values are the same, in order; a list of one empty text is empty.
+
+    Blanks around a value do not count: answers are indented, and lists written with a blank after the separator.
+    """
     return _values(one) == _values(other)
 
 
@@ -63,7 +79,7 @@ def same_folder(one: Folder, other: Folder) -> bool:
 
 
 def _values(values: Sequence[str]) -> list[str]:
-    texts = [plain(value) for value in values]
+    texts = [plain(value).strip() for value in values]
     return [] if texts == [""] else texts
 
 
@@ -108,8 +124,19 @@ def piece_matches(want: Want, segment: Segment) -> bool:
 
 
 def track_of(marker: Marker) -> str:
-    """Return the marker's track; one that shows none is General."""
-    return marker.track or DEFAULT_TRACK
+    """Return the marker's track as the interface spells it; one that shows none is General.
+
+    >>> track_of(Marker(1, 0, {"track": "cue point"}))
+    'Cue Point'
+    """
+    return _TRACKS.get(_letters(marker.track), marker.track) or DEFAULT_TRACK
+
+
+def _letters(text: str) -> str:
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
+
+
+_TRACKS = {_letters(track): track for track in TRACKS}
 
 
 def marker_matches(want: Want, marker: Marker) -> bool:

@@ -190,7 +190,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         if not _finalized(found, wanted):
             return Outcome("skipped")
         found = _guarded(found, wanted)
-        _check_home(found, wanted, here)
+        await _check_home(world, found, wanted, here)
     live = await _read_rest(world, layers, found, wanted)
     recalled = recall(world.memory, found, group.names, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
@@ -280,18 +280,33 @@ def _shown(folder: tuple[str, ...]) -> str:
     return show_folder(folder) or "/"
 
 
-def _check_home(found: Found, wanted: AssetWanted, here: Sequence[Asked]) -> None:
-    """Refuse to delete a clip for an entry that is only a link to it."""
+async def _check_home(world: World, found: Found, wanted: AssetWanted, here: Sequence[Asked]) -> None:
+    """Refuse to delete a clip for an entry that is only a link to it, or that may be one."""
     home = found.asset.folder
     entries = [member.entry for member, _ in here if member.entry is not None]
-    if wanted.present or home is None or not entries:
+    if wanted.present or not entries:
         return
-    if not any(same_folder(entry.folder, home) for entry in entries):
+    if home is None:
+        await _check_only_entry(world, found, wanted)
+    elif not any(same_folder(entry.folder, home) for entry in entries):
         raise refuse(
             f"the entry {_shown((*entries[0].folder, entries[0].title))} is a link: its clip lives in {_shown(home)}, "
             "and is not deleted for a link",
             wanted.source,
             "select the clip where it lives, or name it by its title",
+        )
+
+
+async def _check_only_entry(world: World, found: Found, wanted: AssetWanted) -> None:
+    """Refuse to delete a clip with links where the server does not tell which of its entries is the clip."""
+    shown = await world.reader.read_links(found.database, replace(found.asset, title=found.title))
+    if len(shown) > (0 if found.asset.links is not None else 1):
+        places = ", ".join(_shown((*link.folder, link.title)) for link in shown)
+        raise refuse(
+            f"{found.title!r} shows in more than one folder ({places}), and the server does not tell where it lives: "
+            "the selected entry may be a link, and a clip is not deleted for a link",
+            wanted.source,
+            "name the clip by its title",
         )
 
 

@@ -76,6 +76,13 @@ class NewSegment:
         return shown | {name: value for name, value in told.items() if value is not None}
 
 
+def show_after(scene: Scene, live: Segment, new: NewSegment) -> dict[str, Json]:
+    """Return a changed segment as plans show it: one that is made anew has no track and no rating any more."""
+    lost = ("track", "rating") if scene.server.dialect.segment_update == "recreate" else ()
+    kept = {name: value for name, value in show(scene, live).items() if name not in lost}
+    return kept | new.shown()
+
+
 def remake(
     scene: Scene, live: Segment, number: int, title: str | None = None, keywords: str | None = None
 ) -> NewSegment:

@@ -102,9 +102,9 @@ def _check_presence(wanteds: Sequence[AssetWanted]) -> None:
 
 
 def _removed_and_wanted(what: str, gone: Source | None, wanted: Source) -> Exception:
-    removing = f" ({gone.place})" if gone else ""
+    removing = gone.told if gone else "one task"
     return refuse(
-        f"{what} is removed by one task{removing} and wanted by another ({wanted.place})",
+        f"{what} is removed by {removing} and wanted by {wanted.told}",
         wanted,
         "let one of the two tasks go, or let both say the same",
     )
@@ -112,8 +112,8 @@ def _removed_and_wanted(what: str, gone: Source | None, wanted: Source) -> Excep
 
 def _contradiction(what: str, one: Said[T], other: Said[T]) -> Exception:
     return refuse(
-        f"{what}: two tasks want different values: {_show(one.value)} ({one.source.place}) "
-        f"and {_show(other.value)} ({other.source.place})",
+        f"{what}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
+        f"{_show(other.value)} by {other.source.told}",
         other.source,
         "let both say the same",
     )

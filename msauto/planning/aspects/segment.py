@@ -23,6 +23,7 @@ from msauto.planning.segments import (
     send_create,
     send_delete,
     show,
+    show_after,
 )
 
 
@@ -157,7 +158,7 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
         "segment",
         str(live.number),
         before=show(scene, live),
-        after=show(scene, live) | new.shown(),
+        after=show_after(scene, live, new),
         source=item.source,
         basis=_basis(item, live, keywords),
         reversible=not cannot_write_back(live),

@@ -27,6 +27,7 @@ from msauto.planning.segments import (
     send_create,
     send_delete,
     show,
+    show_after,
 )
 from msauto.server import requests
 
@@ -138,7 +139,7 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
             "segment",
             str(segment.number),
             before=before,
-            after=before | new.shown(),
+            after=show_after(scene, segment, new),
             source=source,
             reversible=not cannot_write_back(segment),
         )
