@@ -50,6 +50,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.AuthArgs: "inventory.md#The server block",
     schema_inventory.BasicArgs: "inventory.md#The server block",
     schema_inventory.TlsArgs: "inventory.md#The server block",
+    schema_inventory.ProxyArgs: "inventory.md#The server block",
     schema_inventory.TimeoutArgs: "inventory.md#The server block",
     schema_inventory.DialectArgs: "dialect.md#Dialect",
     settings.SettingsArgs: "settings.md#Settings: msauto.toml",
