@@ -99,7 +99,7 @@ def folders(*, flags: Flags, folder: str, database: str | None) -> None:
 
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
         listing = await client.list_folders(_database(server, database), folder)
-        names = [show_folder(path) for path in listing.folders]
+        names = [show_folder(path) for path in sorted(listing.folders)]  # as a tree is read
         return Shown((("", ("folder",), [[name] for name in names]),), names)
 
     _show(flags, read)

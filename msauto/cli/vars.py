@@ -39,7 +39,7 @@ def command(*, flags: Flags, host: str, name: str | None) -> None:
 
 def _row(told: Told) -> list[str]:
     value = f"(cannot be rendered: {told.error})" if told.error else _shown(told.value)
-    return [value, told.level, str(told.place)]
+    return [value, told.level, str(told.place) if told.place.file != told.level else ""]
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,135 @@
+"""Ctrl-C and SIGTERM: 130, what was done and what was not, at once if asked twice; and a ledger that is true."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+
+
+def until(condition: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.01)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=15)
+    assert "Traceback" not in err, err
+    assert "never awaited" not in err, err
+    assert "Unclosed" not in err, err
+    return process.returncode, out, err
+
+
+def episodes(desk: Desk, count: int) -> None:
+    titles = [f"EP{number:03d}" for number in range(1, count + 1)]
+    fields = {"comment": "new", "user_1": "x"}
+    desk.play({"asset": {"title": "{{ item }}", "fields": fields}, "loop": titles})
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("apply", "--check")])
+@pytest.mark.parametrize("times", [1, 3])
+def test_while_planning(desk: Desk, sim: Simulator, command: tuple[str, ...], times: int) -> None:
+    episodes(desk, 4)
+    sim.faults.add("delay:5@GET")
+    with desk.start(*command, *INV, "play.yml") as process:
+        until(lambda: sim.log)
+        began = time.monotonic()
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+        code, out, err = ended(process)
+    assert time.monotonic() - began < 4
+    assert (code, out) == (130, "")
+    assert "Interrupted: " in err
+    assert "nothing was sent" in err
+    assert not sim.writes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator, number: int) -> None:
+    episodes(desk, 4)
+    sim.faults.add("delay:0.7@POST")
+    with desk.start("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json") as process:
+        until(sim.writes)
+        process.send_signal(number)
+        code, out, err = ended(process)
+    assert code == 130
+    assert "Stopping after the requests under way" in err
+    result = json.loads(out)
+    assert result["result"]["interrupted"] is True
+    outcomes = [target["result"]["outcome"] for target in result["targets"]]
+    assert outcomes[1:] == ["not attempted"] * 3
+    done = [entry for entry in sim.writes() if entry.status == 200]
+    told = [r["result"]["outcome"] for t in result["targets"] for r in t["requests"]].count("done")
+    assert told == len(done) == len(sim.writes())
+    (run,) = desk.run("history", "--format", "json").json
+    assert run["status"] == "interrupted"
+
+
+def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
+    episodes(desk, 4)
+    sim.faults.add("delay:20@POST")
+    with desk.start("apply", "--yes", "-f", "2", *INV, "play.yml") as process:
+        until(sim.writes)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        code, out, err = ended(process)
+    assert time.monotonic() - began < 3
+    assert code == 130
+    assert "Ctrl-C again stops at once" in err
+    assert "EP001: unproved" in out
+    assert "EP004: not attempted" in out
+    assert "msauto history" in out
+    (run,) = desk.run("history", "--format", "json").json
+    assert (run["status"], run["summary"]["unproved"]) == ("interrupted", 2)
+
+
+def test_after_an_interrupted_run_the_next_one_goes_on(desk: Desk, sim: Simulator) -> None:
+    episodes(desk, 3)
+    sim.faults.add("delay:20@POST*1")
+    with desk.start("apply", "--yes", *INV, "play.yml") as process:
+        until(sim.writes)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        ended(process)
+    sim.faults.clear()
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+    assert desk.run("plan", "--detailed-exitcode", *INV, "play.yml").code == 0
+
+
+def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
+    episodes(desk, 2)
+    sim.faults.add("delay:20@POST")
+    with desk.start("apply", "--yes", *INV, "play.yml") as process:
+        until(sim.writes)
+        process.kill()
+        process.communicate(timeout=10)
+    sim.faults.clear()
+    (run,) = desk.run("history", "--format", "json").json
+    assert (run["status"], run["ended"]) == ("died", None)
+    assert "the run ended before it was done" in desk.run("history", "last").out
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+
+
+@pytest.mark.parametrize("command", [("show", "assets"), ("show", "databases")])
+def test_while_showing(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
+    sim.faults.add("delay:5@GET")
+    with desk.start(*command, *INV) as process:
+        until(lambda: sim.log)
+        process.send_signal(signal.SIGINT)
+        code, out, err = ended(process)
+    assert (code, out) == (130, "")
+    assert "Interrupted" in err

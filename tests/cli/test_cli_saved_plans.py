@@ -1,0 +1,208 @@
+"""A plan that is kept and applied later: as it was shown, or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+pytestmark = pytest.mark.usefixtures("hurried")
+INV = ("-i", "inventory.yml")
+EPISODE = {
+    "title": "Evening News",
+    "was": ["Evening News raw"],
+    "fields": {"comment": "Ready", "first_frame": 10},
+    "xmp": {"dc:subject": ["news"]},
+    "segments": [{"number": 1, "start": 0, "duration": 18750, "title": "Part 1"}],
+    "markers": [{"at": 250, "track": "Cue Point", "title": "Ad break"}],
+    "links": [{"folder": "Playout/Tonight"}],
+    "exactly": ["segments"],
+}
+TASKS: tuple[dict[str, Any], ...] = (
+    {"asset": EPISODE},
+    {"asset": {"title": "EP001", "fields": {"comment": "new"}}, "when": "asset.frames > 250"},
+    {"asset": {"select": {"folder": "Promos"}, "markers": [{"at": 0, "title": "Checked"}]}},
+    {"rss": {"channel": "ticker", "items": [{"guid": "n-9", "file": "n-9.txt", "text": "Новости"}]}},
+    {"asset": {"title": "Master Film", "state": "absent"}},
+)
+
+
+@pytest.fixture
+def plan(desk: Desk, sim: Simulator) -> str:
+    desk.play(*TASKS)
+    said = desk.run("plan", *INV, "play.yml", "--out", "tonight.plan")
+    assert said.code == 0, said
+    sim.clear_log()
+    return "tonight.plan"
+
+
+ALLOWED = ("--yes", "--allow-delete", "1")
+
+
+def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -> None:
+    kept = json.loads((desk.folder / plan).read_text())
+    (desk.folder / "play.yml").unlink()  # the plan is all that is needed
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    assert said.code == 0, said
+    shown = [f"{request['method']} {request['path']}" for t in kept["targets"] for request in t["requests"]]
+    assert sorted(entry.line for entry in sim.writes()) == sorted(shown)
+    first_write = next(n for n, entry in enumerate(sim.log) if entry.method not in {"GET", "HEAD"})
+    read = {entry.target for entry in sim.log[:first_write]}
+    assert {f"/storage/NEWS@Promo%20{n}" for n in (1, 2)} < read  # every target is read before the first write
+    desk.play(*TASKS)
+    assert desk.run("plan", *INV, "play.yml", "--detailed-exitcode").code == 0
+
+
+def test_the_same_plan_twice_is_stale(desk: Desk, sim: Simulator, plan: str) -> None:
+    assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
+    sim.clear_log()
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    assert said.code == 4
+    said.one_error("the plan is stale", "make the plan again")
+    assert not sim.writes()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--keep-going",), ("--check",)])
+def test_one_drifted_target(desk: Desk, sim: Simulator, plan: str, arguments: tuple[str, ...]) -> None:
+    sim.house.clip("EP001").home.fields["comment"] = "somebody was here"
+    said = desk.run("apply", *ALLOWED, *arguments, *INV, plan)
+    assert "EP001" in said.out
+    assert "stale: it has changed since the plan was made" in said.out
+    if "--keep-going" in arguments:
+        assert said.code == 3
+        assert sim.house.clip("EP001").home.fields["comment"] == "somebody was here"
+        assert sim.house.clip("Evening News").home.fields["comment"] == "Ready"
+    else:
+        assert said.code == 4
+        assert not sim.writes()
+
+
+def test_what_was_not_compared_is_no_drift(desk: Desk, sim: Simulator, plan: str) -> None:
+    sim.house.clip("EP001").home.fields["user_7"] = "somebody was here"
+    sim.house.clip("Promo 1").home.fields["comment"] = "and here"
+    assert desk.run("apply", *ALLOWED, *INV, plan, "--check").code == 0
+
+
+def test_a_clip_recorded_anew_is_not_deleted(desk: Desk, sim: Simulator, plan: str) -> None:
+    sim.house.clip("Master Film").create_time = "2026-11-21T00:00:00"
+    assert desk.run("apply", *ALLOWED, *INV, plan).code == 4
+    assert not sim.writes()
+
+
+def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: str) -> None:
+    said = desk.run("apply", "--yes", *INV, plan)
+    assert said.code == 4
+    said.one_error("--allow-delete 1")
+    desk.write("msauto.toml", 'protected = ["Master/*"]')
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    assert said.code == 4
+    said.one_error("protected")
+    assert not sim.writes()
+
+
+def test_a_plan_kept_elsewhere_keeps_its_settings(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "Master Film", "state": "absent"}}, name="books/play.yml")
+    desk.write("books/msauto.toml", 'protected = ["Master/*"]')
+    (desk.folder / "plans").mkdir()
+    assert desk.run("plan", *INV, "books/play.yml", "--out", "plans/tonight.plan").code == 0
+    assert desk.run("apply", *ALLOWED, *INV, "plans/tonight.plan").code == 4
+    assert not sim.writes()
+
+
+def test_a_plan_made_by_format_json_will_do(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    desk.write("tonight.plan", desk.run("plan", *INV, "play.yml", "--format", "json").out)
+    assert desk.run("apply", "--yes", *INV, "tonight.plan").code == 0
+    assert len(sim.writes()) == 1
+
+
+def test_a_result_is_no_plan(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    desk.write("done.json", desk.run("apply", "--yes", *INV, "play.yml", "--format", "json").out)
+    said = desk.run("apply", "--yes", *INV, "done.json")
+    assert said.code == 1
+    assert len(sim.writes()) == 1
+
+
+def spoilt(data: dict[str, Any]) -> None:
+    data["targets"][0]["requests"][0]["path"] += "x"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (spoilt, "was changed after it was made"),
+        (lambda data: data.update(version=2), "version 2"),
+        (lambda data: data.update(format="terraform"), "no plan"),
+        (lambda data: data.pop("targets"), "was changed after it was made"),
+    ],
+)
+def test_a_plan_that_somebody_edited(desk: Desk, sim: Simulator, plan: str, spoil: Any, words: str) -> None:
+    data = json.loads((desk.folder / plan).read_text())
+    spoil(data)
+    desk.write(plan, json.dumps(data))
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    assert (said.code, said.out) == (1, "")
+    said.one_error(plan, words, "→")
+    assert not sim.log
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"format": "msauto-plan"}', "{" * 5000, '{"inputs": 7, "format": []}'])
+def test_what_is_no_plan(desk: Desk, sim: Simulator, content: str) -> None:
+    desk.write("tonight.plan", content)
+    said = desk.run("apply", "--yes", *INV, "tonight.plan")
+    assert (said.code, said.out) == (1, "")
+    said.one_error("tonight.plan", "→")
+    assert not sim.log
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-i", "other.yml"), "the plan is for the server 'studio-a'"),
+        ((*INV, "-l", "studio-a"), "--limit"),
+        ((*INV, "-t", "x"), "--tags"),
+        ((*INV, "play.yml"), "applied alone"),
+        ((), "no server is named"),
+    ],
+)
+def test_what_does_not_go_with_a_plan(desk: Desk, sim: Simulator, plan: str, arguments: Any, words: str) -> None:
+    desk.inventory({"studio-b": {"server": {"url": desk.url}}}, name="other.yml")
+    said = desk.run("apply", *ALLOWED, plan, *arguments)
+    assert said.code == 1
+    said.one_error(words)
+    assert not sim.writes()
+
+
+def test_only_the_servers_of_the_plan_need_their_secrets(desk: Desk, sim: Simulator, plan: str) -> None:
+    hosts = {
+        "studio-a": {"server": {"url": desk.url}},
+        "studio-b": {"server": {"url": "http://b", "auth": {"bearer": "{{ env.NOT_SET }}"}}},
+    }
+    desk.inventory(hosts)
+    assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
+    assert sim.writes()
+
+
+def test_a_server_that_is_away_when_the_plan_is_applied(desk: Desk, plan: str) -> None:
+    desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:1"}}})
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    assert said.code == 1
+    said.one_error("no connection")
+
+
+def test_it_asks_as_any_apply_does(desk: Desk, sim: Simulator, plan: str) -> None:
+    assert desk.run("apply", *INV, plan).code == 4
+    assert desk.run("apply", *INV, plan, typed="2\n").code == 4
+    assert not sim.writes()
+    assert desk.run("apply", *INV, plan, typed="1\n").code == 0
+
+
+def test_history_names_the_plan_file(desk: Desk, plan: str) -> None:
+    assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
+    (run,) = desk.run("history", "--format", "json").json
+    assert run["playbooks"] == [plan]

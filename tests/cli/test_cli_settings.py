@@ -1,0 +1,183 @@
+"""msauto.toml is obeyed: defaults, limits, freezes, a required ledger."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from msauto import aio
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
+DELETE = {"asset": {"title": "Promo 1", "state": "absent"}}
+
+
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio.SystemClock, "now", lambda _: NOON)
+
+
+def test_defaults_beside_the_playbook(desk: Desk, sim: Simulator) -> None:
+    desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NEWS"}}, name="house/hosts.yml")
+    desk.write("house/msauto.toml", 'inventory = "hosts.yml"\nforks = 1\nstate_dir = "ledger"\n')
+    desk.comment("new", name="house/play.yml")
+    said = desk.run("apply", "--yes", "house/play.yml")
+    assert said.code == 0, said
+    assert (desk.folder / "house/ledger/ledger.sqlite").is_file()
+    assert not desk.state.exists()
+
+
+def test_flags_win_over_settings(desk: Desk) -> None:
+    desk.write("msauto.toml", 'inventory = "nowhere.yml"\nstate_dir = "wrong"\n')
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "--state-dir", "right", "play.yml").code == 0
+    assert (desk.folder / "right/ledger.sqlite").is_file()
+    assert not (desk.folder / "wrong").exists()
+
+
+def test_settings_from_elsewhere(desk: Desk) -> None:
+    desk.write("else/where.toml", 'inventory = "../inventory.yml"\n')
+    desk.comment("new")
+    assert desk.run("plan", "play.yml").code == 1
+    assert desk.run("plan", "play.yml", "--config", "else/where.toml").code == 0
+
+
+def test_the_ledger_is_at_home(desk: Desk) -> None:
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+    assert (desk.state / "msauto/ledger.sqlite").is_file()
+    desk.environment.update(XDG_STATE_HOME="", HOME=str(desk.folder / "home"))
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+    assert (desk.folder / "home/.local/state/msauto/ledger.sqlite").is_file()
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "code"),
+    [
+        ("[limits]\ndelete_assets = 1", (), 0),
+        ("[limits]\ndelete_assets = 0", (), 4),
+        ("[limits]\nrequests = 0", ("--allow-delete", "1"), 4),
+        ('protected = ["Promos/*"]', ("--allow-delete", "1"), 4),
+        ('protected = ["Playout/Tonight/*"]', ("--allow-delete", "1"), 4),  # where a link shows it
+        ('[limits]\nprotected = ["Promo 1"]', ("--allow-delete", "1"), 4),
+        ('protected = ["Master/*"]', ("--allow-delete", "1"), 0),
+    ],
+)
+def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...], code: int) -> None:
+    desk.write("msauto.toml", settings)
+    desk.play(DELETE)
+    said = desk.run("apply", "--yes", *flags, *INV, "play.yml")
+    assert (said.code, len(sim.writes())) == (code, 0 if code else 1), said
+
+
+# Freezes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("noon")
+@pytest.mark.parametrize(
+    ("freeze", "holds"),
+    [
+        ('from = "11:00"\nto = "12:30"\ntz = "UTC"', True),
+        ('from = "12:00"\nto = "12:30"\ntz = "Europe/Oslo"', False),  # it is one o'clock there
+        ('from = "13:00"\nto = "13:30"\ntz = "Europe/Oslo"', True),
+        ('days = ["thu"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', True),  # since last night
+        ('days = ["fri"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', False),
+    ],
+)
+def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
+    desk.write("msauto.toml", f"[[freeze]]\n{freeze}\n")
+    desk.comment("new")
+    assert desk.run("plan", *INV, "play.yml").code == 0
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (said.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
+    assert '"new"' in said.out  # the plan is shown first
+    if holds:
+        said.one_error("a freeze of msauto.toml holds", "--override-freeze REASON")
+        said = desk.run("apply", "--yes", "--override-freeze", "Новости: breaking", *INV, "play.yml")
+        assert (said.code, len(sim.writes())) == (0, 1)
+        assert desk.run("history", "last", "--format", "json").json["notes"]["override_freeze"] == "Новости: breaking"
+        assert "Новости: breaking" in desk.run("history", "last").out
+
+
+@pytest.mark.usefixtures("noon")
+def test_where_nothing_changes_nothing_is_frozen(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", '[[freeze]]\nfrom = "11:00"\nto = "13:00"\ntz = "UTC"\n')
+    desk.comment("new")
+    sim.house.clip("EP001").home.fields["comment"] = "new"
+    assert desk.run("apply", *INV, "play.yml").code == 0
+
+
+def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def now(_: object) -> datetime:
+        return NOON if sim.writes() else NOON - timedelta(minutes=1)
+
+    monkeypatch.setattr(aio.SystemClock, "now", now)
+    desk.write("msauto.toml", '[[freeze]]\nfrom = "12:00"\nto = "13:00"\ntz = "UTC"\n')
+    desk.play(*({"asset": {"title": f"EP00{n}", "fields": {"comment": "new", "user_1": "x"}}} for n in (1, 2, 3)))
+    said = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
+    assert said.code == 3
+    assert [t["result"]["outcome"] for t in said.json["targets"]] == ["changed", "not attempted", "not attempted"]
+    assert "a freeze of msauto.toml holds" in said.json["targets"][1]["result"]["message"]
+    assert len(sim.writes()) == 2  # what was begun is finished
+
+
+# A ledger that must be there -----------------------------------------------------------------------------------------
+
+
+def test_an_empty_ledger_is_refused(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", "[state]\nrequire = true\n")
+    desk.comment("new")
+    assert desk.run("plan", *INV, "play.yml").code == 0
+    for form in ("text", "json"):
+        said = desk.run("apply", "--yes", *INV, "play.yml", "--format", form)
+        assert said.code == 4
+        assert "comment" in said.out  # the plan is shown first
+        said.one_error("is empty", "require = false")
+    assert not sim.writes()
+    assert not desk.state.exists()
+    desk.write("first.toml", "[state]\nrequire = false\n")
+    assert desk.run("apply", "--yes", "--config", "first.toml", *INV, "play.yml").code == 0
+    desk.comment("newer")
+    assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+    assert len(sim.writes()) == 2
+
+
+# Choosing ------------------------------------------------------------------------------------------------------------
+
+
+def titles(said: str) -> list[str]:
+    return [target["name"] for target in json.loads(said)["targets"]]
+
+
+def test_tags_limits_and_extra_variables(desk: Desk, tmp_path: Path) -> None:
+    hosts = {name: {"server": {"url": desk.url}, "database": "NEWS", "word": name} for name in ("a", "b")}
+    desk.inventory(hosts)
+    desk.play(
+        {"asset": {"title": "EP001", "fields": {"comment": "{{ word }}"}}, "tags": ["one"]},
+        {"asset": {"title": "EP002", "fields": {"comment": "{{ word }}"}}, "tags": ["two"]},
+    )
+    plan = ("plan", *INV, "play.yml", "--format", "json")
+    assert titles(desk.run(*plan).out) == ["EP001", "EP002"] * 2
+    assert titles(desk.run(*plan, "-l", "a", "-t", "one").out) == ["EP001"]
+    assert titles(desk.run(*plan, "-l", "b", "--skip-tags", "one", "-f", "1").out) == ["EP002"]
+    assert titles(desk.run(*plan, "-l", "b", "-t", "one,two").out) == ["EP001", "EP002"]
+    assert '"after": "won"' in desk.run(*plan, "-l", "a", "-t", "one", "-e", "word=won").out
+    desk.write("extra.yml", {"word": "from a file"})
+    assert '"after": "from a file"' in desk.run(*plan, "-l", "a", "-t", "one", "-e", "@extra.yml").out
+
+
+def test_two_inventories_and_a_server_alone(desk: Desk) -> None:
+    desk.inventory({"b": {"server": {"url": desk.url}, "database": "NEWS"}}, name="second.yml")
+    desk.comment("new")
+    both = desk.run("plan", *INV, "-i", "second.yml", "play.yml", "--format", "json").json
+    assert [target["server"] for target in both["targets"]] == ["studio-a", "b"]
+    task = {"asset": {"title": "EP001", "fields": {"comment": "x"}}}
+    desk.write("own.yml", [{"hosts": "anything", "database": "NEWS", "tasks": [task]}])
+    alone = desk.run("plan", "--server", desk.url, "own.yml", "--format", "json").json
+    assert [target["server"] for target in alone["targets"]] == ["127.0.0.1"]
+    assert desk.run("apply", "--yes", "--server", desk.url, "own.yml").code == 0

@@ -1,0 +1,334 @@
+"""The commands beside plan and apply: show, validate, history, vars, schema, simulate; and how msauto is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from msauto.simulator import Simulator
+from msauto.version import __version__
+from tests.cli.command_line import MSAUTO, Desk, check_golden
+
+INV = ("-i", "inventory.yml")
+
+# show ----------------------------------------------------------------------------------------------------------------
+
+SHOWN = {
+    "databases": ("databases",),
+    "folders": ("folders",),
+    "folders-below": ("folders", "Sport"),
+    "assets": ("assets", "Promos"),
+    "assets-of-a-kind": ("assets", "--mimetype", "Graphics"),
+    "assets-awkward": ("assets", "A\\/B Tests"),
+    "asset": ("asset", "Master Film"),
+    "asset-awkward": ("asset", "Back\\Slash / Film: 50% @ night?"),
+    "asset-graphics": ("asset", "Lower Third"),
+    "channels": ("channels",),
+    "channel": ("channel", "ticker"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_show(desk: Desk, name: str) -> None:
+    said = desk.run("show", *SHOWN[name], *INV)
+    assert (said.code, said.err) == (0, "")
+    check_golden(f"show-{name}.txt", said.out)
+    said = desk.run("show", *SHOWN[name], *INV, "--format", "json")
+    assert (said.code, said.err, list(said.json)) == (0, "", ["studio-a"])
+    check_golden(f"show-{name}.json", said.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("asset", "Nowhere"), "no asset 'Nowhere'"),
+        (("asset", "id:none"), "id:NS:ID"),
+        (("assets", "Nowhere"), "Nowhere"),
+        (("folders", "Nowhere"), "Nowhere"),
+        (("channel", "nowhere"), "nowhere"),
+        (("assets", "-d", "NOWHERE"), "NOWHERE"),
+        (("assets", "--mimetype", "Nonsense"), "Nonsense"),
+        (("assets", "--created-after", "yesterday"), "yesterday"),
+        (("channels", "--format", "html"), "--format html"),
+    ],
+)
+def test_show_what_is_not_there(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
+    said = desk.run("show", *arguments, *INV)
+    assert (said.code, said.out) == (1, ""), said
+    said.one_error(words)
+
+
+def test_show_of_two_servers(desk: Desk) -> None:
+    desk.inventory({name: {"server": {"url": desk.url}} for name in ("a", "b")})
+    said = desk.run("show", "channels", *INV)
+    assert said.out.startswith("a:\n")
+    assert "\nb:\n" in said.out
+    assert list(desk.run("show", "channels", *INV, "--format", "json").json) == ["a", "b"]
+    desk.run("show", "assets", *INV).one_error("no media database is named", "--database")
+
+
+# plan and apply, as a person reads them ----------------------------------------------------------------------------
+
+STORY: tuple[dict[str, Any], ...] = (
+    {
+        "asset": {
+            "title": "Evening News",
+            "was": ["Evening News raw"],
+            "fields": {"comment": "Ready\nfor air", "first_frame": "00:00:10:00"},
+            "xmp": {"dc:subject": ["news", "evening"]},
+            "segments": [{"number": 1, "start": 0, "duration": "00:12:30:00", "title": "Part 1"}],
+            "markers": [{"at": "00:12:30:00", "track": "Cue Point", "title": "Ad break"}],
+            "links": [{"folder": "Playout/Tonight"}],
+            "exactly": ["segments"],
+        }
+    },
+    {"rss": {"channel": "ticker", "items": [{"guid": "n-9", "file": "n-9.txt", "text": "Новости дня"}]}},
+)
+
+
+def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
+    desk.play(*STORY)
+    for name, arguments in {
+        "plan.txt": ("plan",),
+        "plan-vv.txt": ("plan", "-vv"),
+        "plan.md": ("plan", "--format", "markdown"),
+        "plan.json": ("plan", "--format", "json"),
+        "apply.txt": ("apply", "--yes"),
+        "plan-again.txt": ("plan",),
+    }.items():
+        said = desk.run(*arguments, *INV, "play.yml")
+        assert (said.code, said.err) == (0, "")
+        check_golden(name, said.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
+    check_golden("history.txt", desk.run("history").out)
+    check_golden("history-last.txt", desk.run("history", "last").out, (__version__, "VERSION"))
+
+
+def test_the_plan_keeps_its_schema(desk: Desk) -> None:
+    desk.play(*STORY)
+    schema = desk.run("schema", "plan").json
+    jsonschema.validate(desk.run("plan", *INV, "play.yml", "--format", "json").json, schema)
+
+
+# history and vars ----------------------------------------------------------------------------------------------------
+
+
+def test_history_in_json(desk: Desk) -> None:
+    assert desk.run("history", "--format", "json").json == []
+    said = desk.run("history")
+    assert (said.code, said.out) == (0, "")
+    assert "No run is recorded" in said.err
+    assert not desk.state.exists()
+    for text in ("one", "two"):
+        desk.comment(text)
+        assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
+    newest, oldest = desk.run("history", "--format", "json").json
+    assert list(newest) == ["run", "started", "ended", "status", "playbooks", "summary"]
+    assert (newest["status"], newest["playbooks"], newest["summary"]["changed"]) == ("ok", ["play.yml"], 1)
+    assert oldest["started"] <= newest["started"]
+    whole = desk.run("history", oldest["run"], "--format", "json").json
+    assert {name: whole[name] for name in oldest} == oldest
+    (target,) = whole["targets"]
+    assert target["changes"][0]["after"] == "one"
+    assert target["requests"][0]["result"]["outcome"] == "done"
+    assert desk.run("history", "last", "--format", "json").json["run"] == newest["run"]
+
+
+@pytest.mark.parametrize("run", ["nonsense", "last"])
+def test_a_run_that_is_not_there(desk: Desk, run: str) -> None:
+    said = desk.run("history", run)
+    assert (said.code, said.out) == (1, "")
+    said.one_error("knows no run", "msauto history")
+
+
+def variables(desk: Desk) -> None:
+    desk.write(
+        "house/hosts.yml",
+        "all:\n  vars: {word: all, house: Kanal 5}\n  children:\n    playout:\n      vars: {word: group}\n"
+        "      hosts:\n        studio-a:\n          word: host\n          motto: '{{ house }}, {{ word }}'\n"
+        "          broken: '{{ nobody }}'\n          api_token: tok-123\n          from_env: 'x{{ env.SECRET_WORD }}'\n"
+        "          feed: http://u:hunter2@feed\n          deep: {password: hunter2, list: [1, 2]}\n"
+        "          server: {url: 'http://a', auth: {bearer: '{{ env.SECRET_WORD }}'}}\n",
+    )
+    desk.write("house/group_vars/all.yml", {"word": "group_vars/all"})
+    desk.write("house/host_vars/studio-a.yml", {"word": "host_vars"})
+    desk.environment["SECRET_WORD"] = "hunter2"
+
+
+def test_vars_of_a_host(desk: Desk) -> None:
+    variables(desk)
+    said = desk.run("vars", "-i", "house/hosts.yml", "studio-a")
+    assert (said.code, said.err) == (0, "")
+    check_golden("vars.txt", said.out)
+    assert "hunter2" not in said.out
+    assert "tok-123" not in said.out
+
+
+def test_the_winner_and_the_losers(desk: Desk) -> None:
+    variables(desk)
+    arguments = ("vars", "-i", "house/hosts.yml", "studio-a", "word", "-e", "word=extra")
+    check_golden("vars-word.txt", desk.run(*arguments).out)
+    told = desk.run(*arguments, "--format", "json").json
+    assert [(each["value"], each["set_by"], each["wins"]) for each in told] == [
+        ("extra", "-e", True),
+        ("host_vars", "host_vars", False),
+        ("host", "inventory host vars", False),
+        ("group_vars/all", "group_vars/all", False),
+        ("group", "inventory group vars", False),
+        ("all", "inventory group vars", False),
+    ]
+    assert (told[2]["file"], told[2]["line"]) == ("house/hosts.yml", 8)
+    assert "hunter2" not in desk.run("vars", "-i", "house/hosts.yml", "studio-a", "--format", "json").out
+    desk.run("vars", "-i", "house/hosts.yml", "studio-a", "server").one_error("no variable is called 'server'")
+
+
+# validate and schema -------------------------------------------------------------------------------------------------
+
+
+def test_validate(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    for paths in (("play.yml",), ("inventory.yml",), (".",), ("play.yml", *INV)):
+        said = desk.run("validate", *paths)
+        assert (said.code, said.out) == (0, ""), said
+        assert "No errors found." in said.err
+    assert desk.run("validate", ".", "--format", "json").json == {"problems": []}
+    desk.write("bad.yml", "- hosts: all\n  task: []\n")
+    said = desk.run("validate", ".")
+    assert (said.code, said.err) == (1, "")
+    assert "bad.yml:2:" in said.out
+    (problem,) = desk.run("validate", ".", "--format", "json").json["problems"]
+    assert (problem["file"], problem["line"]) == ("bad.yml", 2)
+    assert not sim.log
+
+
+@pytest.mark.parametrize("name", ["playbook", "inventory", "plan", "settings"])
+def test_schemas(desk: Desk, name: str) -> None:
+    said = desk.run("schema", name)
+    assert (said.code, said.err) == (0, "")
+    jsonschema.validators.validator_for(said.json).check_schema(said.json)
+    kept = Path(__file__).parents[2] / "schemas" / f"{name}.json"
+    assert json.loads(kept.read_text(encoding="utf-8")) == said.json, "make schemas"
+
+
+# simulate ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
+    with desk.start("simulate", "--port", "0", "--seed", "empty", "--state", "house.json") as process:
+        assert process.stderr is not None
+        words = process.stderr.readline()
+        assert words.startswith("A media server listens at http://127.0.0.1:")
+        url = words.split()[5]
+        with urllib.request.urlopen(f"{url}/storage/NEWS", timeout=5) as answer:
+            assert b"StoredTree" in answer.read()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=10)
+    assert process.returncode in {0, 130}
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--dialect", "colour=red"), "colour"),
+        (("--dialect", "nonsense"), "nonsense"),
+        (("--fault", "nonsense@GET"), "nonsense"),
+        (("--seed", "nonsense"), "nonsense"),
+        (("--state", "bad.json"), "bad.json"),
+        (("--port", "70000"), "70000"),
+        (("--host", "studio.invalid"), "studio.invalid"),
+    ],
+)
+def test_simulate_of_nothing(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
+    desk.write("bad.json", "{")
+    said = desk.spawn("simulate", *(["--port", "0"] if "--port" not in arguments else []), *arguments)
+    assert said.code == 1
+    said.one_error(words)
+
+
+def test_simulate_on_a_port_that_is_taken(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = desk.spawn("simulate", "--port", port)
+    assert said.code == 1
+    said.one_error(port, "→")
+
+
+# How it is called ----------------------------------------------------------------------------------------------------
+
+
+def test_python_m_msauto_and_the_script(desk: Desk) -> None:
+    assert desk.spawn("--version").out == f"msauto, version {__version__}\n"
+    script = Path(sys.executable).parent / "msauto"
+    if script.exists():
+        said = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+        assert said.stdout == f"msauto, version {__version__}\n"
+
+
+def test_help_names_every_command(desk: Desk) -> None:
+    said = desk.run("--help")
+    for name in ("plan", "apply", "validate", "show", "history", "vars", "simulate", "demo", "schema"):
+        assert f"\n  {name} " in said.out
+        assert desk.run(name, "--help").code == 0
+
+
+def test_help_is_quick(desk: Desk) -> None:
+    began = time.monotonic()
+    assert desk.spawn("--help").code == 0
+    assert time.monotonic() - began < 5
+    code = (
+        "import sys, msauto.cli.main; print([m for m in ('aiohttp', 'lxml', 'jinja2', 'pydantic') if m in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=desk.surroundings()
+    )
+    assert said.stdout == "[]\n"
+
+
+def test_head_is_content_with_less(desk: Desk) -> None:
+    command = f"{' '.join(MSAUTO)} show assets -i inventory.yml | head -1"
+    said = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=desk.folder,
+        env=desk.surroundings(),
+        capture_output=True,
+        text=True,
+    )
+    assert said.stderr == ""
+    assert said.stdout.count("\n") == 1
+    assert said.returncode == 0
+
+
+def test_a_locale_that_knows_no_cyrillic(desk: Desk) -> None:
+    desk.environment.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
+    said = desk.spawn("show", "assets", "A\\/B Tests", *INV)
+    assert said.code == 0, said
+    assert "\\u041d" in said.out
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("columns", ["20", "1", "0", "nonsense"])
+def test_narrow_terminals(desk: Desk, columns: str) -> None:
+    desk.play(*STORY)
+    desk.environment["COLUMNS"] = columns
+    for arguments in (("plan", *INV, "play.yml"), ("show", "assets", *INV), ("--help",), ("plan", "--help")):
+        assert desk.run(*arguments).code == 0
+
+
+def test_no_colour_goes_into_a_pipe(desk: Desk) -> None:
+    desk.play(*STORY)
+    desk.environment["TERM"] = "xterm-256color"
+    assert "\x1b" not in desk.spawn("plan", *INV, "play.yml").out
+    assert os.environ.get("FORCE_COLOR") is None
