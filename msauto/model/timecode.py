@@ -14,8 +14,11 @@ from typing import Literal
 DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
 """Frame numbers left out at the start of each minute that is no multiple of ten (SMPTE 12M)."""
 
-_TIMECODE = re.compile(r"(?P<h>\d{2,}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d+))?")
-_FRAMES = re.compile(r"\d+")
+_TIMECODE = re.compile(
+    r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))", re.ASCII
+)
+_FRAMES = re.compile(r"\d{1,15}", re.ASCII)
+_MOST_FRAMES = 10**15 - 1
 
 
 class TimecodeError(ValueError):
@@ -43,17 +46,19 @@ class Timecode:
         >>> Timecode.parse("00:00:10:05").to_frames(Fraction(25))
         255
         """
-        text = str(value).strip()
         if isinstance(value, int):
             if value < 0:
-                raise TimecodeError(f"a position cannot be negative: {value}")
-            return cls(text, "frames", frames=value)
+                raise TimecodeError("a position cannot be negative")
+            if value > _MOST_FRAMES:
+                raise TimecodeError("a number of frames is too large")
+            return cls(str(value), "frames", frames=value)
+        text = value.strip()
         if _FRAMES.fullmatch(text):
             return cls(text, "frames", frames=int(text))
         match = _TIMECODE.fullmatch(text)
-        if match is None or (match["sep"] is None and match["dec"] is None):
+        if match is None:
             raise TimecodeError(
-                f"{text!r} is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
+                f"{text[:60]!r} is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
             )
         whole = int(match["h"]) * 3600 + int(match["m"]) * 60 + int(match["s"])
         if match["dec"] is not None:

@@ -53,7 +53,7 @@ def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _Claim]) -> Iterat
     name = _target(intent.ref)
     if name is None:
         return
-    wanted = _constant(intent)
+    wanted = constant_of(intent)
     for claim in _claims(wanted) if wanted is not None else ():
         first = seen.setdefault((*name, *claim.key), claim)
         problem = _problem(first, claim) if first is not claim else None
@@ -69,7 +69,7 @@ def _target(ref: Ref) -> tuple[Hashable, ...] | None:
     return ("channel", ref.channel) if isinstance(ref, ChannelRef) else None
 
 
-def _constant(intent: Intent) -> AssetWanted | RssWanted | None:
+def constant_of(intent: Intent) -> AssetWanted | RssWanted | None:
     """Return what an intent wants whatever the asset is; ``None`` where the facts decide."""
     try:
         wanted = intent.evaluate(Facts())

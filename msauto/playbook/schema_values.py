@@ -295,7 +295,7 @@ def _schema(**schema: Any) -> WithJsonSchema:
     return WithJsonSchema(schema)
 
 
-_TC = r"^\s*(\d+|\d{2,}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d+))\s*$"
+_TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 
 Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
 """Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""

@@ -13,6 +13,7 @@ from msauto.playbook.document import Document, Problems
 from msauto.playbook.files import Files
 from msauto.playbook.handler_names import never_notified
 from msauto.playbook.hosts import Hosts
+from msauto.playbook.impossible import impossible_positions
 from msauto.playbook.plays import Loader
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def _check_playbook(path: str, options: Options, problems: Problems, files: File
 
     problems.add(*never_notified(Loader(files, Problems()).playbook(path)))
     resolved = resolve_with(replace(options, playbooks=(path,)), hosts, files, problems, check_only=True)
-    for problem in contradictions(resolved.work) if resolved is not None else ():
+    work = resolved.work if resolved is not None else ()
+    for problem in (*contradictions(work), *impossible_positions(work)):
         problems.add(_drawn(problem, files))
 
 

@@ -143,3 +143,17 @@ def test_handlers_that_nobody_notifies(tmp_path: Path) -> None:
     assert "Two" in found[0].excerpt
     templated = text.replace("notify: One}", "notify: '{{ who }}'}")
     assert not [problem for problem in problems(tmp_path, templated) if problem.level == "warning"]
+
+
+def test_time_codes_that_exist_at_no_rate(tmp_path: Path) -> None:
+    found = of_tasks(
+        tmp_path,
+        'asset: {title: A, fields: {icon_pos: "00:01:00;01"}}',
+        'asset: {title: B, fields: {icon_pos: "00:10:00;00"}, markers: [{at: "00:09:00;02"}, {at: "00:09:00;00"}]}',
+        'asset: {title: C, segments: [{number: 1, start: "00:01:00:00", duration: "00:01:00;00"}]}',
+    )
+    assert found == [
+        "00:01:00;01 does not exist: drop frame leaves it out",
+        "00:09:00;00 does not exist: drop frame leaves it out",
+        "00:01:00;00 does not exist: drop frame leaves it out",
+    ]
