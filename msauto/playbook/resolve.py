@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.errors import Problem
-from msauto.model.spec import ServerSpec
+from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, Resolved, Work
 from msauto.playbook.document import Problems, Spot, nearest
 from msauto.playbook.extra_vars import read_extra
@@ -19,7 +19,7 @@ from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_intents
 from msauto.playbook.plays import Loader, Play, Task
 from msauto.playbook.sandbox import UsesAssetError
-from msauto.playbook.schema_values import as_list
+from msauto.playbook.schema_values import Pending, as_list
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Level, Scope, Variable, read_variables
 
@@ -131,7 +131,7 @@ class _Run:
     def _play_on(self, play: Play, name: str) -> None:
         folder = str(Path(play.file).parent)
         with self._problems.gather():
-            server = ServerSpec(name, "") if self._check_only else self._hosts.server(name, folder)
+            server = self._stand_in(name, folder) if self._check_only else self._hosts.server(name, folder)
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
@@ -141,6 +141,15 @@ class _Run:
                     self._task(task, setting, intents)
                 elif self._check_only:
                     self._task(task, setting, [])
+
+    def _stand_in(self, name: str, folder: str) -> ServerSpec:
+        """Return a server without what cannot be known here; checks of values need its list separator alone."""
+        variable = self._hosts.scope(name, folder).variables.winner("server")
+        block = variable.value if variable is not None else None
+        dialect = block.get("dialect") if isinstance(block, Mapping) else None
+        separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
+        known = isinstance(separator, str) and separator and not isinstance(separator, Pending)
+        return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
 
     def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:
         with self._problems.gather():
