@@ -18,7 +18,7 @@ def require_simulator() -> None:
     if missing:
         raise MsautoError(
             f"the embedded media server needs packages that are not installed: {', '.join(missing)}",
-            remedy="pip install 'msauto[simulator]'",
+            remedy="make demo in a clone installs them: pip install '.[simulator]'",
         )
 
 

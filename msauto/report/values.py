@@ -225,10 +225,21 @@ def _plain(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[
 def _item(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[Part]:
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
+    if change.aspect == "rss_item" and "text" in after:
+        before = _as_text(before)
     for name in _names(before, after):
         part = _attribute(change, name, (before, after), rate, short.item)
         if part is not None and not _in_key(change.key, name, before | after):
             yield part
+
+
+def _as_text(shown: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return what a channel shows of an item as the text that stands beside the wanted one."""
+    title, description = (str(shown.get(name) or "") for name in ("title", "description"))
+    if not title and not description:
+        return {}
+    text = description if description.startswith(title) else "\n".join(filter(None, (title, description)))
+    return {"text": text}
 
 
 def _attribute(
