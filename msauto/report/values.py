@@ -237,7 +237,7 @@ def _as_text(shown: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return what a channel shows of an item as the text that stands beside the wanted one."""
     title, description = (str(shown.get(name) or "") for name in ("title", "description"))
     if not title and not description:
-        return {}
+        return shown
     text = description if description.startswith(title) else "\n".join(filter(None, (title, description)))
     return {"text": text}
 
