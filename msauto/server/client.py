@@ -140,6 +140,10 @@ class AsyncMediaServer(Verbs):
 
         return await self._told(request, lambda: with_retries(attempt, self._clock))
 
+    def hide(self, text: str) -> str:
+        """Return a text with this server's secrets taken out of it."""
+        return self._secrets.hide(text)
+
     # One exchange ----------------------------------------------------------------------------------------------
 
     async def _exchange(self, request: Request, seconds: float) -> Reply:

@@ -33,8 +33,8 @@ async def probe(spec: ServerSpec, database: str, *, title: str | None = None, xm
     ``title`` is a clip to ask for, else one is looked for; ``xmp_field`` one that it has. Raises ``MsautoError``
     where the server cannot be reached, lets nobody in, or has no such database.
     """
-    notes = Notes()
     async with AsyncMediaServer(spec, read_only=True) as client:
+        notes = Notes(client.hide)
         await Reading(client, database, notes, title=title, field=xmp_field).run()
     return Findings(spec.name, database, tuple(notes.found), tuple(notes.missed))
 
@@ -54,8 +54,8 @@ async def probe_by_trial(
     ``refuse`` gets the asset and its links and raises for one that must not be touched. Whatever fails or interrupts
     the trial, what it made is taken back as far as it can be; ``left`` and ``tell`` name what is not.
     """
-    notes = Notes()
     async with AsyncMediaServer(spec_for_trial(spec)) as client:
+        notes = Notes(client.hide)
         bench = await open_bench(
             client, database, trial, notes, clock=clock, tell=tell, refuse=refuse, all_links=all_links
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -56,28 +56,29 @@ class Findings:
 
 @dataclass(slots=True)
 class Notes:
-    """Collects findings while a server is asked; each name is found or missed once."""
+    """Collects findings while a server is asked; each name is found or missed once. ``hide`` takes out secrets."""
 
+    hide: Callable[[str], str] = str
     found: list[Finding] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
 
     def learn(self, key: str, value: str, evidence: str) -> None:
         """Note the value of a ``dialect:`` key."""
-        self._add(Finding("dialect", key, value, clean(evidence)))
+        self._add(Finding("dialect", key, value, self._clean(evidence)))
 
     def limit(self, key: str, value: int, evidence: str) -> None:
         """Note the value of a ``server:`` key."""
-        self._add(Finding("server", key, value, clean(evidence)))
+        self._add(Finding("server", key, value, self._clean(evidence)))
 
     def see(self, name: str, value: str, evidence: str) -> None:
         """Note a habit that needs no key."""
-        self._add(Finding("seen", name, clean(value), clean(evidence)))
+        self._add(Finding("seen", name, self._clean(value), self._clean(evidence)))
 
     def miss(self, name: str, why: str) -> None:
         """Note that something could not be learned, unless it was."""
         known = {each.name for each in self.found} | {each.name for each in self.missed}
         if name not in known:
-            self.missed.append(Missed(name, clean(why)))
+            self.missed.append(Missed(name, self._clean(why)))
 
     def forget(self, *names: str) -> None:
         """Drop what is noted as missed: it is tried once more, in another way."""
@@ -96,6 +97,9 @@ class Notes:
                 self.miss(name, told)
             if isinstance(error, FateUnknownError):
                 raise
+
+    def _clean(self, text: str) -> str:
+        return clean(self.hide(text))
 
     def _add(self, finding: Finding) -> None:
         self.missed = [each for each in self.missed if each.name != finding.name]

@@ -11,10 +11,15 @@ from urllib.parse import quote, quote_plus
 
 from msauto.errors import MsautoError
 from msauto.model.spec import ServerSpec
+from msauto.server.shapes.failure import clean, show_body
 
 _HIDDEN: Final = "***"
 _SHORTEST: Final = 3
 """A shorter text is part of many words; hiding it would only tell what it is."""
+
+
+_PART: Final = 8
+"""So much of a secret's beginning is hidden as well: long answers are cut before they are shown."""
 
 
 class Redaction:
@@ -26,10 +31,13 @@ class Redaction:
         self._forms = sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
-        """Return the text with ``***`` in place of each secret."""
+        """Return the text with ``***`` in place of each secret, also of one that was cut off in the middle."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, _HIDDEN)
+        for form in self._forms:
+            if len(form) > _PART and form[:_PART] in text:
+                text = text.replace(_longest_part(form, text), _HIDDEN)
         return text
 
     def clean(self, error: MsautoError) -> None:
@@ -38,6 +46,10 @@ class Redaction:
         error.args = tuple(self.hide(part) if isinstance(part, str) else part for part in error.args)
         if any(self.hide(str(cause)) != str(cause) for cause in _causes(error)):
             error.__cause__ = error.__context__ = None
+
+
+def _longest_part(form: str, text: str) -> str:
+    return next(form[:length] for length in range(len(form), _PART - 1, -1) if form[:length] in text)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -68,7 +80,7 @@ def _pair(username: str, password: str) -> str:
 
 def _forms(secret: str) -> Iterator[str]:
     """Yield a secret as it is, and as messages may have coded, stripped or squeezed it."""
-    plain = (secret, secret.strip(), " ".join(secret.split()))
+    plain = {secret, secret.strip(), " ".join(secret.split()), clean(secret), show_body(secret.encode())}
     for text in plain:
         yield text
         yield repr(text)[1:-1]
