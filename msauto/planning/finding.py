@@ -22,6 +22,7 @@ from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
+from msauto.planning.unlink import check_unlinks
 
 State = Literal["changed", "unchanged", "skipped"]
 Asked = tuple[Member, Wanted]
@@ -197,6 +198,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     given = Given(live, recalled.items, files, world.batches.get(group.database))
     plan = AssetPlan(found, wanted, given)
     plan.tasks(runs)
+    await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
     warnings = await _call_handlers(plan, layers, group, here, wanted, recalled)
     live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=layers.links or live.links)
     target, told = plan.target(layers.looked, live)

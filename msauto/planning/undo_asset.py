@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.history import TargetRecord
-from msauto.model.live import Asset
+from msauto.model.live import Asset, Link
 from msauto.model.plan import Json
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Position, Said, Source
@@ -40,7 +40,9 @@ class AssetUndo:
         if not self._is_the_one(facts.asset):
             name = self.record.target.name
             return AssetWanted(self.source, notes=(f"{name}: left alone, for another clip has this title by now",))
-        return self._wanted(facts.asset)
+        if any(one.change.action == "add" for one in self._of("link")) and facts.links is None:
+            raise Need("links")
+        return self._wanted(facts.asset, facts.links or ())
 
     def _is_the_one(self, asset: Asset) -> bool:
         """Tell whether it is the clip that the run changed: one recorded anew is another (field notes)."""
@@ -49,7 +51,7 @@ class AssetUndo:
         times = {target.create_time, created} - {None}
         return len(ids) < 2 and len(times) < 2
 
-    def _wanted(self, asset: Asset) -> AssetWanted:
+    def _wanted(self, asset: Asset, links: Sequence[Link]) -> AssetWanted:
         notes = [*self._in_part(), *self._separated()]
         segments = undo_segments(self._of("segment", "segmentation"), asset, self.spec.dialect, notes)
         markers = undo_markers(self._of("marker"), asset, self.spec.dialect, self.record.learned, notes)
@@ -63,7 +65,7 @@ class AssetUndo:
             xmp={key: self._said(value) for key, value in self._xmp()},
             segments=tuple(map(self._said, segments)),
             markers=tuple(map(self._said, markers)),
-            links=tuple(map(self._said, undo_links(self._of("link")))),
+            links=tuple(map(self._said, undo_links(self._of("link"), links, notes))),
             still=dict(self._still()),
             notes=tuple(f"{name}: {note}" for note in notes),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from msauto.model.live import Asset, Marker, Segment, parse_folder
+from msauto.model.live import Asset, Link, Marker, Segment, parse_folder
 from msauto.model.plan import Json
 from msauto.model.spec import Dialect
 from msauto.model.timecode import Timecode
@@ -15,6 +15,7 @@ from msauto.planning.compare import Want, marker_matches, piece_matches, segment
 from msauto.planning.draft import left_alone
 from msauto.planning.expect import mapping, show_marker, show_segment
 from msauto.planning.positions import in_point
+from msauto.planning.unlink import why_ambiguous
 
 if TYPE_CHECKING:
     from msauto.planning.undo import Made
@@ -29,10 +30,14 @@ def _position(frames: Json) -> Position:
 # Links ---------------------------------------------------------------------------------------------------------
 
 
-def undo_links(made: Sequence[Made]) -> Iterator[LinkWanted]:
-    """Yield the links as they were."""
+def undo_links(made: Sequence[Made], live: Sequence[Link], notes: list[str]) -> Iterator[LinkWanted]:
+    """Yield the links as they were, but for those whose title leads to more than one; ``notes`` tell of these."""
     for one in made:
         *folder, title = parse_folder(one.change.key)
+        why = why_ambiguous(title, live) if one.change.action == "add" else None
+        if why is not None:
+            notes.append(f"link {one.change.key} cannot be undone: {why}")
+            continue
         yield LinkWanted(tuple(folder), title, present=one.change.action == "delete")
 
 
