@@ -89,6 +89,7 @@ class _Export:
     channels: int = 0
     warnings: list[str] = field(default_factory=list)
     broken: int = 0
+    links: int = 0
 
     async def all_servers(self) -> None:
         servers = named_servers(self.flags.options)
@@ -107,6 +108,8 @@ class _Export:
         said += [f"{self.channels} channel(s)"] if self.channels else []
         files = f" in {len(self.sink.written)} file(s)" if isinstance(self.sink, InFolder) else ""
         say(f"Exported {' and '.join(said)}{files}.")
+        if self.links and not self.asked.whole:
+            say(f"{self.links} link(s) met: a link is exported with its clip, where that lives.")
         return 1 if self.broken else 0
 
     # Assets ----------------------------------------------------------------------------------------------------
@@ -181,6 +184,7 @@ class _Export:
     def _count(self, snapshot: Taken) -> None:
         self.assets += isinstance(snapshot, AssetSnapshot)
         self.channels += isinstance(snapshot, ChannelSnapshot)
+        self.links += isinstance(snapshot, LeftOut) and not snapshot.broken
         if isinstance(snapshot, LeftOut) and snapshot.broken:
             self.broken += 1
             path = show_folder((*snapshot.folder, snapshot.title))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from msauto.cli.output import give
 from msauto.errors import MsautoError, RefusedError
 from msauto.playbook.filenames import FileNames
 from msauto.playbook.write import HEADER, header_lines
@@ -82,8 +82,8 @@ class OnStdout(Sink):
         if not self._parts:
             self.write([*header_lines("nothing"), "[]"])
         self._file.seek(0)
-        shutil.copyfileobj(self._file, sys.stdout)
-        sys.stdout.flush()
+        while lines := list(islice(self._file, 10_000)):
+            give("".join(lines))
         self._file.close()
 
     def drop(self) -> None:

@@ -69,9 +69,7 @@ class _Part:
 def header_lines(about: str) -> Iterator[str]:
     """Yield the first lines of an exported playbook."""
     yield comment(f"{HEADER}: {about}.")
-    yield comment(
-        "On the server that it came from it plans to nothing. What is empty is left out."
-    )
+    yield comment("On the server that it came from it plans to nothing. What is empty is left out.")
 
 
 def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[str]:
@@ -163,7 +161,7 @@ def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
         if name not in _POSITIONS:
             yield name, value
         elif (why := _unfit(name, value, asset)) is not None:
-            yield name, Noted((f"{name} is {value}: {why}",))
+            yield name, Noted((f"{name} is left out: {why}",))
         else:
             yield name, _position(int(value), asset.rate)
 
@@ -171,12 +169,12 @@ def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
 def _unfit(name: str, value: str, asset: Asset) -> str | None:
     """Tell why a field cannot be said as a position, if it cannot."""
     if not (value.strip().isascii() and value.strip().isdecimal()):
-        return "no position that a task can say"
+        return f"{value!r} is no position that a task can say"
     if name == "last_frame" and asset.finalized is False:
         return "it grows while the clip is being recorded"
     end = asset.frames
     if end is not None and int(value) > (end if name == "last_frame" else end - 1):
-        return f"beyond the end of the clip ({end} frames)"
+        return f"frame {value} is beyond the end of the clip ({end} frames)"
     return None
 
 

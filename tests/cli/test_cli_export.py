@@ -1,0 +1,277 @@
+"""``msauto export``: what goes where, what is refused, what a broken server leaves behind; and it plans to nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Marker, Segment, SimDialect, Simulator
+from tests.cli.command_line import Desk, Said
+
+INV = ("-i", "inventory.yml")
+
+
+@pytest.fixture(autouse=True)
+def _usual_dialect(sim: Simulator) -> None:
+    sim.dialect = SimDialect()
+
+
+def export(desk: Desk, *arguments: str) -> Said:
+    return desk.run("export", *INV, *arguments)
+
+
+def exported(desk: Desk) -> set[str]:
+    return {name for name in desk.files() if name.startswith("out/")}
+
+
+def test_the_whole_database_in_files_plans_to_nothing(desk: Desk, sim: Simulator) -> None:
+    said = export(desk, "--out", "out")
+    assert (said.code, said.out) == (0, "")
+    assert said.err == "Exported 163 asset(s) in 14 file(s).\n"
+    names = exported(desk)
+    assert {"out/NEWS/Raw/2026.yml", "out/NEWS/Raw.yml", "out/NEWS/A_B Tests~e7d39667.yml"} <= names
+    planned = desk.run("plan", *INV, "--detailed-exitcode", *sorted(names))
+    assert (planned.code, planned.out) == (0, "No changes. 163 targets are as wanted.\n")
+    assert not sim.writes()
+
+
+def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
+    said = export(desk)
+    assert said.code == 0
+    assert said.err == "Exported 163 asset(s).\n"
+    desk.write("all.yml", said.out)
+    assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as wanted.\n"
+
+
+def test_exported_twice_is_the_same_text(desk: Desk) -> None:
+    assert export(desk).out == export(desk, "--forks", "1").out
+
+
+def test_a_folder_alone_and_with_what_is_below(desk: Desk) -> None:
+    export(desk, "--folder", "Raw", "--out", "out")
+    assert exported(desk) == {"out/NEWS/Raw.yml"}
+    export(desk, "--folder", "Raw", "--recursive", "--out", "out")
+    assert exported(desk) == {"out/NEWS/Raw.yml", "out/NEWS/Raw/2026.yml", "out/NEWS/Raw/2026/11.yml"}
+
+
+def test_titles_and_channels_have_their_files(desk: Desk) -> None:
+    said = export(
+        desk, "--title", "Long Film", "--title", "EP001", "--title", "EP001", "--channel", "ticker", "--out", "out"
+    )
+    assert said.err == "Exported 2 asset(s) and 1 channel(s) in 2 file(s).\n"
+    assert exported(desk) == {"out/NEWS@titles.yml", "out/channels/ticker.yml"}
+    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 3 targets are as wanted.\n"
+
+
+def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
+    clip = sim.house.add_clip("Show: {{ x }}", "Shows/New", frames=1000, finalized=False)
+    clip.home.fields.update(comment="two\nlines", user_3="0123", first_frame="25")
+    clip.xmp.update({"dc:subject": ["news", "evening"], "dc:title": ["yes"]})
+    clip.segments.append(Segment(1, 0, 250, ["Part 1"], track="House", rating=2))
+    clip.segments.append(Segment(7, 900, 250, ["too long"]))
+    clip.markers.append(Marker(3, 250, {"track": "Cue Point", "title": "Ad", "rating": "3"}))
+    clip.markers.append(Marker(4, 250, {"track": "Cue Point", "title": "Ad"}))
+    clip.markers.append(Marker(9, 500, {"track": "Special", "comment": "x"}))
+    sim.house.databases["NEWS"].add_entry(clip, "Promos", "Show")
+    said = export(desk, "--title", "Show: {{ x }}")
+    assert said.out == TASK
+    desk.write("one.yml", said.out)
+    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
+
+
+TASK = """\
+# Exported by msauto: assets of NEWS.
+# On the server that it came from it plans to nothing. What is empty is left out.
+- name: Assets of NEWS
+  hosts: studio-a
+  database: NEWS
+  tasks:
+    - name: "{% raw %}Show: {{ x }}{% endraw %}"
+      asset:
+        title: "{% raw %}Show: {{ x }}{% endraw %}"
+        folder: Shows/New
+        unfinalized: allow
+        fields:
+          comment: |-
+            two
+            lines
+          first_frame: "00:00:01:00"
+          # last_frame is left out: it grows while the clip is being recorded
+          user_3: "0123"
+        xmp:
+          dc:subject: [news, evening]
+          dc:title: "yes"
+        segments:
+          # track of segment 1, which no task can set: House
+          # rating of segment 1, which no task can set: 2
+          - {number: 1, start: "00:00:00:00", duration: "00:00:10:00", title: Part 1}
+          # segment 7 is left out: it ends at frame 1150, beyond the end of the clip (1000 frames)
+        markers:
+          - {uid: 3, at: "00:00:10:00", track: Cue Point, title: Ad, rating: 3}
+          - {uid: 4, at: "00:00:10:00", track: Cue Point, title: Ad}
+          # track of marker 9, which no task can set: Special
+          - {uid: 9, at: "00:00:20:00", comment: x}
+        links:
+          - {folder: Promos, title: Show}
+        exactly: [markers]
+"""
+
+
+def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
+    said = export(desk, "--folder", "Архив/Новости")
+    assert said.code == 0
+    assert said.err == "Exported 0 asset(s).\n1 link(s) met: a link is exported with its clip, where that lives.\n"
+    sim.house.add_clip("Its own", "Архив/Новости")
+    comment = "    # Архив/Новости/Новости дня: a link: its clip lives in A\\/B Tests."
+    assert comment in export(desk, "--folder", "Архив/Новости").out.splitlines()
+    home = export(desk, "--folder", "A\\/B Tests").out
+    assert "- {folder: Архив/Новости}" in home
+
+
+def test_without_links_nobody_lists_the_database(desk: Desk, sim: Simulator) -> None:
+    said = export(desk, "--title", "Новости дня", "--no-links")
+    assert "links:" not in said.out
+    assert not [entry for entry in sim.log if "@" not in entry.target]
+
+
+def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simulator) -> None:
+    news = sim.house.databases["NEWS"]
+    news.add_clip("Twin", "One", frames=100, create_time="2026-01-01T00:00:00")
+    news.add_clip("Twin", "Two", frames=200, create_time="2026-02-02T00:00:00")
+    desk.inventory(
+        {"studio-a": {"server": {"url": sim.url, "dialect": {"link_delete": "by_title"}}, "database": "NEWS"}}
+    )
+    said = export(desk, "--title", "Twin")
+    assert "links: another clip stands at Two/Twin" in said.out
+    assert "exactly" not in said.out
+    desk.write("twin.yml", said.out)
+    assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as wanted.\n"
+
+
+def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None:
+    sim.dialect = SimDialect.parse(["position_origin=in"])
+    clip = sim.house.add_clip("In", "Shows", frames=1000)
+    clip.home.fields["first_frame"] = "100"
+    clip.segments.append(Segment(1, 100, 50, ["Part 1"]))
+    clip.markers.append(Marker(1, 125, {"track": "General"}))
+    server = {"url": sim.url, "dialect": {"position_origin": "in"}}
+    desk.inventory({"studio-a": {"server": server, "database": "NEWS"}})
+    out = export(desk, "--title", "In").out
+    assert '{number: 1, start: "00:00:04:00", duration: "00:00:02:00", title: Part 1}' in out
+    assert '{at: "00:00:05:00", track: General}' in out
+    desk.write("in.yml", out)
+    assert desk.run("plan", *INV, "in.yml").out == "No changes. 1 target is as wanted.\n"
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_elses_file_is_not_overwritten(desk: Desk, sim: Simulator) -> None:
+    desk.write("out/NEWS/Raw/2026.yml", "- hosts: all\n")
+    sim.clear_log()
+    said = export(desk, "--folder", "Raw", "--recursive", "--out", "out")
+    assert said.code == 4
+    said.one_error("out/NEWS/Raw/2026.yml", "--force")
+    assert exported(desk) == {"out/NEWS/Raw/2026.yml"}, "nothing is written beside it either"
+    assert export(desk, "--folder", "Raw", "--recursive", "--out", "out", "--force").code == 0
+    assert (desk.folder / "out/NEWS/Raw/2026.yml").read_text().startswith("# Exported by msauto")
+
+
+def test_our_own_file_is_replaced_whole(desk: Desk, sim: Simulator) -> None:
+    export(desk, "--folder", "Raw", "--out", "out")
+    before = (desk.folder / "out/NEWS/Raw.yml").read_bytes()
+    sim.faults.add("status:500@GET .*@EP.*")
+    assert export(desk, "--folder", "Raw", "--out", "out").code == 1
+    assert exported(desk) == {"out/NEWS/Raw.yml"}
+    assert (desk.folder / "out/NEWS/Raw.yml").read_bytes() == before
+
+
+def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator) -> None:
+    export(desk, "--out", "out")
+    news = sim.house.databases["NEWS"]
+    for clip in [clip for clip in news.clips() if clip.home.folder == ("Films",)]:
+        news.remove_clip(clip)
+    desk.write("out/NEWS/mine.yml", "- hosts: all\n")
+    said = export(desk, "--out", "out")
+    assert "out/NEWS/Films.yml is of an earlier export" in said.err
+    assert "mine.yml" not in said.err
+    assert "out/NEWS/Films.yml" in exported(desk)
+
+
+def test_names_that_differ_only_in_case_are_two_files(desk: Desk, sim: Simulator) -> None:
+    sim.house.add_clip("One", "case")
+    sim.house.add_clip("Two", "Case")
+    export(desk, "--folder", "case", "--folder", "Case", "--out", "out")
+    names = exported(desk)
+    assert len({name.casefold() for name in names}) == len(names) == 2
+
+
+def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator) -> None:
+    host = {"server": {"url": sim.url}, "database": "NEWS"}
+    desk.inventory({"studio-a": host, "studio-b": host})
+    export(desk, "--folder", "Promos", "--out", "out")
+    assert exported(desk) == {"out/studio-a/NEWS/Promos.yml", "out/studio-b/NEWS/Promos.yml"}
+    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 4 targets are as wanted.\n"
+
+
+def test_a_folder_that_is_a_file(desk: Desk) -> None:
+    desk.write("out/NEWS", "in the way")
+    said = export(desk, "--folder", "Promos", "--out", "out")
+    assert said.code == 1
+    said.one_error("out/NEWS/Promos.yml", "cannot be written")
+
+
+# What is not there ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--title", "Nobody"), "no asset 'Nobody'"),
+        (("--folder", "No/where"), "no folder No/where"),
+        (("--channel", "silence"), "no RSS channel 'silence'"),
+        (("--database", "NOWHERE"), "NOWHERE"),
+        (("--format", "json"), "an export is YAML"),
+    ],
+)
+def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
+    said = export(desk, *arguments)
+    assert (said.code, said.out) == (1, "")
+    said.one_error(words, "→")
+
+
+def test_no_database_is_named(desk: Desk, sim: Simulator) -> None:
+    desk.inventory({"studio-a": {"server": {"url": sim.url}}})
+    said = export(desk)
+    assert said.code == 1
+    said.one_error("no media database is named for studio-a", "--database NAME")
+    assert export(desk, "--channel", "ticker").code == 0, "channels need no database"
+
+
+def test_an_asset_that_cannot_be_read_is_told_and_the_others_are_exported(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("garbage@GET .*@Promo%201")
+    said = export(desk, "--folder", "Promos")
+    assert said.code == 1
+    assert "Promos/Promo 1 is left out: it cannot be read" in said.err
+    assert "name: Promo 2" in said.out
+    assert "# Promos/Promo 1: it cannot be read" in said.out
+
+
+def test_an_empty_folder_is_an_empty_playbook(desk: Desk, sim: Simulator) -> None:
+    sim.house.databases["NEWS"].make_folder("Empty")
+    said = export(desk, "--folder", "Empty")
+    assert (said.code, said.err) == (0, "Exported 0 asset(s).\n")
+    desk.write("empty.yml", said.out)
+    assert desk.run("validate", "empty.yml").code == 0
+
+
+def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    said = export(desk, "--folder", "Promos", "--out", "out")
+    assert said.code == 1
+    said.one_error("No space left on device")
+    assert exported(desk) == set()
