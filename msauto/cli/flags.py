@@ -108,6 +108,7 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             env=dict(os.environ),
             now=datetime.now(UTC),
             lookup_folders=settings.lookup_folders,
+            download_folders=settings.download_folders,
         )
         flags = Flags(
             options=options,

@@ -55,14 +55,27 @@ Where = Callable[[Facts], bool]
 
 def asset_ref(args: AssetArgs, database: str, where: Where | None) -> Ref:
     """Return which assets are meant; the arguments that say so are rendered."""
-    if args.title is not None:
-        return TitleRef(database, args.title, tuple(as_list(args.was)) if args.was is not None else ())
-    if args.id is not None:
-        namespace, _, identifier = args.id.partition(":")
+    was = tuple(as_list(args.was)) if args.was is not None else ()
+    return ref_of(args.title, args.id, args.select, database, where, was)
+
+
+def ref_of(
+    title: str | None,
+    key_id: str | None,
+    select: SelectArgs | None,
+    database: str,
+    where: Where | None,
+    was: tuple[str, ...] = (),
+) -> Ref:
+    """Return which assets a title, an id or a selection means."""
+    if title is not None:
+        return TitleRef(database, title, was)
+    if key_id is not None:
+        namespace, _, identifier = key_id.partition(":")
         return IdRef(database, namespace, identifier)
-    if args.select is None:
+    if select is None:
         raise TypeError("validated arguments name one target")
-    return _select(args.select, database, where)
+    return _select(select, database, where)
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:

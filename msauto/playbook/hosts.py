@@ -52,12 +52,14 @@ class Hosts:
         now: datetime,
         files: Files,
         lookup_folders: Sequence[str] = (),
+        download_folders: Sequence[str] = (),
     ) -> None:
         self.inventory = inventory
         self._env = env
         self._now = now
         self._files = files
         self._lookup_folders = lookup_folders
+        self._download_folders = download_folders
         self._variables = {name: Variables((*host.variables, *extra)) for name, host in inventory.hosts.items()}
         self._scopes: dict[str, dict[str, Scope]] = {}
         self._servers: dict[str, ServerSpec | InputError] = {}
@@ -118,7 +120,8 @@ class Hosts:
 
     def _scopes_of(self, folder: str) -> dict[str, Scope]:
         here = Path(folder or ".")
-        around = Surroundings(self._env, self._files, here, repository_of(here), self._lookup_folders)
+        root = repository_of(here)
+        around = Surroundings(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
         scopes: dict[str, Scope] = {}
         shared: dict[str, Any] = {
             "env": EnvView(self._env),

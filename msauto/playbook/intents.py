@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import AssetWanted, Intent, RssWanted, Source, Wanted
+from msauto.model.wanted import AssetWanted, Handler, Intent, RssWanted, Source, Wanted
 from msauto.playbook.asset_checks import check_asset
-from msauto.playbook.asset_module import REF_KEYS, Where, asset_ref, asset_wanted, check_separators
+from msauto.playbook.asset_module import REF_KEYS, asset_ref, asset_wanted, check_separators
+from msauto.playbook.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.document import Problems, Spot
-from msauto.playbook.plays import Condition, Task
+from msauto.playbook.plays import Condition, Notice, Task, unknown_handler
 from msauto.playbook.rss_module import rss_ref, rss_wanted
+from msauto.playbook.run_intents import Run, handler_of, run_intent
 from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.schema_values import Pending, as_list, has_pending
-from msauto.playbook.templates import check_names, evaluate_expression, render_data, render_text
+from msauto.playbook.templates import render_data, render_text
 from msauto.playbook.variables import Level, Scope, Variable, check_name
 
 MAX_LOOP = 100_000
@@ -34,6 +36,8 @@ class Setting:
     server: ServerSpec
     scope: Scope
     database: Database
+    handlers: Mapping[str, Sequence[Handler]] = field(default_factory=dict)
+    batch: int = 0
 
 
 def task_intents(task: Task, setting: Setting) -> Iterator[Intent]:
@@ -42,9 +46,50 @@ def task_intents(task: Task, setting: Setting) -> Iterator[Intent]:
     problems = Problems()
     for variables in _items(task, base):
         with problems.gather():
-            intent = _intent(task, setting, base.with_variables(variables) if variables else base)
+            scope = base.with_variables(variables) if variables else base
+            intent = _intent(task, setting, scope)
+            notify = _notified(task, setting, scope)
             if intent is not None:
-                yield intent
+                yield replace(intent, notify=notify, batch=setting.batch)
+    problems.check()
+
+
+def _notified(task: Task, setting: Setting, scope: Scope) -> tuple[Handler, ...]:
+    """Return the handlers that a task names; raises :class:`InputError` for a name that no handler has."""
+    problems = Problems()
+    found: list[Handler] = []
+    for notice in task.around.notify:
+        with problems.gather():
+            for name in as_list(_notice_text(notice, scope)):
+                if str(name) not in setting.handlers:
+                    raise InputError([unknown_handler(str(name), notice.spot, tuple(setting.handlers))])
+                found += setting.handlers[str(name)]
+    problems.check()
+    return tuple(found)
+
+
+def _notice_text(notice: Notice, scope: Scope) -> Any:
+    if not isinstance(notice.text, Pending):
+        return notice.text
+    try:
+        return render_text(notice.text, scope, notice.spot)
+    except UsesAssetError as error:
+        raise notice.spot.error("asset cannot be used here: handlers are known before any server is asked") from error
+
+
+def task_handlers(task: Task, setting: Setting, order: int) -> Iterator[Handler]:
+    """Yield the handlers of one handler task on one host, one for each item of its loop."""
+    base = setting.scope.with_variables(task.around.variables)
+    name = str(task.data["name"])
+    problems = Problems()
+    for variables in _items(task, base):
+        with problems.gather():
+            scope = base.with_variables(variables) if variables else base
+            conditions = undecided(task.around.conditions, scope)
+            if conditions is not None:
+                data = render_data(task.data[task.module], scope, task.args, keep=True)
+                run = Run(task.module, scope, conditions, data, task.args, name)
+                yield handler_of(run, name, Source(task.spot.place, name), order)
     problems.check()
 
 
@@ -78,42 +123,32 @@ def _loop_variables(name: str, index_name: str | None, item: Any, index: int, sp
 
 
 def _intent(task: Task, setting: Setting, scope: Scope) -> Intent | None:
-    conditions = _undecided(task.around.conditions, scope)
+    conditions = undecided(task.around.conditions, scope)
     if conditions is None:
         return None
     source = Source(task.spot.place, _task_name(task, scope))
     data = render_data(task.data[task.module], scope, task.args, keep=True)
     if task.module == "rss":
         return _rss_intent(task, data, source, conditions)
-    return _asset_intent(task, setting, scope, data, source, conditions)
-
-
-def _undecided(conditions: Sequence[Condition], scope: Scope) -> tuple[Condition, ...] | None:
-    """Return the conditions that need the asset; ``None`` where one is false already."""
-    open_still: list[Condition] = []
-    for condition in conditions:
-        try:
-            if not holds(condition, scope):
-                return None
-        except UsesAssetError:
-            check_names(condition.text, scope, condition.spot, expression=True)
-            open_still.append(condition)
-    return tuple(open_still)
-
-
-def holds(condition: Condition, scope: Scope) -> bool:
-    """Tell whether a condition holds. A text is no answer: ``"false"`` would be true."""
-    value = evaluate_expression(condition.text, scope, condition.spot)
-    if isinstance(value, str):
-        raise condition.spot.error("the condition yields text, neither true nor false", "compare it, or use | bool")
-    return bool(value)
+    if task.module == "asset":
+        return _asset_intent(task, setting, scope, data, source, conditions)
+    return run_intent(Run(task.module, scope, conditions, data, task.args, source.task), setting.database, source)
 
 
 def _task_name(task: Task, scope: Scope) -> str:
-    name = task.data.get("name", "")
+    """Return what a task is called in plans; with the label of the loop's item, if there is one."""
+    control = task.data.get("loop_control") or {}
+    name = _rendered(task.data.get("name", ""), task.spot.child("name"), scope)
+    if "label" not in control:
+        return name
+    label = _rendered(control["label"], task.spot.child("loop_control", "label"), scope)
+    return f"{name} ({label})" if name else label
+
+
+def _rendered(name: Any, spot: Spot, scope: Scope) -> str:
     if isinstance(name, Pending):
         try:
-            return str(render_text(name, scope, task.spot.child("name")))
+            return str(render_text(name, scope, spot))
         except UsesAssetError:
             return str(name)
     return str(name)
@@ -123,7 +158,7 @@ def _rss_intent(task: Task, data: Any, source: Source, conditions: tuple[Conditi
     spot = task.args
     if conditions:
         raise conditions[0].spot.error("an RSS channel has no asset", "say when without asset")
-    _refuse_pending(data, spot, "an RSS channel has no asset")
+    refuse_pending(data, spot, "an RSS channel has no asset")
     wanted: RssWanted = rss_wanted(data, spot, source.task)
     return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: wanted)  # noqa: ARG005 - constant
 
@@ -131,24 +166,6 @@ def _rss_intent(task: Task, data: Any, source: Source, conditions: tuple[Conditi
 def data_text(value: Any) -> str:
     """Return a validated text as text."""
     return str(value)
-
-
-def _refuse_pending(data: Any, spot: Spot, why: str) -> None:
-    problems = Problems()
-    for where in _pending_spots(data, spot):
-        problems.add(where.problem(f"asset cannot be used here: {why}"))
-    problems.check()
-
-
-def _pending_spots(data: Any, spot: Spot) -> Iterator[Spot]:
-    if isinstance(data, Pending):
-        yield spot
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            yield from _pending_spots(value, spot.child(name))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _pending_spots(value, spot.child(index))
 
 
 def _asset_intent(
@@ -160,14 +177,14 @@ def _asset_intent(
     for name in REF_KEYS:
         if name in data:
             with problems.gather():
-                _refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
+                refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
     args, database, where = None, "", None
     with problems.gather():
         args = _checked(data, spot, separator)
     with problems.gather():
         database = setting.database()
     with problems.gather():
-        where = _where(data, scope, spot)
+        where = where_of(data, scope, spot)
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
@@ -184,22 +201,6 @@ def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:
     if problems:
         raise InputError(problems)
     return args
-
-
-def _where(data: dict[str, Any], scope: Scope, spot: Spot) -> Where | None:
-    select = data.get("select")
-    if not isinstance(select, dict) or "where" not in select:
-        return None
-    inner = spot.child("select", "where")
-    texts = as_list(select["where"])
-    conditions = tuple(Condition(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
-    _undecided(conditions, scope)  # shows unknown names before any server is asked
-
-    def where(facts: Facts) -> bool:
-        names = scope.with_asset(AssetView(facts))
-        return all(holds(condition, names) for condition in conditions)
-
-    return where
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,19 +59,27 @@ def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dic
 class Surroundings:
     """What templates may reach outside: the environment, and files inside the repository of the playbook.
 
-    ``opened`` are further folders that the settings open (``[lookup] folders``).
+    ``opened`` are further folders that the settings open (``[lookup] folders``), ``writable`` those that downloads may
+    be written to (``[download] folders``).
     """
 
-    __slots__ = ("env", "files", "folder", "opened", "root")
+    __slots__ = ("env", "files", "folder", "opened", "root", "writable")
 
     def __init__(
-        self, env: Mapping[str, str], files: Files, folder: Path, root: Path, opened: Sequence[str] = ()
+        self,
+        env: Mapping[str, str],
+        files: Files,
+        folder: Path,
+        root: Path,
+        opened: Sequence[str] = (),
+        writable: Sequence[str] = (),
     ) -> None:
         self.env = env
         self.files = files
         self.folder = folder
         self.root = root
         self.opened = opened
+        self.writable = writable
 
     def _open(self) -> Iterator[Path]:
         yield self.root

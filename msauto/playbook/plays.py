@@ -6,23 +6,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msauto.errors import Problem
 from msauto.playbook.document import Path, Problems, Spot, nearest
 from msauto.playbook.files import Files, beside
 from msauto.playbook.schema import findings
-from msauto.playbook.schema_play import MODULES, Playbook, TaskFile
+from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema_values import Pending, as_list, mark
 from msauto.playbook.static_checks import check_task
 from msauto.playbook.templates import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
 
 MAX_IMPORTS = 32
-_PLAY_LATER = ("serial", "max_fail_percentage", "any_errors_fatal", "handlers")
-_TASK_LATER = ("thumbnail", "proxy", "xmp_batch", "command", "assert", "notify")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One expression of a ``when``."""
+
+    text: str
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One name under ``notify``; it may still be a template."""
 
     text: str
     spot: Spot
@@ -37,6 +44,7 @@ class Around:
     variables: tuple[Variable, ...] = ()
     files: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
+    notify: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,7 @@ class Play:
     data: dict[str, Any]
     around: Around
     tasks: tuple[Task, ...] = field(default_factory=tuple)
+    handlers: tuple[Task, ...] = field(default_factory=tuple)
 
 
 class Loader:
@@ -89,14 +98,12 @@ class Loader:
         inner = self._inner(body, spot, around, Level.PLAY)
         if "import_playbook" in body:
             return self._imported(body, spot, file, inner)
-        for name in _PLAY_LATER:
-            if name in body:
-                self._later(name, spot)
         inner = replace(inner, handlers=_handler_names(body))
+        handlers = tuple(self._handlers(body.get("handlers"), spot.child("handlers"), inner, broken))
         tasks = tuple(self._tasks(body.get("tasks"), spot.child("tasks"), inner, broken))
         if any(path == spot.path for path in broken):
             return []
-        return [Play(spot, file, body, inner, tasks)]
+        return [Play(spot, file, body, inner, tasks, handlers)]
 
     def _imported(self, body: dict[str, Any], spot: Spot, file: str, around: Around) -> list[Play]:
         name = body["import_playbook"]
@@ -129,6 +136,25 @@ class Loader:
             if isinstance(body, dict):
                 yield from self._task(body, spot.child(index), around, broken)
 
+    def _handlers(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+        """Yield the handlers of a play; they have the play's variables, and neither its tags nor anybody's notify."""
+        seen: dict[str, int] = {}
+        for index, body in enumerate(data if isinstance(data, list) else []):
+            here = spot.child(index)
+            if not isinstance(body, dict) or _is_broken(here, broken):
+                continue
+            name = str(body["name"])
+            if name in seen:
+                first = spot.child(seen[name]).place.line
+                self._problems.add(
+                    here.child("name").problem(
+                        f"the handler {name!r} stands twice (first in line {first})", "rename one"
+                    )
+                )
+            seen.setdefault(name, index)
+            module = next(each for each in HANDLER_MODULES if each in body)
+            yield Task(here, module, body, replace(self._inner(body, here, around, Level.TASK), notify=()))
+
     def _task(self, body: dict[str, Any], spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
         inner = self._inner(body, spot, around, Level.BLOCK if "block" in body else Level.TASK)
         if "block" in body:
@@ -137,26 +163,21 @@ class Loader:
         if "import_tasks" in body:
             yield from self._imported_tasks(body, spot, inner)
             return
-        self._check_later(body, spot, around)
         module = next((name for name in MODULES if name in body), "")
-        if module in _TASK_LATER or any(path[: len(spot.path)] == spot.path for path in broken):
+        if _is_broken(spot, broken):
             return
         task = Task(spot, module, body, inner)
         with self._problems.gather():
             check_task(module, body, spot)
             yield task
 
-    def _check_later(self, body: dict[str, Any], spot: Spot, around: Around) -> None:
-        for name in _TASK_LATER:
-            if name in body:
-                self._later(name, spot)
+    def _notices(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Notice]:
         for index, name in enumerate(as_list(body.get("notify", []))):
-            if isinstance(name, str) and not isinstance(name, Pending) and name not in around.handlers:
-                place = spot.child("notify", index) if isinstance(body["notify"], list) else spot.child("notify")
-                self._problems.add(place.problem(f"there is no handler {name!r}", nearest(name, around.handlers)))
-
-    def _later(self, name: str, spot: Spot) -> None:
-        self._problems.add(spot.child(name).problem(f"{name} is not built yet", "leave it out", key=True))
+            place = spot.child("notify", index) if isinstance(body["notify"], list) else spot.child("notify")
+            if isinstance(name, str | int) and not isinstance(name, bool):
+                if not isinstance(name, Pending) and str(name) not in around.handlers:
+                    self._problems.add(unknown_handler(str(name), place, around.handlers))
+                yield Notice(name if isinstance(name, Pending) else str(name), place)
 
     def _imported_tasks(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Task]:
         target = self._import(body["import_tasks"], spot.child("import_tasks"), spot.document.file, around)
@@ -198,6 +219,7 @@ class Loader:
             conditions=(*around.conditions, *self._conditions(body.get("when"), spot.child("when"))),
             tags=around.tags | tags_of(body.get("tags")),
             variables=(*around.variables, *variables),
+            notify=(*around.notify, *self._notices(body, spot, around)),
         )
 
     def _conditions(self, data: Any, spot: Spot) -> Iterator[Condition]:
@@ -214,6 +236,15 @@ def tags_of(data: Any) -> frozenset[str]:
     """Return tags: a list, or a text with commas."""
     items = [] if data is None else as_list(data)
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
+
+
+def _is_broken(spot: Spot, broken: set[Path]) -> bool:
+    return any(path[: len(spot.path)] == spot.path for path in broken)
+
+
+def unknown_handler(name: str, spot: Spot, known: Sequence[str]) -> Problem:
+    """Return what is wrong with a name under ``notify`` that no handler of the play has."""
+    return spot.problem(f"there is no handler {name!r}", nearest(name, known) or "add handlers: to the play")
 
 
 def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from msauto.errors import Problem
 from msauto.model.spec import Dialect, ServerSpec
-from msauto.model.wanted import Intent, Resolved, Work
-from msauto.playbook.document import Problems, Spot, nearest
+from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
+from msauto.playbook.document import Problems, Spot, nearest, said_outside
 from msauto.playbook.extra_vars import read_extra
 from msauto.playbook.files import Files, beside
 from msauto.playbook.hosts import Hosts, load_hosts
-from msauto.playbook.intents import Setting, task_intents
+from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
 from msauto.playbook.sandbox import UsesAssetError
+from msauto.playbook.schema_play import BatchKeys
 from msauto.playbook.schema_values import Pending, as_list
+from msauto.playbook.serial import Batches, Pace, read_pace
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Level, Scope, Variable, read_variables
 
@@ -30,7 +32,8 @@ _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 class Options:
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
-    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read.
+    ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
+    downloads may be written to.
     """
 
     playbooks: tuple[str, ...]
@@ -43,6 +46,7 @@ class Options:
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     lookup_folders: tuple[str, ...] = ()
+    download_folders: tuple[str, ...] = ()
 
 
 def resolve(options: Options) -> Resolved:
@@ -74,7 +78,11 @@ def resolve_with(
         return None
     for play in plays:
         run.play(play)
-    return Resolved(run.work(), files.inputs(), (*run.warnings, *_unknown_tags(options, plays)))
+    if not check_only:
+        with problems.gather():
+            run.check_limit()
+    warnings = (*run.warnings, *_unknown_tags(options, plays))
+    return Resolved(run.work(), files.inputs(), warnings, run.batches())
 
 
 def open_hosts(options: Options, files: Files) -> Hosts:
@@ -86,7 +94,7 @@ def open_hosts(options: Options, files: Files) -> Hosts:
     with problems.gather():
         inventory = load_hosts(options.inventories, options.server_url, files)
     problems.check()
-    return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders)
+    return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
 
 
 class _Run:
@@ -101,6 +109,9 @@ class _Run:
         self.warnings = hosts.inventory.warnings
         self._intents: dict[str, list[Intent]] = {}
         self._servers: dict[str, ServerSpec] = {}
+        self._batches = Batches()
+        self._played = 0
+        self._reached = False
         self._limit: frozenset[str] = frozenset()
         with problems.gather():
             self._limit = hosts.limit(options.limit)
@@ -108,9 +119,35 @@ class _Run:
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
         with self._problems.gather():
-            for name in self._hosts_of(play):
-                if name in self._limit:
-                    self._play_on(play, name)
+            matched = self._hosts_of(play)
+            hosts = [name for name in matched if name in self._limit]
+            self._reached |= bool(hosts)
+            numbers = self._batches_of(play, hosts)
+            for name in hosts:
+                self._play_on(play, name, numbers.get(name, 0))
+        self._played += 1
+
+    def check_limit(self) -> None:
+        """Raise for a limit that leaves no host of any play."""
+        if self._played and self._limit and not self._reached and self._options.limit is not None:
+            raise said_outside("--limit", self._options.limit).error(
+                "the limit leaves no host of any play", "the plays are for other hosts"
+            )
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the batches of the run."""
+        return self._batches.all()
+
+    def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
+        """Return the number of each host's batch; problems are kept, and the tasks are looked at all the same."""
+        if not hosts:
+            return {}
+        scope = self._play_scope(play, self._hosts.scope(hosts[0], str(Path(play.file).parent)))
+        pace = Pace()
+        with self._problems.gather():
+            said = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
+            pace = read_pace(_render_constant(said, scope, play.spot), play.spot)
+        return self._batches.add(_play_name(play, scope), hosts, pace)
 
     def work(self) -> tuple[Work, ...]:
         """Return the work of each server, in the order of the inventory."""
@@ -128,14 +165,15 @@ class _Run:
         pattern = ",".join(str(each) for each in as_list(data))
         return self._hosts.match(pattern, spot)
 
-    def _play_on(self, play: Play, name: str) -> None:
+    def _play_on(self, play: Play, name: str, batch: int) -> None:
         folder = str(Path(play.file).parent)
         with self._problems.gather():
             server = self._stand_in(name, folder) if self._check_only else self._hosts.server(name, folder)
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
-            setting = Setting(server, scope, _Database(play, scope, name))
+            setting = Setting(server, scope, _Database(play, scope, name), batch=batch)
+            setting = replace(setting, handlers=self._handlers(play, setting))
             for task in play.tasks:
                 if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
                     self._task(task, setting, intents)
@@ -150,6 +188,16 @@ class _Run:
         separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
         known = isinstance(separator, str) and separator and not isinstance(separator, Pending)
         return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
+
+    def _handlers(self, play: Play, setting: Setting) -> dict[str, list[Handler]]:
+        """Return the handlers of a play on one host by their names; they run whatever the tags are."""
+        found: dict[str, list[Handler]] = {}
+        for index, task in enumerate(play.handlers):
+            order = self._played * 1000 + index
+            handlers = found.setdefault(str(task.data["name"]), [])
+            with self._problems.gather():
+                handlers.extend(task_handlers(task, setting, order))
+        return found
 
     def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:
         with self._problems.gather():
@@ -193,6 +241,10 @@ class _Database:
         return _database_name(_render_constant(variable.value, self.scope, variable.spot), variable.spot)
 
 
+def _play_name(play: Play, scope: Scope) -> str:
+    return str(_render_constant(play.data.get("name", ""), scope, play.spot.child("name")))
+
+
 def _database_name(value: Any, spot: Spot) -> str:
     if not isinstance(value, str) or not value.strip():
         raise spot.error("the name of a media database must be text", "quote it")
@@ -214,9 +266,11 @@ def chosen(tags: frozenset[str], wanted: Sequence[str], skipped: Sequence[str]) 
     if "all" in skip and "always" not in tags:
         return False
     want = set(wanted)
+    if "always" in tags:
+        return True
     if "never" in tags:
         return bool(tags & want)
-    if not want or "all" in want or "always" in tags:
+    if not want or "all" in want:
         return True
     return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from msauto.errors import InputError, Problem
 from msauto.playbook.document import Path, Spot, nearest
 from msauto.playbook.schema_inventory import Inventory
-from msauto.playbook.schema_play import MODULES, Playbook, TaskArgs
+from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
 from msauto.playbook.schema_values import kind_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -137,6 +137,10 @@ def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
     if name in known:
         return str(known[name][0]), str(known[name][1])
     keys = [info.alias or key for key, info in model.model_fields.items()] if model else []
+    if model is not None and issubclass(model, HandlerArgs):
+        hint = nearest(name, keys)
+        remedy = hint if hint.startswith("did") else "the modules of handlers are: " + ", ".join(HANDLER_MODULES)
+        return f"unknown module or key {name!r}", remedy
     if model is not None and issubclass(model, TaskArgs):
         hint = nearest(name, keys)
         remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)

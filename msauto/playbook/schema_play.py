@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Discriminator, RootModel, Tag, model_validator
 
-from msauto.playbook.schema_asset import AssetArgs, SelectArgs
+from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.schema_rss import RssArgs
+from msauto.playbook.schema_runs import (
+    AssertArgs,
+    CommandArgs,
+    CommandOnly,
+    ProxyArgs,
+    ProxyOnly,
+    ThumbnailArgs,
+    ThumbnailOnly,
+    XmpBatchArgs,
+)
 from msauto.playbook.schema_values import (
     Count,
     Expressions,
     Flag,
-    KeyId,
     Model,
     Name,
     Number,
     Opt,
+    Pending,
     Plain,
-    Pos,
+    Quoted,
     Text,
     Texts,
     Value,
@@ -31,57 +41,8 @@ from msauto.playbook.schema_values import (
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
 """What a task may do: exactly one of these."""
 _LOOPLESS = ("block", "import_tasks")
-
-
-class ThumbnailArgs(Model):
-    """A still image of an asset (interface, «PNG thumbnail»)."""
-
-    title: Value[Name] = need("the asset's title")
-    pos: Opt[Pos] = key("the position: a time code or frames")
-    dur: Opt[Pos] = key("the composition's duration, for graphic templates")
-    w: Opt[Count] = key("width in pixels; default the original width")
-    h: Opt[Count] = key("height in pixels; default the original height")
-    params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
-    dest: Value[Name] = need("the file to write")
-
-
-class ProxyArgs(Model):
-    """A viewing copy of an asset (interface, «Web proxy»)."""
-
-    title: Opt[Name] = key("the asset's title")
-    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
-    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("the web profile")
-    dest: Value[Name] = need("the file to write")
-
-
-class XmpBatchArgs(Model):
-    """XMP metadata loaded through a connector (interface, «Load XMP metadata in batch»)."""
-
-    connector: Value[Name] = need("the metadata connector's name")
-    src: Value[Name] = need("the file to load")
-
-
-class CommandArgs(Model):
-    """A command that is run rather than compared (interface, «Asset commands»)."""
-
-    name: Value[Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]] = need(
-        "the command"
-    )
-    title: Opt[Name] = key("the asset's title")
-    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
-    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
-    params: Opt[dict[str, Value[Text]]] = key("parameters of the command")
-    run: Opt[Literal["always", "once", "changed"]] = key("when it runs; default always")
-
-
-class AssertArgs(Model):
-    """Conditions that must hold, or the plan is refused."""
-
-    title: Opt[Name] = key("the asset's title")
-    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
-    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
-    that: Plain[Expressions] = need("expressions, without braces, that must all hold")
-    msg: Opt[Text] = key("what to say where one does not")
+HANDLER_MODULES = ("command", "thumbnail", "proxy")
+"""What a handler may do, on the asset whose change called it."""
 
 
 class LoopControl(Model):
@@ -92,26 +53,45 @@ class LoopControl(Model):
     label: Opt[Text] = key("how an item is shown")
 
 
-class TaskArgs(Model):
-    """A task: a name, one module, and when it applies."""
+_HINTS = {
+    "include_tasks": ("there is no include_tasks", "use import_tasks"),
+    "include": ("there is no include", "use import_tasks"),
+    "with_items": ("there is no with_items", "use loop"),
+    "register": ("there is no register", "facts of the asset are in asset"),
+    "set_fact": ("there is no set_fact", "use vars"),
+    "until": ("there is no until", ""),
+    "delegate_to": ("there is no delegate_to", "write a play for that host"),
+}
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in MODULES]})
-    hints: ClassVar = {
-        "include_tasks": ("there is no include_tasks", "use import_tasks"),
-        "include": ("there is no include", "use import_tasks"),
-        "with_items": ("there is no with_items", "use loop"),
-        "register": ("there is no register", "facts of the asset are in asset"),
-        "set_fact": ("there is no set_fact", "use vars"),
-        "until": ("there is no until", ""),
-        "delegate_to": ("there is no delegate_to", "write a play for that host"),
-    }
+
+class _TaskKeys(Model):
+    """What tasks and handlers share."""
 
     name: Opt[Text] = key("what the task is for, in a person's words")
     when: Plain[Expressions] = key("an expression, or several that must all hold, without braces")
-    tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
     vars: Plain[dict[str, Any]] = key("variables of this task")
     loop: Opt[list[Any]] = key("the task is done once for each item of this list")
     loop_control: Plain[LoopControl] = key("how the loop names its item")
+
+    def _one_of(self, modules: tuple[str, ...], what: str) -> str:
+        """Return the one module that is named."""
+        named = [name for name in modules if getattr(self, "assert_" if name == "assert" else name) is not None]
+        if not named:
+            raise said(f"the {what} does nothing", "add one of: " + ", ".join(modules))
+        if len(named) > 1:
+            raise said(f"the {what} does both {named[0]} and {named[1]}", f"make it two {what}s", key=named[1])
+        if self.loop_control is not None and self.loop is None:
+            raise said("loop_control needs a loop", key="loop_control")
+        return named[0]
+
+
+class TaskArgs(_TaskKeys):
+    """A task: a name, one module, and when it applies."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in MODULES]})
+    hints: ClassVar = _HINTS
+
+    tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
     notify: Opt[Texts] = key("handlers that run where this task changed something")
     asset: Plain[AssetArgs] = key("an asset as it should be")
     rss: Plain[RssArgs] = key("an RSS channel as it should be")
@@ -125,22 +105,40 @@ class TaskArgs(Model):
 
     @model_validator(mode="after")
     def _one_module(self) -> TaskArgs:
-        named = [name for name in MODULES if getattr(self, "assert_" if name == "assert" else name) is not None]
-        if not named:
-            raise said("the task does nothing", "add one of: " + ", ".join(MODULES))
-        if len(named) > 1:
-            raise said(f"the task does both {named[0]} and {named[1]}", "make it two tasks", key=named[1])
-        if named[0] in _LOOPLESS and self.loop is not None:
-            raise said(f"{named[0]} cannot loop", "put the loop on its tasks", key="loop")
-        if self.loop_control is not None and self.loop is None:
-            raise said("loop_control needs a loop", key="loop_control")
+        module = self._one_of(MODULES, "task")
+        if module in _LOOPLESS and self.loop is not None:
+            raise said(f"{module} cannot loop", "put the loop on its tasks", key="loop")
+        if module in {"rss", "xmp_batch", "assert"} and self.notify is not None:
+            raise said(f"handlers work on assets, and {module} changes none", "leave notify out", key="notify")
         return self
 
 
-class HandlerArgs(TaskArgs):
+class HandlerArgs(_TaskKeys):
     """A handler: a task that runs once for each target that changed."""
 
-    before: Opt[Flag] = key("run before the deletion of the asset")
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in HANDLER_MODULES]})
+    hints: ClassVar = {
+        **_HINTS,
+        "notify": ("a handler cannot notify", "let the task notify both handlers"),
+        "tags": ("a handler has no tags", "it runs whenever a task that runs notifies it"),
+        "listen": ("there is no listen", "notify the handler by its name"),
+        **{name: (f"a handler cannot do {name}", f"it may be: {', '.join(HANDLER_MODULES)}") for name in MODULES},
+    }
+
+    name: Value[Quoted] = need("what tasks call it by, under notify")
+    thumbnail: Plain[ThumbnailOnly] = key("a still image of the asset")
+    proxy: Plain[ProxyOnly] = key("a viewing copy of the asset")
+    command: Plain[CommandOnly] = key("a command that is run rather than compared")
+    before: Opt[Flag] = key("it runs before a deletion of the asset: always so, and may be said")
+
+    @model_validator(mode="after")
+    def _one_module(self) -> HandlerArgs:
+        self._one_of(HANDLER_MODULES, "handler")
+        if isinstance(self.name, Pending):
+            raise said("the name of a handler cannot be a template", "write it out", key="name")
+        if self.before is False:
+            raise said("nothing can be run on an asset that is gone", "leave before out", key="before")
+        return self
 
 
 def _percent(value: Any) -> str:
@@ -150,7 +148,19 @@ def _percent(value: Any) -> str:
 _Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Text, Tag("text")], Discriminator(_percent)]
 
 
-class PlayArgs(Model):
+class BatchKeys(Model):
+    """How a play goes through its servers."""
+
+    serial: Opt[
+        Annotated[
+            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(one_or_list)
+        ]
+    ] = key("how many servers at a time: a number or a percentage")
+    max_fail_percentage: Opt[Number] = key("stop when more than this percentage of servers failed")
+    any_errors_fatal: Opt[Flag] = key("stop at the first server that failed")
+
+
+class PlayArgs(BatchKeys):
     """A play: on which servers, and what is done there. Or the import of another playbook."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["hosts"]}, {"required": ["import_playbook"]}]})
@@ -166,13 +176,6 @@ class PlayArgs(Model):
     database: Opt[Name] = key("the media database; default: the host variable database")
     vars: Plain[dict[str, Any]] = key("variables of this play")
     vars_files: Opt[Texts] = key("files with variables, beside the playbook")
-    serial: Opt[
-        Annotated[
-            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(one_or_list)
-        ]
-    ] = key("how many servers at a time: a number or a percentage")
-    max_fail_percentage: Opt[Number] = key("stop when more than this percentage of servers failed")
-    any_errors_fatal: Opt[Flag] = key("stop at the first server that failed")
     tags: Opt[Texts] = key("tags of all tasks in it")
     when: Plain[Expressions] = key("an expression for all plays of an imported playbook")
     tasks: Plain[list[TaskArgs]] = key("the tasks")

@@ -54,6 +54,12 @@ class FreezeArgs(Model):
     tz: TimezoneName = need("the time zone, such as Europe/Oslo")
 
 
+class DownloadArgs(Model):
+    """Where downloads may be written to."""
+
+    folders: Plain[list[Name]] = key("folders outside the repository that dest may name, beside this file")
+
+
 class StateArgs(Model):
     """The ledger."""
 
@@ -77,6 +83,7 @@ class SettingsArgs(Model):
     freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     lookup: Plain[LookupArgs] = key("what lookup() may read beside the repository")
+    download: Plain[DownloadArgs] = key("where downloads may be written to beside the repository")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ class Settings:
     freezes: tuple[Freeze, ...] = ()
     require_state: bool = False
     lookup_folders: tuple[str, ...] = ()
+    download_folders: tuple[str, ...] = ()
 
 
 def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
@@ -130,12 +138,14 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         ),
         freezes=tuple(Freeze(tuple(each.days or DAYS), each.start, each.to, each.tz) for each in args.freeze or ()),
         require_state=bool(args.state and args.state.require),
-        lookup_folders=tuple(str(path.parent / Path(each).expanduser()) for each in _lookup_folders(args)),
+        lookup_folders=_folders(args.lookup, path),
+        download_folders=_folders(args.download, path),
     )
 
 
-def _lookup_folders(args: SettingsArgs) -> list[str]:
-    return (args.lookup.folders if args.lookup else None) or []
+def _folders(args: LookupArgs | DownloadArgs | None, path: Path) -> tuple[str, ...]:
+    named = (args.folders if args else None) or []
+    return tuple(str(path.parent / Path(each).expanduser()) for each in named)
 
 
 def _read(path: Path) -> Document:

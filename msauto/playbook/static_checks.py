@@ -23,9 +23,15 @@ def check_task(module: str, body: dict[str, Any], spot: Spot) -> None:
             problems.add(*check_asset(read_as(AssetArgs, body[module], inner), inner))
         elif module == "rss":
             problems.add(*check_rss(read_as(RssArgs, body[module], inner), inner))
+        elif module == "assert":
+            _check_expressions(body[module].get("that"), inner.child("that"), problems)
     select = body[module].get("select") if isinstance(body[module], dict) else None
     if isinstance(select, dict) and "where" in select:
-        for text in as_list(select["where"]):
-            with problems.gather():
-                check_template(str(text), inner.child("select", "where"), expression=True)
+        _check_expressions(select["where"], inner.child("select", "where"), problems)
     problems.check()
+
+
+def _check_expressions(data: Any, spot: Spot, problems: Problems) -> None:
+    for index, text in enumerate(as_list(data)):
+        with problems.gather():
+            check_template(str(text), spot.child(index) if isinstance(data, list) else spot, expression=True)
