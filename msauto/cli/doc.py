@@ -83,9 +83,11 @@ class _Style:
     def head(self, text: str) -> str:
         return click.style(text, bold=True) if self._colour else text
 
-    def wrap(self, text: str, indent: int) -> Iterator[str]:
-        pad = " " * indent
-        yield from textwrap.wrap(text, self._width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
+    def wrap(self, text: str, indent: int, *, hang: int = 0) -> Iterator[str]:
+        first, rest = " " * indent, " " * (indent + hang)
+        yield from textwrap.wrap(
+            text, self._width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        )
 
 
 def _as_text(name: str, style: _Style) -> Iterator[str]:
@@ -112,7 +114,8 @@ def _topic(topic: Topic, style: _Style) -> Iterator[str]:
     yield ""
     yield style.head("Keys")
     for key in topic.keys:
-        yield f"  {style.head(key.path)}  ({_kind(key)})"
+        for number, line in enumerate(style.wrap(f"{key.path}  ({_kind(key)})", 2, hang=8)):
+            yield line if number else line.replace(key.path, style.head(key.path), 1)
         yield from style.wrap(key.words, 6)
     yield ""
     yield from _NOTE.splitlines()

@@ -79,12 +79,18 @@ def _write(path: Path, data: bytes) -> bool:
     """Write a file that is not there yet; tell whether it was made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError:
-        return False
+        return _create(path, data)
     except OSError as error:
         raise MsautoError(f"{path} cannot be written: {error.strerror}", remedy="name another folder") from error
+
+
+def _create(path: Path, data: bytes) -> bool:
+    try:
+        file = path.open("xb")
+    except FileExistsError:
+        return False
+    with file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     return True

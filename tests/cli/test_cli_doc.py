@@ -1,0 +1,144 @@
+"""``msauto doc`` and ``msauto completion``: every topic in every form, and scripts that shells read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import get_args
+
+import pytest
+
+from msauto.cli.doc import _all as all_topics
+from msauto.cli.main import COMMANDS
+from msauto.model.timecode import Timecode
+from msauto.playbook import reference
+from msauto.playbook.reference.positions import positions
+from msauto.playbook.schema_asset import AssetArgs, MimeType
+from msauto.playbook.schema_play import MODULES
+from tests.cli.command_line import MSAUTO, Desk
+
+TOPICS = [name for name, _ in all_topics()]
+
+
+def test_the_list_names_every_topic(away: Desk) -> None:
+    said = away.run("doc")
+    assert (said.code, said.err) == (0, "")
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == TOPICS
+    assert {*MODULES} - {"block", "import_tasks"} <= set(TOPICS)
+    assert {"filters", "facts", "positions"} <= set(TOPICS)
+    assert [each["name"] for each in away.run("doc", "--format", "json").json] == TOPICS
+    assert away.run("doc", "--format", "markdown").out.count("\n- `") == len(TOPICS) - 1
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_topic_in_every_form(away: Desk, topic: str) -> None:
+    text = away.run("doc", topic)
+    assert (text.code, text.err) == (0, "")
+    assert text.out.startswith(f"{topic}\n")
+    assert "\x1b" not in text.out
+    data = away.run("doc", topic, "--format", "json").json
+    assert data["name"] == topic
+    assert data.get("keys") or data["entries"]
+    assert away.run("doc", topic, "--format", "markdown").out.startswith(f"## {topic}\n")
+
+
+def test_a_module_is_told_whole(away: Desk) -> None:
+    text = away.run("doc", "asset").out
+    for name, field in AssetArgs.model_fields.items():
+        assert f"\n  {name}  (" in text
+        assert " ".join((field.description or "").split()) in " ".join(text.split())
+    assert "markers[].track" in text
+    for example in reference.module("asset").examples:
+        assert "".join(f"  {line}\n" for line in example.splitlines()) in text
+
+
+def test_choices_and_needs_are_told(away: Desk) -> None:
+    select = away.run("doc", "select").out
+    assert all(f"`{kind}`" in select for kind in get_args(MimeType))
+    assert "channel  (text, needed)" in away.run("doc", "rss").out
+    assert "when  (an expression, or a list of them, no template)" in away.run("doc", "task").out
+
+
+def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
+    for topic in ("asset", "play", "rss"):
+        prose = away.run("doc", topic).out.partition("Examples")[0]
+        assert max(map(len, prose.splitlines())) <= 110
+
+
+def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:
+    said = away.run("doc", "filtres")
+    assert said.code == 1
+    said.one_error("no topic 'filtres'", "did you mean 'filters'?")
+
+
+def test_positions_are_what_they_come_to(away: Desk) -> None:
+    text = away.run("doc", "positions").out
+    assert "00:01:00;02  →  an error at 25 fps, frame 1800 at 29.97 fps" in text
+    assert {Timecode.parse(entry.example).kind for entry in positions()} == {"frames", "non_drop", "drop", "seconds"}
+
+
+# Completion ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
+    said = away.run("completion", shell)
+    assert said.code == 0
+    away.environment["_MSAUTO_COMPLETE"] = f"{shell}_source"
+    program = shutil.which("msauto", path=str(away.folder)) or "msauto"
+    asked = subprocess.run(
+        [MSAUTO[0], "-c", f"import sys; sys.argv = [{program!r}]; from msauto.cli.main import main; main()"],
+        env=away.surroundings(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.out.strip() == asked.stdout.strip()
+    assert f"_MSAUTO_COMPLETE={shell}_complete" in said.out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_can_read_the_script(away: Desk, shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell} here")
+    script = away.run("completion", shell).out
+    subprocess.run([program, "-n"], input=script, text=True, check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("msauto ", set(COMMANDS)),
+        ("msauto val", {"validate"}),
+        ("msauto doc as", {"asset", "assert"}),
+        ("msauto schema ", {"playbook", "inventory", "plan", "settings"}),
+        ("msauto plan --form", {"--format"}),
+        ("msauto show ", {"databases", "folders", "assets", "asset", "channels", "channel"}),
+    ],
+)
+def test_what_is_completed(away: Desk, words: str, found: set[str]) -> None:
+    count = len(words.split(" ")) - 1
+    away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+    done = subprocess.run(
+        [MSAUTO[0], "-c", "from msauto.cli.main import main; main()"],
+        env=away.surroundings(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} >= found, done.stderr
+
+
+def test_playbooks_are_completed_as_files(away: Desk) -> None:
+    away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": "msauto plan si", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [MSAUTO[0], "-c", "from msauto.cli.main import main; main()"],
+        env=away.surroundings(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.stdout.startswith("file,")

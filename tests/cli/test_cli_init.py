@@ -1,0 +1,162 @@
+"""``msauto init``: what it makes validates, plans, and never overwrites anything."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+
+from msauto.cli.init import repository
+from msauto.playbook.settings import load_settings
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+FILES = {
+    ".github/workflows/msauto.yml",
+    ".gitignore",
+    ".gitlab-ci.yml",
+    ".pre-commit-config.yaml",
+    "README.md",
+    "group_vars/all.yml",
+    "inventory.yml",
+    "playbooks/msauto.toml",
+    "playbooks/site.yml",
+}
+
+
+@pytest.fixture
+def new(desk: Desk, sim: Simulator) -> Desk:
+    """A desk in a repository just made."""
+    assert desk.run("init", "repo").code == 0
+    made = Desk.__new__(Desk)
+    made.folder, made.url, made.environment = desk.folder / "repo", sim.url, {"STUDIO_A_URL": sim.url}
+    return made
+
+
+def test_it_makes_the_files_and_lists_them(desk: Desk) -> None:
+    said = desk.run("init", "my repo")
+    assert said.code == 0
+    assert set(said.out.splitlines()) == {f"my repo/{name}" for name in FILES}
+    assert "cd 'my repo'" in said.err
+    assert {name for name in desk.files() if name.startswith("my repo/")} == {f"my repo/{name}" for name in FILES}
+
+
+def test_everything_validates(new: Desk) -> None:
+    said = new.run("validate", ".")
+    assert (said.code, said.err) == (0, "No errors found.\n"), said.out
+    settings = load_settings(None, new.folder / "playbooks")
+    assert settings.inventories
+    assert settings.limits.protected == ("Master/*",)
+
+
+def test_it_plans_against_the_simulator_and_applies(new: Desk) -> None:
+    planned = new.run("plan", "playbooks/site.yml", "--detailed-exitcode")
+    assert planned.code == 2, planned.err
+    assert "user_0" in planned.out
+    assert new.run("apply", "playbooks/site.yml", "--yes").code == 0
+    assert new.run("plan", "playbooks/site.yml", "--detailed-exitcode").code == 0
+
+
+def test_a_folder_that_is_not_empty_is_refused(desk: Desk) -> None:
+    desk.write("repo/README.md", "mine")
+    said = desk.run("init", "repo")
+    assert said.code == 4
+    said.one_error("repo is not empty", "--force")
+    assert [name for name in desk.files() if name.startswith("repo/")] == ["repo/README.md"]
+
+
+def test_force_adds_and_overwrites_nothing(desk: Desk) -> None:
+    desk.write("repo/README.md", "mine")
+    said = desk.run("init", "repo", "--force")
+    assert said.code == 0
+    assert (desk.folder / "repo/README.md").read_text() == "mine"
+    assert "kept as it is: repo/README.md" in said.err
+    assert "README.md" not in said.out
+    assert {name.removeprefix("repo/") for name in desk.files() if name.startswith("repo/")} == FILES
+    again = desk.run("init", "repo", "--force")
+    assert (again.code, again.out) == (0, "")
+
+
+def test_a_file_in_the_way_is_one_error(desk: Desk) -> None:
+    desk.write("repo/playbooks", "a file")
+    said = desk.run("init", "repo", "--force")
+    assert said.code == 1
+    said.one_error("repo/playbooks", "cannot be written")
+
+
+def test_no_secret_and_no_tab_is_in_it() -> None:
+    for name, data in repository():
+        text = data.decode("utf-8")
+        assert "\t" not in text, name
+        assert text.endswith("\n"), name
+
+
+# CI files ------------------------------------------------------------------------------------------------------------
+
+
+def contents() -> dict[str, Any]:
+    return {name: yaml.safe_load(data) for name, data in repository() if name.endswith((".yml", ".yaml"))}
+
+
+def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
+    files = contents()
+    github = files[".github/workflows/msauto.yml"]["jobs"]
+    steps = [step["run"] for job in github.values() for step in job["steps"] if "run" in step]
+    gitlab = files[".gitlab-ci.yml"]
+    steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]]
+    steps += [hook["entry"] for hook in files[".pre-commit-config.yaml"]["repos"][0]["hooks"]]
+    ours = {step.partition(" > ")[0] for step in steps if step.startswith("msauto ")}
+    assert ours == {"msauto validate .", "msauto plan playbooks/site.yml --format markdown"}
+    for step in ours:
+        said = new.run(*step.split()[1:])
+        assert said.code == 0, said.err
+    assert new.run("plan", "playbooks/site.yml", "--format", "markdown").out.startswith(("#", "**", "<"))
+
+
+def test_pre_commit_looks_at_what_msauto_reads() -> None:
+    hook = contents()[".pre-commit-config.yaml"]["repos"][0]["hooks"][0]
+    found = [name for name in FILES if re.search(hook["files"], name)]
+    assert {"inventory.yml", "playbooks/site.yml", "playbooks/msauto.toml", "group_vars/all.yml"} <= set(found)
+    assert hook["pass_filenames"] is False
+
+
+def test_a_fork_never_plans() -> None:
+    job = contents()[".github/workflows/msauto.yml"]["jobs"]["plan"]
+    assert "head.repo.full_name == github.repository" in job["if"]
+
+
+class _Notes(BaseHTTPRequestHandler):
+    got: ClassVar[list[tuple[str, str, str]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.got.append((self.path, self.headers["PRIVATE-TOKEN"], urllib.parse.parse_qs(body)["body"][0]))
+        self.send_response(201)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def test_the_note_of_gitlab_is_posted(tmp_path: Path) -> None:
+    script = contents()[".gitlab-ci.yml"]["plan"]["after_script"][0].replace("python -", f"{sys.executable} -", 1)
+    (tmp_path / "plan.md").write_text("# Plan: 1 & 2 – «новости»\n", encoding="utf-8")
+    with HTTPServer(("127.0.0.1", 0), _Notes) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        surroundings = {
+            "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+            "CI_PROJECT_ID": "7",
+            "CI_MERGE_REQUEST_IID": "12",
+            "MSAUTO_TOKEN": "token",
+            "PATH": "/usr/bin:/bin",
+        }
+        subprocess.run(["sh", "-ec", script], cwd=tmp_path, env=surroundings, check=True, timeout=30)
+    assert _Notes.got == [("/api/v4/projects/7/merge_requests/12/notes", "token", "# Plan: 1 & 2 – «новости»\n")]

@@ -1,0 +1,63 @@
+"""File names: safe everywhere, the same each time, and no two things in one file."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.playbook.filenames import FileNames, safe_name
+
+names = st.text(
+    st.sampled_from('abAB/\\:*?"<>|.~ -\n\x00\u202eéÉ日CONnul1') | st.characters(), min_size=1, max_size=150
+)
+
+
+@given(names)
+def test_every_file_system_takes_it(name: str) -> None:
+    safe = safe_name(name)
+    assert safe == safe_name(name)
+    assert 0 < len(safe.encode()) <= 120
+    assert not set(safe) & set('<>:"/\\|?*')
+    assert safe.isprintable()
+    assert safe[0] not in ". -"
+    assert safe[-1] not in ". "
+    assert safe.partition(".")[0].casefold() not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
+    assert unicodedata.is_normalized("NFC", safe)
+
+
+@given(st.lists(st.lists(names, min_size=1, max_size=3).map(tuple), unique=True, max_size=8))
+def test_no_two_things_share_a_file(things: list[tuple[str, ...]]) -> None:
+    given_names = FileNames()
+    paths = [given_names.path(thing) for thing in things]
+    assert [given_names.path(thing) for thing in things] == paths
+    assert len({unicodedata.normalize("NFC", str(path)).casefold() for path in paths}) == len(things)
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("Raw", "Raw"),
+        ("Новости дня", "Новости дня"),
+        ("v1.2 (final)", "v1.2 (final)"),
+        (unicodedata.normalize("NFD", "Été"), "Été"),
+    ],
+)
+def test_what_is_safe_stays(name: str, safe: str) -> None:
+    assert safe_name(name) == safe
+
+
+@pytest.mark.parametrize("name", ["AC/DC", "CON", "con.txt", "..", ".", "-rf", ".git", "a ", " a", "group_vars", "a:b"])
+def test_what_is_not_safe_carries_a_number(name: str) -> None:
+    assert safe_name(name)[-9] == "~"
+
+
+def test_the_number_is_of_the_whole_path() -> None:
+    given_names = FileNames()
+    assert given_names.path(("NEWS", "raw")) == Path("NEWS/raw.yml")
+    second = given_names.path(("NEWS", "Raw"))
+    assert second.parent == Path("NEWS")
+    assert second.name.startswith("Raw~")
