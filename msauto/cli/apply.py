@@ -12,7 +12,7 @@ import click
 
 from msauto.aio import SystemClock
 from msauto.cli.consent import ask
-from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.flags import Flags, forget_owed_flag, shared_flags
 from msauto.cli.output import OutputError, ReaderGoneError, colour_on, give, say
 from msauto.cli.planning import plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
@@ -42,6 +42,7 @@ T = TypeVar("T")
 @click.option("--allow-requests", type=click.IntRange(0), metavar="N", help="Requests that the run may send.")
 @click.option("--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded.")
 @click.option("--lock-timeout", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Wait for another run.")
+@forget_owed_flag
 @shared_flags
 def command(
     *,
@@ -55,6 +56,7 @@ def command(
     allow_requests: int | None,
     override_freeze: str | None,
     lock_timeout: float,
+    forget_owed: bool,
 ) -> int:
     """Make the assets what the playbooks say: show the plan, ask, send the fewest requests, prove the outcome.
 
@@ -63,6 +65,7 @@ def command(
     if override_freeze is not None and not override_freeze.strip():
         raise click.BadParameter("say why", param_hint="--override-freeze")
     limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
+    flags = replace(flags, forget_owed=forget_owed)
     run = _Run(
         flags,
         playbooks,

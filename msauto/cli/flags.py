@@ -32,6 +32,7 @@ class Flags:
     verbosity: int
     no_color: bool
     config: str | None
+    forget_owed: bool = False
 
 
 def _state_dir(given: str | None, settings: Settings) -> Path:
@@ -47,6 +48,9 @@ def _state_dir(given: str | None, settings: Settings) -> Path:
     return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
 
 
+forget_owed_flag = click.option(
+    "--forget-owed", is_flag=True, help="What earlier runs left open (handlers, lost commands) counts as settled."
+)
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory; may be given several times."),
     click.option("--server", metavar="URL", help="One server, named by its host, instead of an inventory."),

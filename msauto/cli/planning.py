@@ -35,6 +35,7 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
                 clock=SystemClock(),
                 forks=flags.forks,
                 limits=limits or flags.settings.limits,
+                forget_owed=flags.forget_owed,
             )
         )
 

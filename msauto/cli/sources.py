@@ -48,6 +48,7 @@ class Playbooks:
     """Playbooks."""
 
     resolved: Resolved
+    forget_owed: bool = False
 
     @property
     def specs(self) -> tuple[ServerSpec, ...]:
@@ -61,7 +62,10 @@ class Playbooks:
 
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
         """Read, compare, plan."""
-        return Planned(await make_plan(self.resolved, memory=memory, clock=clock, forks=forks, limits=limits))
+        forget = self.forget_owed
+        return Planned(
+            await make_plan(self.resolved, memory=memory, clock=clock, forks=forks, limits=limits, forget_owed=forget)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,12 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
     """Return the playbooks, or the saved plan, that the paths name; raises :class:`InputError`."""
     saved = [path for path in paths if is_plan_file(path)]
     if not saved:
-        return Playbooks(resolve(flags.options))
+        return Playbooks(resolve(flags.options), flags.forget_owed)
     if len(paths) > 1:
         raise _refuse(saved[0], "a saved plan is applied alone", "give the plan, or playbooks")
     options = flags.options
-    for flag, given in (("--limit", options.limit), ("--tags", options.tags), ("--skip-tags", options.skip_tags)):
+    told = {"--limit": options.limit, "--tags": options.tags, "--skip-tags": options.skip_tags}
+    for flag, given in {**told, "--forget-owed": flags.forget_owed}.items():
         if given:
             raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
     plan = read_plan_file(saved[0])
