@@ -91,12 +91,11 @@ def loop(url: str, *, write: bool) -> None:
 
 def whole(url: str, *, write: bool) -> None:
     """The same by msauto: playbook, plan, and, with ``write``, apply with ledger and proof."""
-    from msauto.playbook.resolve import Options, resolve
-
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
     from msauto.model.events import Silent
     from msauto.model.limits import Limits
+    from msauto.playbook.resolve import Options, resolve
 
     with tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "all.yml"
