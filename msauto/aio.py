@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from msauto.applying.executor import Patience, Server, Stop, apply
+from msauto.applying.recover import Recovered, recover
 from msauto.errors import MsautoError, RefusedError
 from msauto.flow import concurrent_list
 from msauto.ledger import Ledger, Scope
@@ -46,6 +47,7 @@ __all__ = [
     "apply_plan",
     "make_plan",
     "recheck_plan",
+    "recover_runs",
     "scopes_of",
     "scopes_of_plan",
     "specs_of",
@@ -183,13 +185,65 @@ async def recheck_plan(
 
 
 @asynccontextmanager
-async def _servers(specs: Sequence[ServerSpec], clock: Clock) -> AsyncIterator[dict[str, Server]]:
+async def _servers(
+    specs: Sequence[ServerSpec], clock: Clock, *, read_only: bool = False
+) -> AsyncIterator[dict[str, Server]]:
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in specs:
-            client = await stack.enter_async_context(AsyncMediaServer(spec))
+            client = await stack.enter_async_context(AsyncMediaServer(spec, read_only=read_only))
             servers[spec.name] = Server(reader=ServerReader(client, clock=clock), sender=Delivery(client))
         yield servers
+
+
+async def recover_runs(
+    ledger: Ledger,
+    specs: Sequence[ServerSpec],
+    scopes: Collection[Scope],
+    *,
+    clock: Clock,
+    forks: int,
+    patience: Patience | None = None,
+) -> tuple[str, ...]:
+    """Settle what dead runs left open, by reading alone; return what to tell a person.
+
+    Only targets within ``scopes``, which the caller holds: nobody else is writing to them.
+    """
+    dead = [run.run for run in ledger.history() if run.status == "died"]
+    if not dead:
+        return ()
+    told: list[str] = []
+    async with _servers(specs, clock, read_only=True) as servers:
+        for run in reversed(dead):
+            details = ledger.run_details(run)
+            urls = {spec.name: spec.url for spec in specs if _url_of(details, spec.name, spec.url) == spec.url}
+
+            def server_of(target: Target, urls: Mapping[str, str] = urls) -> Server | None:
+                free = (
+                    target.address.namespace == "handle"
+                    or Scope(urls.get(target.server, ""), target.database) in scopes
+                )
+                return servers[target.server] if target.server in urls and free else None
+
+            memory = _by_url(ledger.memory, specs)
+            found = await recover(details, server_of, ledger.journal, memory, clock, forks=forks, patience=patience)
+            told += _told(details, found) if found is not None else []
+    return tuple(told)
+
+
+def _told(details: RunDetails, found: Recovered) -> list[str]:
+    if not found.targets:
+        return []
+    who = f"run {found.run} (process {details.pid} on {details.host})"
+    lines = [f"{who} died with {len(found.targets)} targets under way; they were read, and nothing was sent:"]
+    for each in found.targets:
+        words = f"{each.outcome}: {each.message}" if each.message else each.outcome
+        lines.append(f"  {each.target.server}: {each.target.name}: {words}")
+    return lines
+
+
+def _url_of(details: RunDetails, name: str, default: str) -> str:
+    return details.notes.get(f"{_URL_NOTE}{name}", default)
 
 
 async def apply_plan(
@@ -235,7 +289,7 @@ def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> Resolved:
     """
     named = {spec.name: spec for spec in specs}
     for name, spec in named.items():
-        url = details.notes.get(f"{_URL_NOTE}{name}", spec.url)
+        url = _url_of(details, name, spec.url)
         if url != spec.url:
             raise RefusedError(
                 f"run {details.summary.run} was done on {name} at {url}, and the inventory has {name} at {spec.url}",

@@ -76,13 +76,16 @@ class Context:
 class Life:
     """Applies one target: :meth:`live` ends with its result, whatever happens; only cancelling leaves it early."""
 
-    def __init__(self, context: Context, server: Server, target: Target, place: Place) -> None:
+    def __init__(
+        self, context: Context, server: Server, target: Target, place: Place, again: Turn | None = None
+    ) -> None:
         self._context = context
         self._server = server
         self._target = target
         self._place = place
         self._progress: Progress
-        self._begun = False
+        self._again = again  # the turn with which a life goes on that a dead run has begun
+        self._begun = again is not None
         self._guarded = False
         self._all_sent: float | None = None
         self._ahead: int | None = None
@@ -103,7 +106,8 @@ class Life:
             self._finish()
 
     async def _run(self) -> None:
-        command = self._take(begin(len(self._target.requests), wait=self._target.wait))
+        first = self._again or begin(len(self._target.requests), wait=self._target.wait)
+        command = self._take(first)
         while not isinstance(command, Finish):
             event = await self._carry_out(command)
             command = self._take(step(self._progress, event, self._context.patience))

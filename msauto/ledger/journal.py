@@ -42,7 +42,7 @@ class LedgerJournal:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""
         while self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
             self.next_run = new_run(self._now())
-        run = _Run(self.next_run, life_of(self._lives, self.next_run), plan)
+        run = _Run(self.next_run, life_of(self._lives, self.next_run), plan.targets)
         try:
             with self._store.together():
                 _hold(run.life)
@@ -55,6 +55,20 @@ class LedgerJournal:
         self.next_run = new_run(self._now())
         self._runs[run.name] = run
         return run.name
+
+    def reopen(self, run: str, targets: Sequence[Target]) -> bool:
+        """Go on writing about a run that died; nobody else can until it is ended, or left."""
+        life = life_of(self._lives, run)
+        if not _hold(life):
+            return False
+        opened = _Run(run, life, targets)
+        opened.id = int(str(self._store.read("SELECT id FROM run WHERE name = ?", (run,))[0][0]))
+        self._runs[run] = opened
+        return True
+
+    def leave(self, run: str) -> None:
+        """Let go of a run that was reopened and is not closed."""
+        self._runs.pop(run).bury()
 
     def planned(self, run: str, target: Target) -> None:
         """Note that a target is begun; one that was not in the plan is added."""
@@ -166,11 +180,11 @@ class LedgerJournal:
 class _Run:
     """A run that goes on: its number in the ledger, and the positions of its targets."""
 
-    def __init__(self, name: str, life: FileLock, plan: Plan) -> None:
+    def __init__(self, name: str, life: FileLock, targets: Sequence[Target]) -> None:
         self.name = name
         self.life = life
         self.id = 0
-        self._targets = list(plan.targets)  # kept, so that no other value gets the id of one of them
+        self._targets = list(targets)  # kept, so that no other value gets the id of one of them
         self.positions = {id(target): position for position, target in enumerate(self._targets)}
 
     def add(self, target: Target) -> int:
@@ -200,9 +214,9 @@ def show_time(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _hold(life: FileLock) -> None:
+def _hold(life: FileLock) -> bool:
     try:
-        life.try_hold("")
+        return life.try_hold("")
     except OSError as error:
         remedy = "see that this user may write there, or choose another --state-dir"
         raise LedgerError(f"the file {life.path} cannot be used: {error.strerror}", remedy=remedy) from error

@@ -131,6 +131,12 @@ class Journal(Protocol):
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""
 
+    def reopen(self, run: str, targets: Sequence[Target]) -> bool:
+        """Go on writing about a run that died, ``targets`` being all of its; ``False`` where it is alive after all."""
+
+    def leave(self, run: str) -> None:
+        """Let go of a run that was reopened and is not closed: it stays one that died."""
+
     def planned(self, run: str, target: Target) -> None:
         """All requests of a target, before its first is sent."""
 
