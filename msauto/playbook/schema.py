@@ -12,6 +12,7 @@ from msauto.errors import InputError, Problem
 from msauto.playbook.document import Path, Spot, nearest
 from msauto.playbook.schema_inventory import Inventory
 from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
+from msauto.playbook.schema_rules import with_rules
 from msauto.playbook.schema_values import kind_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -163,7 +164,7 @@ def json_schema(name: str) -> dict[str, Any]:
     model = models.get(name)
     if model is None:
         raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
-    schema = _tidy(model.model_json_schema(by_alias=True))
+    schema = with_rules(_tidy(model.model_json_schema(by_alias=True)))
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 

@@ -16,6 +16,7 @@ from msauto.playbook.schema_values import (
     Name,
     NsName,
     Opt,
+    Pending,
     Plain,
     Pos,
     Span,
@@ -221,7 +222,7 @@ def target_of(args: AssetArgs) -> str:
 def exactly_lists(args: AssetArgs) -> list[str]:
     """Return the lists that are complete, as far as they are known yet."""
     if isinstance(args.exactly, list):
-        return [str(name) for name in args.exactly]
+        return [str(name) for name in args.exactly if not isinstance(name, Pending)]
     if isinstance(args.exactly, ExactlyArgs):
         return [name for name in ("segments", "markers", "links") if _is_on(getattr(args.exactly, name))]
     return []

@@ -103,16 +103,22 @@ def _connections(value: Any) -> int:
 
 
 _Url = Annotated[
-    str, PlainValidator(_url), WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"})
+    str,
+    PlainValidator(_url),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\s]+/*\s*$"}),
 ]
 _ProxyUrl = Annotated[
-    str, PlainValidator(_proxy_url), WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://"})
+    str,
+    PlainValidator(_proxy_url),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://[^/?#@\s]+:\d+/*\s*$"}),
 ]
 _Connections = Annotated[
     int, PlainValidator(_connections), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_CONNECTIONS})
 ]
 _Version = Annotated[
-    tuple[int, ...], PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)*$"})
+    tuple[int, ...],
+    PlainValidator(_version),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*\d{1,6}(\.\d{1,6}){0,5}\s*$"}),
 ]
 TimezoneName = Annotated[str, PlainValidator(_timezone), WithJsonSchema({"type": "string"})]
 _Separator = Annotated[str, PlainValidator(_separator), WithJsonSchema({"type": "string", "minLength": 1})]

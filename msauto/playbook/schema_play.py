@@ -145,7 +145,7 @@ def _percent(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "text"
 
 
-_Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Text, Tag("text")], Discriminator(_percent)]
+_Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Quoted, Tag("text")], Discriminator(_percent)]
 
 
 class BatchKeys(Model):

@@ -240,11 +240,16 @@ def _span(value: Any) -> timedelta:
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", re.ASCII)
+
+
 def _when(value: Any) -> datetime | date:
     if isinstance(value, datetime | date):
         return value
     try:
         text = value.strip() if isinstance(value, str) else ""
+        if not _ISO.match(text):
+            raise ValueError(text)
         return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
     except ValueError as error:
         raise said(f"must be a date (2026-11-13) or a date and time, not {_shown(value)}") from error
@@ -297,10 +302,12 @@ def _schema(**schema: Any) -> WithJsonSchema:
 
 _TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 
+_EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
+
 Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
 """Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""
 Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
-Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], minLength=1)]
+Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
 SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
 Whole = Annotated[int, PlainValidator(_whole), _schema(type="integer")]
 Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0)]
@@ -311,13 +318,19 @@ Pos = Annotated[
     PlainValidator(_position),
     _schema(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]),
 ]
-Span = Annotated[timedelta, PlainValidator(_span), _schema(type="string", pattern=r"^\s*\d+(\.\d+)?\s*[smhd]\s*$")]
-When = Annotated[datetime | date, PlainValidator(_when), _schema(type="string", pattern=r"^\s*\d{4}-\d{2}-\d{2}")]
+Span = Annotated[
+    timedelta, PlainValidator(_span), _schema(type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$")
+]
+When = Annotated[
+    datetime | date,
+    PlainValidator(_when),
+    _schema(type="string", pattern=r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"),
+]
 FolderText = Annotated[Folder, PlainValidator(_folder), _schema(type=["string", "integer"])]
 Expressions = Annotated[
     tuple[str, ...],
     PlainValidator(_expressions),
-    _schema(anyOf=[{"type": ["string", "boolean"]}, {"type": "array", "items": {"type": ["string", "boolean"]}}]),
+    _schema(anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}]),
 ]
 Texts = Annotated[Annotated[list[Value[Text]], Tag("list")] | Annotated[Text, Tag("one")], Discriminator(one_or_list)]
 """A text, or a list of texts: :func:`as_list` makes a list of either."""

@@ -155,6 +155,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     params: {headline: Good evening}
     dest: out/still.png
 """,
+        """\
+- name: One by a key field
+  thumbnail: {id: "handle:4711", dest: out/other.png}
+""",
+        """\
+- name: One of each promo
+  thumbnail: {select: {folder: Promos}, dest: "out/{{ asset.title }}.png"}
+""",
     ),
     "proxy": (
         """\
@@ -164,6 +172,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         """\
 - name: Another, by a key field
   proxy: {id: "handle:4711", profile: WP2, dest: out/other.mp4}
+""",
+        """\
+- name: One of each promo
+  proxy: {select: {folder: Promos}, profile: WP1, dest: "out/{{ asset.title }}.mp4"}
 """,
     ),
     "xmp_batch": (

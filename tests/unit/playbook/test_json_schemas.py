@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from msauto.errors import InputError
+from msauto.planning.planfile import plan_schema
 from msauto.playbook.resolve import Options, validate
 from msauto.playbook.schema import json_schema
 from msauto.playbook.yaml import load_yaml
@@ -20,7 +21,7 @@ SCHEMAS = ROOT / "schemas"
 GOOD: list[Any] = [
     {"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": "x", "user_0": 3}}}]},
     {"hosts": "all", "tasks": [{"asset": {"title": "{{ t }}", "segments": "{{ list }}"}, "when": "asset.frames > 1"}]},
-    {"hosts": ["a", "b"], "tasks": [{"asset": {"select": {"mimetype": "Video"}, "restore": True, "state": "absent"}}]},
+    {"hosts": ["a", "b"], "tasks": [{"asset": {"select": {"mimetype": "Video"}, "restore": True, "lossy": True}}]},
     {"hosts": "a", "tasks": [{"asset": {"id": "h:1", "exactly": {"markers": {"tracks": ["Icon"]}}, "markers": []}}]},
     {"import_playbook": "x.yml"},
     {"hosts": "a", "tasks": [{"rss": {"channel": "t", "items": [{"guid": "g", "text": "x"}], "exactly": True}}]},
@@ -39,9 +40,16 @@ BAD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["playbook", "inventory", "settings"])
+NAMES = ("playbook", "inventory", "settings", "plan")
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    return plan_schema() if name == "plan" else json_schema(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_file_is_fresh(name: str) -> None:
-    made = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+    made = json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
     kept = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
     assert kept == made, f"make it again: msauto schema {name} > schemas/{name}.json"
 
@@ -68,8 +76,8 @@ def test_example_playbooks_hold() -> None:
 
 
 def test_every_key_has_a_description() -> None:
-    for name in ("playbook", "inventory", "settings"):
-        for model in json_schema(name)["$defs"].values():
+    for name in NAMES:
+        for model in schema_of(name)["$defs"].values():
             for key, value in model.get("properties", {}).items():
                 assert value.get("description"), f"{name}: {key}"
 

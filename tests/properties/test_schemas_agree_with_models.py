@@ -1,0 +1,205 @@
+"""The JSON Schemas accept what msauto accepts and reject what it rejects, on thousands of changed examples.
+
+What no schema can say is listed here and told in ``docs/reference/schemas.md``.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from msauto.errors import InputError
+from msauto.playbook.document import Problems, Spot
+from msauto.playbook.files import Files
+from msauto.playbook.plays import Loader
+from msauto.playbook.reference import modules
+from msauto.playbook.schema import findings, json_schema
+from msauto.playbook.schema_inventory import Inventory
+from msauto.playbook.schema_values import mark
+from msauto.playbook.yaml import load_yaml
+from tests.docs.pages import ROOT
+
+BEYOND_SCHEMAS = re.compile(
+    "|".join(
+        (
+            "stands twice",  # unique by a key of the items
+            "template cannot be read|expression cannot be read|there is no (filter|test) ",  # Jinja's grammar
+            "there is no handler",  # names that refer to names elsewhere
+            "is more than max",  # numbers compared with each other
+            "import leads back|there is no such file|imported file cannot",  # other files
+            "cannot be 0 long",  # 0 in all its notations
+            "is a name, not a path",
+            "is no host|must not hold signs|cannot be read$",  # the finer parts of a URL
+            "there is no time zone",
+            "must be a date",  # 30 February
+            "is a word of templates",
+            "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
+            "name of a handler cannot be a template",
+            "tracks is empty",
+        )
+    )
+)
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, 5, -1, 1.5, "", " ", "x", "012", "a/b", "a:b", "00:00:10:05", "00:00:61:00", "30m", "WP1",
+    "absent", "present", "{{ x }}", "{% if x %}", "2026-11-13", [], ["x"], ["{{ x }}"], [None], {}, {"bogus": 1},
+    {"title": "A"}, [{"title": "A"}], [{"state": "absent"}], {"segments": True}, [1, 2], "asset.frames > 2",
+)  # fmt: skip
+INVENTORY = """
+all:
+  vars: {house: K5}
+  children:
+    playout:
+      hosts:
+        a:
+          server:
+            url: http://a:7901
+            version: "2.9.87"
+            timezone: Europe/Oslo
+            auth: {basic: {username: ops, password: "{{ env.P }}"}, headers: {X-Key: k}}
+            tls: {verify: true, ca: ca.pem, cert: c.pem, key: k.pem}
+            timeouts: {connect: 5, read: 30, listing: 300, proxy: 3600}
+            connections: 16
+            request_line: 8000
+            dialect: {segment_update: recreate, list_separator: ";"}
+          database: NEWS
+        b:
+"""
+
+
+class _Memory(Files):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text.encode()
+
+    def read(self, path: str) -> bytes:
+        return self._text if path == "p.yml" else b"[]"
+
+
+@cache
+def seeds() -> tuple[Any, ...]:
+    """Every example of the reference and of the repository, as data."""
+    found = []
+    for topic in modules():
+        for example in topic.examples:
+            data = load_yaml(example.encode(), topic.name).data
+            handlers = [{"name": "Export the version", "command": {"name": "PARTNER_EXPORT_VERSION"}}]
+            play = {"hosts": "all", "handlers": data if topic.name == "handler" else handlers}
+            found.append(
+                data if topic.name == "play" else [play | ({} if topic.name == "handler" else {"tasks": data})]
+            )
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        data = load_yaml(path.read_bytes(), str(path)).data
+        if isinstance(data, list):
+            found.append(data)
+    return tuple(found)
+
+
+def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if path:
+        yield path
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in pairs:
+        yield from places(value, (*path, key))
+
+
+def changed(data: Any, path: tuple[str | int, ...], value: Any, *, how: str) -> Any:
+    result = copy.deepcopy(data)
+    holder = result
+    for part in path[:-1]:
+        holder = holder[part]
+    if how == "drop":
+        del holder[path[-1]]
+    elif how == "add" and isinstance(holder[path[-1]], dict):
+        holder[path[-1]]["bogus"] = value
+    elif how == "move" and isinstance(holder, dict):
+        holder["bogus"] = holder.pop(path[-1])
+    else:
+        holder[path[-1]] = copy.deepcopy(value)
+    return result
+
+
+def all_changes(data: Any) -> Iterator[Any]:
+    yield data
+    for path in places(data):
+        for how in ("drop", "add", "move"):
+            yield changed(data, path, 1, how=how)
+        for value in ODD:
+            yield changed(data, path, value, how="put")
+
+
+def verdict_on_playbook(text: str) -> list[str]:
+    problems = Problems()
+    with problems.gather():
+        Loader(_Memory(text), problems).playbook("p.yml")
+    return [problem.message for problem in problems.ordered()]
+
+
+def verdict_on_inventory(text: str) -> list[str]:
+    try:
+        document = load_yaml(text.encode(), "i.yml")
+    except InputError as error:
+        return [problem.message for problem in error.problems]
+    found = findings(Inventory, mark(document.data), Spot(document))
+    return [each.problem.message for each in found] if isinstance(found, list) else []
+
+
+def check(data: Any, messages: list[str], validator: jsonschema.Draft202012Validator) -> None:
+    errors = list(validator.iter_errors(data))
+    if not messages:
+        assert not errors, (
+            f"msauto accepts it and the schema does not: {errors[0].json_path}: {errors[0].message}\n{data}"
+        )
+    elif not errors:
+        open_still = [message for message in messages if not BEYOND_SCHEMAS.search(message)]
+        assert not open_still, f"msauto rejects it and the schema does not: {open_still}\n{data}"
+
+
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(json_schema(name))
+    return jsonschema.Draft202012Validator(json_schema(name))
+
+
+def run_playbooks(share: int, part: slice) -> int:
+    chosen = random.Random(share)
+    count = 0
+    for data in seeds()[part]:
+        for each in all_changes(data):
+            if share > 1 and chosen.randrange(share):
+                continue
+            text = yaml.safe_dump(each, allow_unicode=True)
+            check(load_yaml(text.encode(), "p.yml").data, verdict_on_playbook(text), validator("playbook"))
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("data", seeds(), ids=str)
+def test_the_examples_fit(data: Any) -> None:
+    text = yaml.safe_dump(data, allow_unicode=True)
+    assert verdict_on_playbook(text) == []
+    check(data, [], validator("playbook"))
+
+
+def test_some_changed_playbooks() -> None:
+    assert run_playbooks(60, slice(None)) > 100
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("part", range(4))
+def test_all_changed_playbooks(part: int) -> None:
+    assert run_playbooks(1, slice(part, None, 4)) > 1000
+
+
+def test_changed_inventories() -> None:
+    data = load_yaml(INVENTORY.encode(), "i.yml").data
+    for each in all_changes(data):
+        text = yaml.safe_dump(each, allow_unicode=True)
+        check(load_yaml(text.encode(), "i.yml").data, verdict_on_inventory(text), validator("inventory"))
