@@ -46,6 +46,8 @@ class Snapshots:
                 f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
                 remedy="msauto show folders lists what there is",
             )
+        if not folder and recursive and self._find_links:
+            self._index = LinkIndex(entries)  # the same listing: a big house is not asked twice for all it holds
         return tuple(sorted(map(Found.of, entries), key=lambda found: (found.folder, found.title)))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:

@@ -135,6 +135,14 @@ def test_without_links_nobody_lists_the_database(desk: Desk, sim: Simulator) -> 
     assert not [entry for entry in sim.log if "@" not in entry.target]
 
 
+def test_the_whole_database_is_listed_once_and_each_asset_read_once(desk: Desk, sim: Simulator) -> None:
+    sim.clear_log()
+    export(desk)
+    assert [entry.target for entry in sim.log if "@" not in entry.target] == ["/storage/NEWS"]
+    assets = [entry.target for entry in sim.log if "@" in entry.target and "GETUSERFIELDS" not in entry.target]
+    assert len(assets) == 163 + 3, "each asset, and each link, of which only the answer tells that it is one"
+
+
 def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simulator) -> None:
     news = sim.house.databases["NEWS"]
     news.add_clip("Twin", "One", frames=100, create_time="2026-01-01T00:00:00")
