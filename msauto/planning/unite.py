@@ -122,6 +122,8 @@ def _contradiction(what: str, one: Said[T], other: Said[T]) -> Exception:
 def _show(value: object) -> str:
     if isinstance(value, SegmentationWanted):
         return f"pieces of {value.duration}"
+    if isinstance(value, RssItemWanted):
+        return f"{value.text!r} in {value.file}" if value.item is ABSENT else f"{dict(value.item)} in {value.file}"
     return str(value) if isinstance(value, Position) else repr(value)
 
 

@@ -290,6 +290,15 @@ def test_a_contradiction_names_both_tasks(tmp_path: Path, capsys: pytest.Capture
         assert "'b' by the task 'Friday' (" in target["error"]
 
 
+def test_a_contradiction_about_an_item_shows_what_each_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = "\n".join(f"- rss: {{channel: ticker, items: [{{guid: a, text: {text}}}]}}" for text in ("one", "two"))
+    with OtherServer(Habits(), world()) as server:
+        assert House(tmp_path, server, {}).run("plan", tasks) == 1
+        (target,) = json.loads(capsys.readouterr().out)["targets"]
+        assert "'one' in a.txt is wanted by" in target["error"]
+        assert "Wanted" not in target["error"], "no names of our code"
+
+
 def test_what_a_segment_made_anew_loses_is_not_shown_as_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
