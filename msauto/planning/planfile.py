@@ -14,6 +14,7 @@ from typing import Any
 from msauto.model.live import show_folder
 from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Settlement, Target
 from msauto.planning.planschema import FORMAT, VERSION, PlanFile, checksum, read_plan
+from msauto.planning.planwords import described
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
 
 def plan_schema() -> dict[str, Any]:
     """Return the JSON Schema of a saved plan (``msauto schema plan``)."""
-    return PlanFile.model_json_schema()
+    return described(PlanFile.model_json_schema())
 
 
 def summary(plan: Plan) -> dict[str, int]:
