@@ -45,6 +45,7 @@ from msauto.version import __version__
 __all__ = [
     "SystemClock",
     "apply_plan",
+    "check_servers",
     "make_plan",
     "recheck_plan",
     "recover_runs",
@@ -288,11 +289,16 @@ def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> Resolved:
     Raises :class:`RefusedError` for a run that goes on, and where a server's name leads to another one by now.
     """
     named = {spec.name: spec for spec in specs}
-    for name, spec in named.items():
-        url = _url_of(details, name, spec.url)
+    check_servers(details, named.values())
+    return undo_run(details, named)
+
+
+def check_servers(details: RunDetails, specs: Iterable[ServerSpec]) -> None:
+    """Raise :class:`RefusedError` where a server's name leads to another one by now than it did in a run."""
+    for spec in specs:
+        url = _url_of(details, spec.name, spec.url)
         if url != spec.url:
             raise RefusedError(
-                f"run {details.summary.run} was done on {name} at {url}, and the inventory has {name} at {spec.url}",
-                remedy="give the inventory of that run (-i), or correct the server's url if it only moved",
+                f"run {details.summary.run} was done on {spec.name} at {url}, and the inventory has it at {spec.url}",
+                remedy="give the inventory of that run (-i)",
             )
-    return undo_run(details, named)

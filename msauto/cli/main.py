@@ -20,7 +20,7 @@ from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
 COMMANDS = (
-    "plan", "apply", "validate", "export", "show", "history", "vars", "probe", "simulate", "demo", "schema",
+    "plan", "apply", "validate", "export", "show", "history", "undo", "vars", "probe", "simulate", "demo", "schema",
     "doc", "init", "completion",
 )  # fmt: skip
 """In the order that a newcomer meets them; each is the module ``msauto.cli.<name>`` with a ``command``."""

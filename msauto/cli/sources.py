@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from msauto.aio import make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of
+from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of, undo_of
 from msauto.cli.flags import Flags
 from msauto.cli.saved import is_plan_file, read_plan_file
-from msauto.errors import InputError, Place, Problem
-from msauto.ledger import Scope
+from msauto.errors import InputError, Place, Problem, RefusedError
+from msauto.ledger import Ledger, Scope
+from msauto.model.history import TargetRecord
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock, Memory
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import Resolved
 from msauto.planning.limits import refusals
+from msauto.planning.undo import servers_of
 from msauto.playbook.resolve import resolve
 from msauto.playbook.servers import servers_called
 
@@ -100,6 +102,41 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
             raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
     plan = read_plan_file(saved[0])
     return SavedPlan(plan, servers_called(options, [target.server for target in plan.targets]))
+
+
+def resume(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:
+    """Return the plan of the targets that a run did not reach, and how to call it; raises ``RefusedError``.
+
+    Each is held against what is there, as a saved plan is. What the run began is not part of it: that is for planning
+    anew.
+    """
+    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+        details = ledger.run_details(run)
+    name = details.summary.run
+    if details.summary.status == "running":
+        raise RefusedError(f"run {name} still goes on", remedy="wait until it has ended")
+    left = tuple(record.target for record in details.targets if _was_not_reached(record))
+    if not left:
+        raise RefusedError(f"run {name} left no target that it did not reach", remedy="apply the playbooks again")
+    targets = tuple(replace(target, batch=0) for target in left)
+    servers = tuple(dict.fromkeys(target.server for target in targets))
+    specs = servers_called(flags.options, servers)
+    check_servers(details, specs)
+    plan = Plan(details.summary.started, details.msauto, targets=targets, servers=servers)
+    return SavedPlan(plan, specs), (f"resume {name}",)
+
+
+def undo(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:
+    """Return what takes a run back, and how to call it; raises ``RefusedError`` and ``LedgerError``."""
+    with Ledger.open(flags.state_dir, readonly=True) as ledger:
+        details = ledger.run_details(run)
+    specs = servers_called(flags.options, servers_of(details))
+    return Playbooks(undo_of(details, specs)), (f"undo {details.summary.run}",)
+
+
+def _was_not_reached(record: TargetRecord) -> bool:
+    never = record.begun is None and record.outcome is None
+    return record.target.error is None and (never or record.outcome == "not attempted")
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:
