@@ -134,7 +134,7 @@ def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
     check_golden("many-problems.json", said.out)
 
 
-WANTED = {
+WANTED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "there is no asset 'Nowhere'"),
     "unknown folder": ({"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}}, "no folder Nowhere"),
     "link into no folder": ({"asset": {"title": "EP001", "links": [{"folder": "No/Where"}]}}, "No/Where"),
