@@ -307,13 +307,13 @@ Wanted = AssetWanted | RssWanted | CommandWanted | ThumbnailWanted | ProxyWanted
 class Handler:
     """What runs once for each target that a task changed which names it under ``notify``.
 
-    ``order`` is that of the plays and of their handlers.
+    ``order`` is the number of its play, its own there, and its loop item's: which one it is, and when it runs.
     """
 
     name: str
     source: Source
     evaluate: Callable[[Facts], Wanted | None]
-    order: int = 0
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

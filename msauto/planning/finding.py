@@ -232,11 +232,11 @@ async def _call_handlers(
     called = notified([(member.intent.notify, said) for member, said in here], wanted, plan.draft.changes)
     known = (handler for member in group.members for handler in member.intent.notify)
     owed, warnings = owed_calls(recalled.items, known)
-    since = {call.handler.source.place: call.owed for call in owed}
+    since = {call.handler.order: call.owed for call in owed}
     for handler in in_order((*called, *(call.handler for call in owed))):
         run = await layers.evaluate(handler.evaluate, None, handler.source)
         if isinstance(run, RunWanted):
-            plan.handler(run, handler.name, since.get(handler.source.place, ""))
+            plan.handler(run, handler.name, since.get(handler.order, ""))
     return [f"{group.name}: {warning}" for warning in warnings]
 
 

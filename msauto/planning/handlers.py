@@ -42,7 +42,7 @@ def notified(
 
 def in_order(handlers: Iterable[Handler]) -> list[Handler]:
     """Return handlers, each once, in the order in which the plays define them."""
-    return sorted({(each.order, each.source.place): each for each in handlers}.values(), key=lambda each: each.order)
+    return sorted({each.order: each for each in handlers}.values(), key=lambda each: each.order)
 
 
 def owed_calls(memory: Mapping[str, Json], known: Iterable[Handler]) -> tuple[list[Call], list[str]]:

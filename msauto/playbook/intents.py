@@ -77,19 +77,19 @@ def _notice_text(notice: Notice, scope: Scope) -> Any:
         raise notice.spot.error("asset cannot be used here: handlers are known before any server is asked") from error
 
 
-def task_handlers(task: Task, setting: Setting, order: int) -> Iterator[Handler]:
+def task_handlers(task: Task, setting: Setting, order: tuple[int, ...]) -> Iterator[Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
     base = setting.scope.with_variables(task.around.variables)
     name = str(task.data["name"])
     problems = Problems()
-    for variables in _items(task, base):
+    for number, variables in enumerate(_items(task, base)):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
             conditions = undecided(task.around.conditions, scope)
             if conditions is not None:
                 data = render_data(task.data[task.module], scope, task.args, keep=True)
                 run = Run(task.module, scope, conditions, data, task.args, name)
-                yield handler_of(run, name, Source(task.spot.place, name), order)
+                yield handler_of(run, name, Source(task.spot.place, name), (*order, number))
     problems.check()
 
 

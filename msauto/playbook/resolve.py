@@ -193,10 +193,9 @@ class _Run:
         """Return the handlers of a play on one host by their names; they run whatever the tags are."""
         found: dict[str, list[Handler]] = {}
         for index, task in enumerate(play.handlers):
-            order = self._played * 1000 + index
             handlers = found.setdefault(str(task.data["name"]), [])
             with self._problems.gather():
-                handlers.extend(task_handlers(task, setting, order))
+                handlers.extend(task_handlers(task, setting, (self._played, index)))
         return found
 
     def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:

@@ -77,7 +77,7 @@ def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent 
     return Intent(ref, source, _Evaluate(run))
 
 
-def handler_of(run: Run, name: str, source: Source, order: int) -> Handler:
+def handler_of(run: Run, name: str, source: Source, order: tuple[int, ...]) -> Handler:
     """Return a handler for one item of its loop; raises :class:`InputError` for what is known to be wrong already."""
     _check(run)
     return Handler(name, source, _Evaluate(run), order)

@@ -1,0 +1,278 @@
+"""Handlers the whole way: once for each target that changed, after its changes; and none is lost when a run dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.planning.planfile import plan_from_json, plan_to_json
+from msauto.simulator import Simulator, empty_house
+from tests.theatre import Theatre, changes, outcomes
+
+EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
+COPY = {"name": "Copy", "command": {"name": "PARTNER_COPY_PROGRAM_FIELDS"}}
+STILL = {"name": "A still", "thumbnail": {"pos": 0, "dest": "out/{{ asset.title }}.png"}}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Theatre]:
+    house = empty_house()
+    for title in ("Film", "News", "Promo"):
+        house.add_clip(title, "Raw", frames=500)
+    house.databases["NEWS"].make_folder("Tonight")
+    with Simulator(house=house) as sim:
+        yield Theatre({"studio": sim}, tmp_path)
+
+
+def comment(title: str, text: str = "Ready", notify: Any = "Export", **more: Any) -> dict[str, Any]:
+    return {
+        "name": f"Comment {title}",
+        "asset": {"title": title, "fields": {"comment": text}},
+        "notify": notify,
+        **more,
+    }
+
+
+def play(
+    *tasks: dict[str, Any], handlers: tuple[dict[str, Any], ...] = (EXPORT, COPY, STILL), **more: Any
+) -> dict[str, Any]:
+    return {"name": "A test", "tasks": list(tasks), "handlers": list(handlers), **more}
+
+
+def sent(stage: Theatre) -> list[str]:
+    """Which commands were sent to which title."""
+    told = []
+    for line in stage.writes():
+        title, _, query = line.partition("@")[2].partition("?")
+        told.append(f"{title} {query.removeprefix('command=').partition('&')[0]}".strip())
+    return told
+
+
+# Which run -----------------------------------------------------------------------------------------------------
+
+
+def test_once_for_each_target_that_changed(stage: Theatre) -> None:
+    assert stage.apply(play(comment("News"))).ok
+    tasks = [comment(title) for title in ("Film", "News", "Promo")]
+    tasks.append({"asset": {"title": "Film", "markers": [{"at": 5, "title": "x"}]}, "notify": ["Export"]})
+    stage.sim.clear_log()
+    result = stage.apply(play(*tasks))
+    assert result.ok, result
+    assert sorted(sent(stage)) == [
+        "Film CREATEMARKER",
+        "Film PARTNER_EXPORT_VERSION",
+        "Film SETFIELD",
+        "Promo PARTNER_EXPORT_VERSION",
+        "Promo SETFIELD",
+    ]
+    film = [name for name in sent(stage) if name.startswith("Film")]
+    assert film[-1] == "Film PARTNER_EXPORT_VERSION", "after the target's changes"
+    handlers = {(t.name, c.handler) for t in result.plan.targets for c in t.changes if c.action == "run"}
+    assert handlers == {("Film", "Export"), ("Promo", "Export")}
+    again = stage.plan(play(*tasks))
+    assert (again.requests, again.unchanged, again.warnings) == (0, 3, ())
+
+
+def test_only_those_that_the_changed_task_names(stage: Theatre) -> None:
+    tasks = [
+        comment("Film", notify="Export"),
+        {"asset": {"title": "Film", "fields": {"user_1": "x"}}, "notify": "Copy"},
+    ]
+    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    assert changes(stage.plan(play(*tasks))) == [
+        "change field user_1",
+        "run command PARTNER_COPY_PROGRAM_FIELDS",
+    ]
+
+
+def test_in_the_order_in_which_they_are_defined(stage: Theatre) -> None:
+    plan = stage.plan(play(comment("Film", notify=["A still", "Copy", "Export"])))
+    assert [change.handler for change in plan.targets[0].changes] == ["", "Export", "Copy", "A still"]
+
+
+def test_two_tasks_that_say_more_of_one_marker_both_notify(stage: Theatre) -> None:
+    tasks = [
+        {"asset": {"title": "Film", "markers": [{"at": 5, "title": "x"}]}, "notify": "Export"},
+        {"asset": {"title": "Film", "markers": [{"at": 5, "comment": "y"}]}, "notify": "Copy"},
+    ]
+    assert [change.handler for change in stage.plan(play(*tasks)).targets[0].changes] == ["", "Export", "Copy"]
+
+
+def test_of_two_tasks_that_say_the_same_the_first_one_changed(stage: Theatre) -> None:
+    tasks = [comment("Film", notify="Export"), comment("Film", notify="Copy")]
+    assert [change.handler for change in stage.plan(play(*tasks)).targets[0].changes] == ["", "Export"]
+
+
+def test_a_handler_follows_a_rename_and_the_address(stage: Theatre) -> None:
+    stage.sim.house.handles["7"] = stage.sim.house.clip("Promo")
+    tasks = [
+        {"asset": {"title": "Film 2", "was": ["Film"]}, "notify": "Export"},
+        {"asset": {"id": "handle:7", "fields": {"comment": "x"}}, "notify": "Export"},
+    ]
+    stage.sim.clear_log()
+    assert stage.apply(play(*tasks)).ok
+    exports = sorted(line for line in stage.writes() if "PARTNER" in line)
+    assert exports == [
+        "POST /storage/NEWS@Film%202?command=PARTNER_EXPORT_VERSION",
+        "POST /storage/NEWS@handle:7?command=PARTNER_EXPORT_VERSION&ns=handle&id=7",
+    ]
+
+
+def test_block_and_import_hand_notify_down(stage: Theatre) -> None:
+    stage.save("more.yml", [{"asset": {"title": "News", "fields": {"comment": "x"}}}])
+    block = {"block": [{"asset": {"title": "Film", "fields": {"comment": "x"}}}], "notify": "Export"}
+    plan = stage.plan(play(block, {"import_tasks": "more.yml", "notify": "Copy"}))
+    assert {target.name: target.changes[-1].handler for target in plan.targets} == {"Film": "Export", "News": "Copy"}
+
+
+def test_handlers_have_conditions_loops_facts_and_no_tags(stage: Theatre) -> None:
+    handlers = (
+        {**EXPORT, "when": "asset.title == 'Film'"},
+        {
+            "name": "Stills",
+            "thumbnail": {"pos": "{{ item }}", "dest": "out/{{ asset.title }}-{{ item }}.png"},
+            "loop": [1, 2],
+        },
+    )
+    tasks = [comment(title, notify=["Export", "Stills"], tags=["here"]) for title in ("Film", "News")]
+    plan = stage.plan(play(*tasks, handlers=handlers), tags=("here",))
+    runs = {target.name: [change.aspect for change in target.changes[1:]] for target in plan.targets}
+    assert runs == {"Film": ["command", "thumbnail", "thumbnail"], "News": ["thumbnail", "thumbnail"]}
+
+
+def test_a_still_of_a_handler_is_made_anew(stage: Theatre) -> None:
+    assert stage.apply(play(comment("Film", notify="A still"))).ok
+    result = stage.apply(play(comment("Film", "other", notify="A still")))
+    assert [change.aspect for change in result.plan.targets[0].changes] == ["field", "thumbnail"]
+    assert stage.plan(play(comment("Film", "other", notify="A still"))).requests == 0
+
+
+def test_before_a_deletion(stage: Theatre) -> None:
+    task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
+    plan = stage.plan(play(task))
+    shown = plan_to_json(plan)["targets"][0]["changes"]
+    assert [(each["aspect"], each["before"]) for each in shown[1:]] == [("command", True)]
+    stage.sim.clear_log()
+    assert stage.apply(play(task)).ok
+    assert sent(stage) == ["Promo PARTNER_EXPORT_VERSION", "Promo"]
+    assert stage.plan(play(task)).requests == 0
+
+
+def test_a_deletion_waits_for_its_handler(stage: Theatre) -> None:
+    task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
+    stage.sim.faults.add("cut_before@PARTNER*1")
+    assert outcomes(stage.apply(play(task))) == ["studio Promo: unproved"]
+    assert stage.sim.house.clip("Promo")
+    assert stage.apply(play(task)).ok
+
+
+# Owed ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
+    task = comment("Film", notify=["Copy", "Export"])
+    stage.sim.faults.add("status:403@EXPORT*1")
+    result = stage.apply(play(task))
+    assert outcomes(result) == ["studio Film: failed"]
+    again = stage.plan(play(task))
+    owed = [(change.handler, change.owed) for target in again.targets for change in target.changes]
+    assert owed == [("Export", result.run), ("Copy", result.run)]
+    assert plan_from_json(plan_to_json(again)) == again
+    assert plan_to_json(again)["targets"][0]["changes"][0]["owed"] == result.run
+    stage.sim.clear_log()
+    assert stage.apply(play(task)).ok
+    assert sent(stage) == ["Film PARTNER_EXPORT_VERSION", "Film PARTNER_COPY_PROGRAM_FIELDS"]
+    last = stage.plan(play(task))
+    assert (last.requests, last.unchanged, last.warnings) == (0, 1, ())
+
+
+def test_what_is_still_owed_keeps_the_run_that_it_comes_from(stage: Theatre) -> None:
+    task = comment("Film")
+    stage.sim.faults.add("status:403@EXPORT*2")
+    first = stage.apply(play(task))
+    second = stage.apply(play(task))
+    assert outcomes(second) == ["studio Film: failed"]
+    assert stage.plan(play(task)).targets[0].changes[0].owed == first.run
+    assert stage.apply(play(task)).ok
+    assert stage.plan(play(task)).requests == 0
+
+
+def test_forgotten(stage: Theatre) -> None:
+    task = comment("Film")
+    stage.sim.faults.add("status:403@EXPORT*1")
+    stage.apply(play(task))
+    assert stage.plan(play(task), forget_owed=True).requests == 0
+    assert stage.plan(play(task)).requests == 1, "a plan writes nothing"
+    result = stage.apply(play(task), forget_owed=True)
+    assert plan_from_json(plan_to_json(result.plan)) == result.plan
+    last = stage.plan(play(task))
+    assert (last.requests, last.warnings) == (0, ())
+
+
+def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
+    task = comment("Film")
+    stage.sim.faults.add("status:403@SETFIELD*1")
+    assert outcomes(stage.apply(play(task))) == ["studio Film: failed"]
+    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    assert stage.plan(play(task)).requests == 0
+
+
+def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
+    task = comment("Film", notify=["Copy", "Export"])
+    stage.sim.faults.add("delay:5@EXPORT")
+    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
+    stage.sim.faults.clear()
+    again = stage.plan(play(task))
+    assert [change.handler for target in again.targets for change in target.changes] == ["Copy"]
+    (warning,) = again.warnings
+    assert "'Export' was sent by run" in warning
+    assert stage.apply(play(task)).ok
+    assert stage.plan(play(task), forget_owed=True).warnings == ()
+
+
+def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
+    """The server has done it, or will: the handler is owed if the change is there, and planned with it if not."""
+    task = comment("Film")
+    stage.sim.faults.add("delay:2@SETFIELD")
+    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
+    stage.sim.faults.clear()
+    there = stage.plan(play(task))
+    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    done = stage.plan(play(task))
+    assert [change.aspect for change in there.targets[0].changes] in (["field", "command"], ["command"])
+    assert [change.aspect for change in done.targets[0].changes] == ["command"]
+    assert done.targets[0].changes[0].owed
+
+
+def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
+    task = comment("Film", when="asset.comment != 'Ready'")
+    stage.sim.house.clip("Film").home.fields["comment"] = "raw"
+    stage.sim.faults.add("status:403@EXPORT*1")
+    result = stage.apply(play(task))
+    assert [change.owed for change in stage.plan(play(task)).targets[0].changes] == [result.run]
+    assert stage.apply(play(task)).ok
+    last = stage.plan(play(task))
+    assert (last.requests, last.skipped) == (0, 1)
+
+
+def test_a_playbook_that_does_not_know_the_handler(stage: Theatre) -> None:
+    stage.sim.faults.add("status:403@EXPORT*1")
+    result = stage.apply(play(comment("Film")))
+    plan = stage.plan(play(comment("Film", notify="Copy")))
+    assert plan.requests == 0
+    (warning,) = plan.warnings
+    assert f"'Export' is owed since run {result.run}" in warning
+    assert "--forget-owed" in warning
+
+
+def test_owed_after_a_rename(stage: Theatre) -> None:
+    task = {"asset": {"title": "Film 2", "was": ["Film"]}, "notify": "Export"}
+    stage.sim.faults.add("status:403@EXPORT*1")
+    result = stage.apply(play(task))
+    assert outcomes(result) == ["studio Film: failed"]
+    assert [change.owed for change in stage.plan(play(task)).targets[0].changes] == [result.run]
+    assert stage.apply(play(task)).ok
+    assert stage.plan(play(task)).requests == 0
