@@ -136,15 +136,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _problem(one: _Claim, other: _Claim) -> Problem | None:
     if (one.value is ABSENT) != (other.value is ABSENT):
         gone, kept = (one, other) if one.value is ABSENT else (other, one)
-        message = (
-            f"{one.words} is removed by one task ({gone.source.place}) and wanted by another ({kept.source.place})"
-        )
+        message = f"{one.words} is removed by {gone.source.told} and wanted by {kept.source.told}"
         return Problem(message, other.source.place, "let one of the two tasks go, or let both say the same")
     if not _differ(one.value, other.value):
         return None
     message = (
-        f"{one.words}: two tasks want different values: {_show(one.value)} ({one.source.place}) "
-        f"and {_show(other.value)} ({other.source.place})"
+        f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
+        f"{_show(other.value)} by {other.source.told}"
     )
     return Problem(message, other.source.place, "let both say the same")
 

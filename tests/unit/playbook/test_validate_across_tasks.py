@@ -34,9 +34,9 @@ def of_tasks(folder: Path, *tasks: str) -> list[str]:
         (
             "fields: {comment: x}",
             "fields: {comment: y}",
-            "the field comment: two tasks want different values: 'x' (p0.yml:3:34) and 'y' (p0.yml:4:34)",
+            "the field comment: two tasks want different values: 'x' is wanted by a task (p0.yml:3:34), 'y' by a task",
         ),
-        ("state: absent", "fields: {comment: y}", "the asset is removed by one task (p0.yml:3:14) and wanted by"),
+        ("state: absent", "fields: {comment: y}", "the asset is removed by a task (p0.yml:3:14) and wanted by"),
         ("folder: Raw/a", "folder: Raw/b", "the folder: two tasks want different values: 'Raw/a'"),
         ('xmp: {"dc:x": [a, b]}', 'xmp: {"dc:x": [b, a]}', "the XMP field dc:x: two tasks want"),
         ("fields: {icon_pos: 5}", "fields: {icon_pos: 6}", "the field icon_pos: two tasks want different values: 5"),
@@ -53,11 +53,11 @@ def of_tasks(folder: Path, *tasks: str) -> list[str]:
         (
             "segments: [{number: 1, start: 0, duration: 5}]",
             "segments: [{number: 1, state: absent}]",
-            "segment 1 is removed by one task",
+            "segment 1 is removed by a task",
         ),
         ("markers: [{uid: 9, title: a}]", "markers: [{uid: 9, state: absent}]", "the marker of uid 9 is removed"),
         ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b}]", "the title of the marker at 9 (General): two"),
-        ("links: [{folder: P}]", "links: [{folder: P, state: absent}]", "the link in P is removed by one task"),
+        ("links: [{folder: P}]", "links: [{folder: P, state: absent}]", "the link in P is removed by a task"),
         ("segmentation: {duration: 5}", "segmentation: {duration: 6}", "the segmentation: two tasks want"),
     ],
 )
@@ -105,14 +105,15 @@ def test_channels(tmp_path: Path) -> None:
         "rss: {channel: u, items: [{guid: a, text: z}]}",
     )
     assert [message.partition(":")[0] for message in found][:1] == ["the text of item a"]
-    assert found[1].startswith("item b is removed by one task (p0.yml:4:")
+    assert found[1].startswith("item b is removed by a task (p0.yml:4:")
 
 
 def test_loops_show_the_place_of_the_task(tmp_path: Path) -> None:
     found = of_tasks(
         tmp_path, "{asset: {title: A, fields: {comment: '{{ item }}'}}, loop: [x, y]}"
     )  # fmt: skip
-    assert found == ["the field comment: two tasks want different values: 'x' (p0.yml:3:35) and 'y' (p0.yml:3:35)"]
+    place = "a task (p0.yml:3:35)"
+    assert found == [f"the field comment: two tasks want different values: 'x' is wanted by {place}, 'y' by {place}"]
 
 
 def test_tasks_that_no_tag_chooses_are_checked(tmp_path: Path) -> None:
@@ -156,4 +157,15 @@ def test_time_codes_that_exist_at_no_rate(tmp_path: Path) -> None:
         "00:01:00;01 does not exist: drop frame leaves it out",
         "00:09:00;00 does not exist: drop frame leaves it out",
         "00:01:00;00 does not exist: drop frame leaves it out",
+    ]
+
+
+def test_tasks_are_named(tmp_path: Path) -> None:
+    found = of_tasks(
+        tmp_path,
+        "{name: Cards, asset: {title: A, fields: {comment: x}}}",
+        "{name: Friday, asset: {title: A, state: absent}}",
+    )
+    assert found == [
+        "the asset is removed by the task 'Friday' (p0.yml:4:29) and wanted by the task 'Cards' (p0.yml:3:28)"
     ]
