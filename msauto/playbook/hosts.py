@@ -13,7 +13,7 @@ from msauto.playbook.document import Spot, said_outside
 from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory import Host, Inventory, load_inventory
 from msauto.playbook.lookups import Surroundings
-from msauto.playbook.patterns import PatternError, match_hosts
+from msauto.playbook.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.sandbox import OMIT, AssetView, EnvView
 from msauto.playbook.server_block import build_server, check_server, host_of
 from msauto.playbook.variables import HostVars, Level, Scope, Variable, Variables
@@ -82,9 +82,12 @@ class Hosts:
         if pattern is None:
             return frozenset(hosts)
         try:
-            return frozenset(match_hosts(pattern, hosts, self.inventory.groups))
+            return frozenset(match_limit(pattern, hosts, self.inventory.groups, self._text))
         except PatternError as error:
             raise said_outside("--limit", pattern).error(str(error), error.remedy) from error
+
+    def _text(self, path: str) -> str:
+        return self._files.read(path).decode("utf-8-sig", "replace")
 
     def scope(self, name: str, folder: str) -> Scope:
         """Return what templates see on a host, for playbooks of a folder."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msauto.errors import InputError
+from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
 from msauto.model.wanted import Asserted, DatabaseRef, Handler, Intent, Source, Wanted
 from msauto.playbook.asset_module import ref_of
@@ -100,7 +100,7 @@ class _Evaluate:
 def _check(run: Run) -> None:
     """Raise for what can be known without the asset."""
     if run.module == "assert":
-        undecided(_that(run.data, run.spot), run.scope)
+        _check_that(run)
     elif not has_pending(run.data):
         run.wanted(run.data, run.scope)
     elif not has_pending(run.data.get("dest")) and "dest" in run.data:
@@ -123,6 +123,21 @@ def _expression(text: Any) -> str:
     return str(text).lower() if isinstance(text, bool) else str(text)
 
 
+def _check_that(run: Run) -> None:
+    """Raise for a condition that does not hold whatever the asset is, if the task applies whatever the asset is."""
+    problems = Problems()
+    for condition in _that(run.data, run.spot):
+        with problems.gather():
+            if undecided((condition,), run.scope) is None and not run.conditions:
+                problems.add(_fails(condition, run.data.get("msg")))
+    problems.check()
+
+
+def _fails(condition: Condition, message: Any) -> Problem:
+    said = f"{message} ({condition.text})" if message is not None else f"it does not hold: {condition.text}"
+    return condition.spot.problem(f"assert: {said}", "mend what is there, or the expectation")
+
+
 def _asserted(data: Any, spot: Spot, task: str, names: Scope) -> Asserted:
     """Return that all conditions hold; raises :class:`InputError` with each that does not, at its place."""
     problems = Problems()
@@ -130,8 +145,7 @@ def _asserted(data: Any, spot: Spot, task: str, names: Scope) -> Asserted:
     for condition in _that(data, spot):
         with problems.gather():
             if not holds(condition, names):
-                said = f"{message} ({condition.text})" if message is not None else f"it does not hold: {condition.text}"
-                problems.add(condition.spot.problem(f"assert: {said}", "mend what is there, or the expectation"))
+                problems.add(_fails(condition, message))
     problems.check()
     return Asserted(Source(spot.place, task))
 
