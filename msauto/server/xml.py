@@ -32,6 +32,8 @@ _OPTIONS: Final[dict[str, Any]] = {
     "remove_pis": True,
     "encoding": "utf-8",
 }
+_MOST_ATTRIBUTES: Final = 256
+_MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _TEXT_CODEC = re.compile(
     r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
@@ -40,7 +42,7 @@ _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IG
 _DECLARED = re.compile(rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE)
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _ROOT_NAME = re.compile(rb"<([^\s/>]+)")
-_STRAY_END = re.compile(rb"</xml\s*>\s*\Z", re.IGNORECASE)
+_STRAY_END = re.compile(rb"(?:</xml\s*+>\s*+)++\Z", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 _BOMS = (
@@ -104,7 +106,9 @@ def children(element: Element) -> list[Element]:
 
 
 def attributes(element: Element) -> dict[str, str]:
-    """Return the attributes by local name."""
+    """Return the attributes by local name. More than any honest element has are an error: reading costs the square."""
+    if len(element.attrib) > _MOST_ATTRIBUTES:
+        raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
     return {name_of(str(name)): str(value) for name, value in element.attrib.items()}
 
 
@@ -194,9 +198,10 @@ def _without_stray_end(clean: bytes) -> bytes:
     root = _ROOT_NAME.match(clean, prolog.end() if prolog else 0)
     if root is None or root[1].lower() == b"xml":
         return clean
-    while stray := _STRAY_END.search(clean, max(0, len(clean) - 256)):
-        clean = clean[: stray.start()]
-    return clean
+    end = len(clean)
+    while stray := _STRAY_END.search(clean, max(0, end - 4096), end):
+        end = stray.start()
+    return clean[:end]  # cut once: an answer of nothing but stray ends must not cost the square of its length
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:
@@ -206,7 +211,9 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
         return clean
     start_tag = clean[root.start() : clean.find(b">", root.end())]
     used = set(_USED_PREFIX.findall(clean)) - {b"xml", b"xmlns"}
-    missing = sorted(prefix for prefix in used if b"xmlns:" + prefix + b"=" not in start_tag)[:100]
+    if len(used) > _MOST_PREFIXES:
+        return clean
+    missing = sorted(prefix for prefix in used if b"xmlns:" + prefix + b"=" not in start_tag)
     declared = b"".join(b' xmlns:%b="urn:undeclared:%b"' % (prefix, prefix) for prefix in missing)
     return clean[: root.end()] + declared + clean[root.end() :]
 

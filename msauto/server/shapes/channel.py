@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msauto.model.live import RssChannel, RssItem
-from msauto.server.xml import Element, attributes, children, local, name_of, parse_document, text_of, unreadable
+from msauto.server.xml import Element, attributes, children, local, parse_document, text_of, unreadable
 
 _ROOTS = frozenset({"rss", "rdf", "feed", "channel", "items", "entries", "item", "entry", "data"})
 _ITEMS = frozenset({"item", "entry"})
@@ -58,9 +58,9 @@ def _item(element: Element) -> RssItem:
     texts: dict[str, str] = {}
     for child in children(element):
         texts.setdefault(local(child), _text(child))
-    about = next((value for key, value in element.attrib.items() if name_of(str(key)) == "about"), "")
+    about = attributes(element).get("about", "")
     return RssItem(
-        guid=(texts.get("guid") or texts.get("id") or str(about)).strip(),
+        guid=(texts.get("guid") or texts.get("id") or about).strip(),
         title=texts.get("title"),
         description=_first(texts, "description", "summary", "content"),
         link=texts.get("link"),

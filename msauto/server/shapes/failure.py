@@ -16,6 +16,7 @@ _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECA
 _NOT_FOUND = re.compile(r"(?:error\b[\s:]*(?:\d+\b)?[\s:.-]*)?object not found", re.IGNORECASE)
 _ERROR = re.compile(r"error", re.IGNORECASE)
 _LENGTH = 300
+_SHOWN_BYTES: Final = 16384  # more could not be shown, and to find the ends of tags that have none costs the square
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def is_error_document(root: Element) -> bool:
 
 def show_body(data: bytes, charset: str | None = None) -> str:
     """Return a body as one short line for a message: no tags, no control characters."""
-    text = decode_text(data[:65536], charset)
+    text = decode_text(data[:_SHOWN_BYTES], charset)
     return clean(_TAGS.sub(" ", text) if "<" in text else text)
 
 

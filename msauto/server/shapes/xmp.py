@@ -143,6 +143,7 @@ def _read_attributes(element: Element, fields: Fields) -> None:
     # RDF writes simple properties as attributes of rdf:Description.
     if not _is_description(element):
         return
+    attributes(element)  # raises where there are too many
     for key, value in element.attrib.items():
         uri = str(key).rpartition("}")[0].removeprefix("{")
         prefix = next((name for name, known in element.nsmap.items() if known == uri and name), "")

@@ -1,0 +1,119 @@
+"""Answers cut at every byte, and answers made to cost: an error or the same value, in bounded time and memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.errors import UnreadableError
+from msauto.model.live import parse_folder
+from msauto.server.shapes.channel import parse_channel
+from msauto.server.shapes.clip import parse_clip
+from msauto.server.shapes.listing import parse_listing
+from msauto.server.shapes.xmp import parse_xmp
+
+CASES = Path(__file__).parents[2] / "cases" / "xml"
+LONGEST = 3000
+"""Longer answers are cut at every tenth byte, and at every one of their last hundred."""
+
+
+def whole_answers() -> list[Any]:
+    found = []
+    for path in sorted(CASES.glob("*/*.answer")):
+        case = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        if path.parent.name != "failure" and "error" not in case:
+            found.append(pytest.param(path, case, id=f"{path.parent.name}-{path.stem}"))
+    return found
+
+
+def parser(path: Path, case: dict[str, Any]) -> Callable[[bytes], object]:
+    charset = case.get("charset")
+    match path.parent.name:
+        case "listing":
+            return lambda data: parse_listing(data, "NEWS", parse_folder(case["asked"]), charset)
+        case "clip":
+            return lambda data: parse_clip(data, charset)
+        case "channel":
+            return lambda data: parse_channel(data, "ticker", charset)
+        case _:
+            return lambda data: parse_xmp(data, case.get("separator", ","), charset, asked=case.get("asked"))
+
+
+@pytest.mark.parametrize(("path", "case"), whole_answers())
+def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any]) -> None:
+    data = path.read_bytes()
+    is_text = path.parent.name == "xmp" and b"<" not in data[:40].replace(b"\x00", b"")
+    if is_text:
+        return  # lines that end early are lines: only HTTP's Content-Length tells, which tests/wire proves
+    parse = parser(path, case)
+    wanted = parse(data)
+    cuts = [n for n in range(len(data)) if len(data) <= LONGEST or n % 10 == 0 or n > len(data) - 100]
+    for cut in cuts:
+        try:
+            found = parse(data[:cut])
+        except UnreadableError:
+            continue
+        nothing = path.parent.name == "xmp" and not found  # unreadable, or an empty answer: an asset without fields
+        assert nothing or found == wanted, data[:cut][-60:]
+
+
+HOSTILE = """
+import resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
+from msauto.errors import UnreadableError
+from msauto.server.shapes.channel import parse_channel, parse_channels
+from msauto.server.shapes.clip import parse_clip
+from msauto.server.shapes.failure import parse_failure, show_body
+from msauto.server.shapes.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.shapes.xmp import parse_xmp
+parsers = [
+    parse_clip, lambda d: parse_listing(d, "NEWS", ("a",)), parse_databases, parse_mam,
+    lambda d: parse_channel(d, "c"), parse_channels, parse_xmp, lambda d: parse_xmp(d, asked="dc:x"),
+    parse_failure, show_body,
+]
+data = eval(sys.argv[1])
+for number, parse in enumerate(parsers):
+    begun = time.process_time()
+    try:
+        parse(data)
+    except UnreadableError:
+        pass
+    spent = time.process_time() - begun
+    assert spent < 2, (number, spent)
+print("bounded")
+"""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "b'<!DOCTYPE a [' + b''.join(b'<!ENTITY a%d \"&a;&a;\">' % n for n in range(40)) + b']><a>&a9;</a>'",
+        "b'<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a/>'",
+        "b'<Clip>' * 300_000",
+        "b'<StoredTree>' + b'<Folder name=\"a\">' * 300_000",
+        "b'<Clip a=\"' + b'x' * 20_000_000 + b'\"/>'",
+        "b'<Clip>' + b'x' * 20_000_000 + b'</Clip>'",
+        "b'<Clip ' + b' '.join(b'a%d=\"\"' % n for n in range(100_000)) + b'/>'",
+        "b'<rss><item ' + b' '.join(b'a%d=\"\"' % n for n in range(100_000)) + b'/></rss>'",
+        "b'<Clip ' + b' '.join(b'a%d:b=\"\"' % n for n in range(100_000)) + b'/>'",
+        "b'<Clip>' + b''.join(b'<a%d:b/>' % n for n in range(100_000)) + b'</Clip>'",
+        "b'<Clip/>' + b'</xml>' * 500_000",
+        "b'<script ' * 500_000",
+        "b'<' * 1_000_000",
+        "b'<!--' * 500_000",
+        "b'<?xml ' + b'encoding ' * 500_000",
+        "b' ' * 20_000_000",
+        "b'\\x00' * 5_000_000",
+        "b'<Clip><Marker pos=\"1\" uid=\"' + b'9' * 1_000_000 + b'\"/></Clip>'",
+    ],
+    ids=lambda document: document[:40],
+)
+def test_no_answer_costs_more_than_its_length(document: str) -> None:
+    made = subprocess.run([sys.executable, "-c", HOSTILE, document], capture_output=True, text=True, timeout=60)
+    assert made.stdout == "bounded\n", made.stderr[-600:]
