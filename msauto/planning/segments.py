@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from msauto.model.live import Segment
 from msauto.model.plan import Expect, Json
@@ -114,13 +113,18 @@ def send_create(scene: Scene, new: NewSegment, changes: Sequence[int], source: S
 
 
 def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
-    """Return warnings about segments (number, start, duration) that overlap or leave gaps between them."""
-    warnings = []
-    ordered = sorted(segments, key=lambda segment: (segment[1], segment[2]))
-    for (number, start, duration), (following, begin, _) in pairwise(ordered):
+    """Return warnings about segments (number, start, duration) that overlap or leave gaps between them.
+
+    Each is held against the one before it that reaches furthest: a short one may lie inside a long one.
+    """
+    warnings: list[str] = []
+    furthest, reached = 0, 0
+    for index, (number, start, duration) in enumerate(sorted(segments, key=lambda segment: (segment[1], segment[2]))):
         end = start + duration
-        if begin < end:
-            warnings.append(f"{title}: segments {number} and {following} overlap by {end - begin} frames")
-        elif begin > end:
-            warnings.append(f"{title}: {begin - end} frames lie between segments {number} and {following}")
+        if index and start < reached:
+            warnings.append(f"{title}: segments {furthest} and {number} overlap by {min(reached, end) - start} frames")
+        elif index and start > reached:
+            warnings.append(f"{title}: {start - reached} frames lie between segments {furthest} and {number}")
+        if not index or end > reached:
+            furthest, reached = number, end
     return warnings
