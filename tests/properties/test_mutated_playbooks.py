@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
 from msauto.playbook.resolve import Options, resolve, validate
+from msauto.playbook.settings import load_settings
 
 INVENTORY = """
 all:
@@ -119,31 +121,101 @@ def check_problems(error: InputError) -> None:
     assert "secret" not in str(error)
 
 
-COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "120"))
-FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), derandomize=COUNT == 120)
+COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "40"))
+MANY = 40 * COUNT
+QUIET = list(HealthCheck)
+FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=QUIET, derandomize=True)
+SLOW = settings(max_examples=MANY, deadline=None, suppress_health_check=QUIET)
+WHOLE = (Path(__file__).parents[1] / "cases" / "language" / "whole.yml").read_text(encoding="utf-8")
+PLAYBOOKS = st.one_of(mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE))
+INVENTORIES = st.one_of(mutated(INVENTORY), token_mutated(INVENTORY))
+SETTINGS = """
+inventory = ["inventory.yml"]
+forks = 8
+state_dir = "state"
+protected = ["Master/*"]
+[limits]
+delete_assets = 0
+requests = 5000
+[[freeze]]
+days = ["mon", "tue"]
+from = "18:00"
+to = 23:30:00
+tz = "Europe/Oslo"
+[lookup]
+folders = ["traffic"]
+"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("mutated")
+    made = tmp_path_factory.mktemp("mutated")
+    for path in (Path(__file__).parents[1] / "cases" / "language").iterdir():
+        (made / path.name).write_bytes(path.read_bytes())
+    (made / "whole.yml").unlink()
+    return made
 
 
 @FAST
-@given(text=mutated(PLAYBOOK))
-def test_cut_playbooks(text: str, folder: Path) -> None:
+@given(text=PLAYBOOKS)
+def test_playbooks(text: str, folder: Path) -> None:
+    check(text, INVENTORY, folder)
+
+
+@pytest.mark.scale
+@SLOW
+@given(text=PLAYBOOKS)
+def test_many_playbooks(text: str, folder: Path) -> None:
     check(text, INVENTORY, folder)
 
 
 @FAST
-@given(text=token_mutated(PLAYBOOK))
-def test_playbooks_with_other_words(text: str, folder: Path) -> None:
-    check(text, INVENTORY, folder)
-
-
-@FAST
-@given(text=st.one_of(mutated(INVENTORY), token_mutated(INVENTORY)))
+@given(text=INVENTORIES)
 def test_inventories(text: str, folder: Path) -> None:
     check(PLAYBOOK, text, folder)
+
+
+@pytest.mark.scale
+@SLOW
+@given(text=INVENTORIES)
+def test_many_inventories(text: str, folder: Path) -> None:
+    check(PLAYBOOK, text, folder)
+
+
+@FAST
+@given(text=st.one_of(mutated(SETTINGS), token_mutated(SETTINGS)))
+def test_settings(text: str, folder: Path) -> None:
+    check_settings(text, folder)
+
+
+@pytest.mark.scale
+@SLOW
+@given(text=st.one_of(mutated(SETTINGS), token_mutated(SETTINGS)))
+def test_many_settings(text: str, folder: Path) -> None:
+    check_settings(text, folder)
+
+
+def check_settings(text: str, folder: Path) -> None:
+    path = folder / "msauto.toml"
+    path.write_text(text, encoding="utf-8", errors="replace", newline="")
+    try:
+        load_settings(path)
+    except InputError as error:
+        check_problems(error)
+    finally:
+        path.unlink()
+
+
+@FAST
+@given(
+    text=st.one_of(mutated("{{ asset.title | upper }}"), mutated("{% for m in asset.markers %}{{ m.at }}{% endfor %}"))
+)
+def test_templates(text: str, folder: Path) -> None:
+    check(
+        json.dumps([{"hosts": "all", "tasks": [{"asset": {"title": "A", "fields": {"comment": text}}}]}]),
+        INVENTORY,
+        folder,
+    )
 
 
 @FAST
