@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msauto.applying.proving import only
-from msauto.model.plan import Json, Target
+from msauto.model.plan import Change, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import RequestResult
 from msauto.planning.expect import mapping
 from msauto.planning.handlers import DEBT
-from msauto.planning.remember import memories
+from msauto.planning.remember import BETWEEN, memories
 
 _ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
 """How memories of values are called, by aspect. Who owns a marker, or what a channel calls an item, is no value."""
@@ -51,6 +51,7 @@ def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
     items: dict[str, Json] = {}
     if index == 0:
         items |= {debt.item: debt.owed(run) for debt in _debts(target) if not debt.before}
+    items |= _between(target, index)
     if target.requests[index].dest is None:
         items |= {item: {"unproved": run} for item in _once(target, index)}
         items |= {debt.item: debt.owed(run) | {"unknown": True} for debt in _debts(target, index) if not debt.before}
@@ -62,7 +63,8 @@ def settled(target: Target, index: int, results: Sequence[RequestResult], run: s
     outcome = results[index].outcome
     if outcome == "done":
         later = {debt.item: debt.owed(run) for debt in _debts(target) if debt.index > index}
-        return {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
+        kept = {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
+        return kept | dict.fromkeys(_mended(target, index))
     if outcome == "unproved":
         return {}
     return undone(target, index, run, touched=any(each.outcome in {"done", "unproved"} for each in results[:index]))
@@ -70,7 +72,7 @@ def settled(target: Target, index: int, results: Sequence[RequestResult], run: s
 
 def undone(target: Target, index: int, run: str, *, touched: bool) -> dict[str, Json]:
     """Return what to keep where a request was not done: handlers are owed only of a ``touched`` target."""
-    items: dict[str, Json] = dict.fromkeys(_once(target, index))
+    items: dict[str, Json] = dict.fromkeys([*_once(target, index), *_between(target, index)])
     for debt in _debts(target):
         if debt.index >= index and not debt.before:
             items[debt.item] = debt.owed(run) if touched or debt.since else None
@@ -105,6 +107,29 @@ def _debts(target: Target, index: int | None = None) -> Iterator[_Debt]:
                 yield _Debt(number, f"{DEBT}{change.handler}", change.owed, change.before is True)
             elif any(each.aspect == "command" and each.want == "changed" for each in request.expect):
                 yield _Debt(number, f"owed:command:{change.key}", change.owed, before=False)
+
+
+def _between(target: Target, index: int) -> dict[str, Json]:
+    """Return the segments that a request deletes and a later one makes anew, as they are to be then.
+
+    Should the run end between the two, the segment is gone, and with it what no playbook names of it.
+    """
+    request = target.requests[index]
+    gone = {each.key for each in request.expect if each.aspect == "segment" and each.want is None}
+    changes = (target.changes[each] for each in request.changes)
+    return {f"{BETWEEN}{each.key}": each.after for each in changes if _is_remade(each) and each.key in gone}
+
+
+def _mended(target: Target, index: int) -> list[str]:
+    """Return the names of what :func:`_between` kept of segments that a request makes anew."""
+    request = target.requests[index]
+    made = {each.key for each in request.expect if each.aspect == "segment" and each.want is not None}
+    changes = (target.changes[each] for each in request.changes)
+    return [f"{BETWEEN}{each.key}" for each in changes if _is_remade(each) and each.key in made]
+
+
+def _is_remade(change: Change) -> bool:
+    return change.action == "change" and change.aspect == "segment"
 
 
 def _once(target: Target, index: int) -> list[str]:

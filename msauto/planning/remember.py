@@ -10,6 +10,9 @@ from msauto.planning.expect import holds, item_expected, last_words, mapping, ma
 
 Item = tuple[str, Json]
 
+BETWEEN = "segment-between:"
+"""Prefix of the memory of a segment that was deleted to be made anew, until it is."""
+
 
 def memories(target: Target, live: LiveTarget) -> dict[str, Json]:
     """Return the items ``aspect:key`` to keep of a target; ``None`` forgets one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from msauto.model.live import Segment
@@ -12,6 +12,7 @@ from msauto.model.wanted import ABSENT, Said, SegmentWanted, Source
 from msauto.planning.compare import same_text, segment_matches, segment_title
 from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.positions import beyond, to_frames
+from msauto.planning.remember import BETWEEN
 from msauto.planning.segments import (
     NewSegment,
     cannot_write_back,
@@ -211,10 +212,11 @@ def _new(
     there = {id(item) for item, _ in matched}
     over = list(surplus) if scene.server.dialect.segment_update == "overwrite" else []
     named = {item.number for item in (*present, *absent) if item.number is not None}
-    held = {*named, *staying, *over}
+    held = {*named, *staying, *over, *_between(scene)}
     free = (number for number in count(1) if number not in held)
     new: list[New] = []
     for item in (item for item in present if id(item) not in there):
+        item = _interrupted(scene, item, live)
         _check_complete(item)
         _check_inside(scene, item, None)
         if item.number is not None:
@@ -226,6 +228,25 @@ def _new(
         else:
             new.append((item, next(free), None))
     return new
+
+
+def _interrupted(scene: Scene, item: _Wanted, live: Mapping[int, Segment]) -> _Wanted:
+    """Name what a segment had that a run deleted to make it anew, and then ended before it did."""
+    for number, had in _between(scene).items():
+        places = [(want.get("start"), want.get("duration")) for want in (item.want, had)]
+        if number not in live and (item.number == number or (item.number is None and places[0] == places[1])):
+            return replace(item, number=number, want={**had, **item.want})
+    return item
+
+
+def _between(scene: Scene) -> dict[int, dict[str, Json]]:
+    """Return what the ledger remembers of segments that were deleted to be made anew, by number."""
+    found: dict[int, dict[str, Json]] = {}
+    for name, value in scene.memory.items():
+        if name.startswith(BETWEEN) and isinstance(value, dict):
+            kept = ("start", "duration", "title", "keywords")
+            found[int(name.removeprefix(BETWEEN))] = {key: value[key] for key in kept if value.get(key) is not None}
+    return found
 
 
 def _check_complete(item: _Wanted) -> None:
