@@ -16,6 +16,7 @@ _REFUSALS: Final = {
     "remove_items": "removes {count} by `exactly`, the limit is {limit}",
     "requests": "sends {count}, the limit is {limit}",
 }
+_BATCHES: Final = 5
 _COUNTED: Final = {"delete_assets": "asset", "remove_items": "list item", "requests": "request"}
 
 
@@ -39,6 +40,8 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
         sentences.append(f"{plan.unchanged} unchanged.")
     if plan.skipped:
         sentences.append(f"{plan.skipped} skipped.")
+    if len(plan.batches) > 1 and on:
+        sentences.append(_batches(plan))
     if plan.errors:
         sentences.append(_errors(plan.errors, keep_going))
     return " ".join(sentences)
@@ -142,6 +145,13 @@ def _no_changes(plan: Plan) -> str:
         return f"No changes. Nothing was compared.{skipped}"
     verb = "is" if plan.unchanged == 1 else "are"
     return f"No changes. {plural(plan.unchanged, 'target')} {verb} as wanted.{skipped}"
+
+
+def _batches(plan: Plan) -> str:
+    """Say which servers come after which, those of the first batches by their names."""
+    named = [visible(" ".join(batch.servers)) for batch in plan.batches[:_BATCHES]]
+    more = f", then {len(plan.batches) - _BATCHES} more" if len(plan.batches) > _BATCHES else ""
+    return f"In {len(plan.batches)} batches: {', then '.join(named)}{more}."
 
 
 def _errors(errors: int, keep_going: bool) -> str:

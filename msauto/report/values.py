@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from msauto.model.live import show_folder
@@ -34,6 +34,8 @@ _IN_FRAMES = frozenset(
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that tell a reader which item it is; shown even where they stay."""
 _ORDER = (*_PLACE, "duration", "track", "title", "titles", "comment", "user", "keywords", "rating")
+_FILES = frozenset({"thumbnail", "proxy"})
+"""Downloads: on the server they change nothing that could be undone."""
 _NOTHING = "(nothing)"
 _UNKNOWN = "(unknown)"
 _BASIS = {"ledger": "not reported by the server; last written by us", "none": "not reported by the server; never known"}
@@ -80,6 +82,8 @@ def change_parts(change: Change, target: Target, short: Shortness = WHOLE) -> tu
     """Say what a change does, attribute by attribute; empty where its key says it all."""
     if change.aspect == "asset" and change.action == "delete":
         return tuple(_deleted(change, target))
+    if change.aspect == "command" and isinstance(change.after, dict):
+        change = replace(change, after={n: v for n, v in change.after.items() if f" {n}={v}" not in change.key})
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short))
     if change.aspect == "restore" and target.wait:
@@ -92,7 +96,11 @@ def change_notes(change: Change) -> tuple[str, ...]:
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
     if change.exactly:
         notes.append("`exactly` does not name it")
-    if not change.reversible:
+    if change.handler:
+        notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
+    if change.owed:
+        notes.append(f"owed since run {visible(change.owed)}")
+    if not change.reversible and change.aspect not in _FILES:
         notes.append("cannot be undone")
     return tuple(notes)
 
