@@ -1,0 +1,161 @@
+"""What Ansible's documentation says of its filters and tests, on the cases where a first guess goes wrong."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.errors import InputError
+from msauto.model.facts import Facts
+from msauto.model.live import Asset
+from msauto.playbook.document import said_outside
+from msauto.playbook.files import Files
+from msauto.playbook.lookups import Surroundings
+from msauto.playbook.sandbox import AssetView
+from msauto.playbook.templates import render_text
+from msauto.playbook.variables import Level, Scope, Variables, read_variables
+
+SPOT = said_outside("test")
+ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_time": "2026-11-13T10:00:00"})
+
+
+def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **variables: Any) -> Any:
+    around = Surroundings({}, Files(), folder, folder, opened)
+    given = {"asset": AssetView(Facts(asset=ASSET)), "now": datetime(2026, 11, 20, 18, tzinfo=UTC)}
+    return render_text(text, Scope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around), SPOT)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{{ [{'a': 1}, {'a': 1}, {'a': 2}] | unique }}", [{"a": 1}, {"a": 2}]),
+        ("{{ ['a', 'A'] | unique(case_sensitive=false) }}", ["a"]),
+        ("{{ [{'a': 1}] | union([{'a': 2}]) }}", [{"a": 1}, {"a": 2}]),
+        ("{{ [{'a': 1}, {'a': 2}] | difference([{'a': 1}]) }}", [{"a": 2}]),
+        ("{{ [{'a': 1}] | intersect([{'a': 1}]) }}", [{"a": 1}]),
+        ("{{ [1, [none, 2]] | flatten }}", [1, 2]),
+        ("{{ [1, [none, 2]] | flatten(skip_nulls=false) }}", [1, None, 2]),
+        ("{{ {'a': [1]} | combine({'a': [2]}, list_merge='append') }}", {"a": [1, 2]}),
+        ("{{ [{'a': 1}, {'b': 2}] | combine({'c': 3}) }}", {"a": 1, "b": 2, "c": 3}),
+        ("{{ {'a': {'x': [1]}} | combine({'a': {'x': [2]}}, recursive=true, list_merge='prepend') }}",
+         {"a": {"x": [2, 1]}}),
+        ("{{ 'ab' | regex_findall('(a)(b)') }}", [["a", "b"]]),
+        ("{{ 'a.b' | regex_replace('[.]', '-', count=1) }}", "a-b"),
+        ("{{ 'x=1' | regex_search('(?P<v>[0-9])', '\\\\g<v>') }}", ["1"]),
+        ("{{ '10' | int(base=16) }}", 16),
+        ("{{ 'nope' | int(0) }}", 0),
+        ("{{ 'nope' | float(0.5) }}", 0.5),
+        ("{{ true is truthy and '' is falsy }}", True),
+        ("{{ [{'t': ['a', 'b']}, {'t': []}] | selectattr('t', 'contains', 'a') | list | length }}", 1),
+        ("{{ 'NEWS' is match('news', ignorecase=true) }}", True),
+        ("{{ 'abc' is search('^b') }}", False),
+        ("{{ asset.create_time | strftime('%d.%m.%Y %H:%M') }}", "13.11.2026 10:00"),
+        ("{{ '%H:%M' | strftime }}", "18:00"),
+        ("{{ '%Y-%m-%d %H:%M:%S' | strftime(0) }}", "1970-01-01 00:00:00"),
+        ("{{ ('2026-11-20' | to_datetime('%Y-%m-%d')).year }}", 2026),
+        ("{{ {'b': 1, 'a': [1, 2]} | to_nice_json }}", '{\n    "a": [\n        1,\n        2\n    ],\n    "b": 1\n}'),
+        ("{{ 'ü' | to_json }}", '"ü"'),
+        ("{{ {'a': 1} | items2dict(key_name='x', value_name='y') if false else 'lazy' }}", "lazy"),
+        ("{{ none | ternary('y', 'n', 'neither') }}", "neither"),
+        ("{{ 'a b' | quote }}", "'a b'"),
+        ("{{ '' | quote }}", "''"),
+        ("{{ 'x' | b64encode | b64decode }}", "x"),
+        ("{{ 'a,b' | split(',') | map('upper') | list }}", ["A", "B"]),
+        ("{{ [3, 1, 2] | sort(reverse=true) | first }}", 3),
+        ("{{ [{'n': 'b'}, {'n': 'a'}] | sort(attribute='n') | map(attribute='n') | join('+') }}", "a+b"),
+        ("{{ 'x' | default('y') }}", "x"),
+        ("{{ nobody | default(other | default('z')) }}", "z"),
+        ("{{ nobody | d(5) + 1 }}", 6),
+        ("{{ [1, 2] is subset([1, 2, 3]) and [1, 2, 3] is superset([{'a': 1}]) }}", False),
+        ("{{ '1.10' is version('1.9', '>') }}", True),
+        ("{{ 1.0 | type_debug ~ ' ' ~ (none | type_debug) ~ ' ' ~ ([] | type_debug) }}", "float NoneType list"),
+        ("{{ ['a', 'b'] | map('extract', {'a': {'x': 1}, 'b': {'x': 2}}, 'x') | list }}", [1, 2]),
+        ("{{ '00:00:59;29' | shift(1, '29.97') }}", "00:01:00;02"),
+        ("{{ '00:10:00;00' | frames('29.97') }}", 17982),
+        ("{{ 17982 | timecode('29.97', drop=true) }}", "00:10:00;00"),
+        ("{{ asset.frames | seconds }}", 10),
+    ],
+)  # fmt: skip
+def test_values(text: str, value: Any) -> None:
+    found = render(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ 'abc' | union(['a']) }}", "union needs a list, not str"),
+        ("{{ {} | flatten }}", "flatten needs a list"),
+        ("{{ [1] | combine({}) }}", "combine needs mappings, not int"),
+        ("{{ {} | combine({}, list_merge='mix') }}", "list_merge knows no 'mix'"),
+        ("{{ [1] | random }}", "there is no filter 'random'"),
+        ("{{ 'a' | attr('b') }}", "there is no filter 'attr'"),
+        ("{{ 'a' | escape }}", "nothing here is HTML"),
+        ("{{ 'maybe' | bool }}", "'maybe' is neither true nor false"),
+        ("{{ 'a' | regex_search('(') }}", "the regular expression '\\(' cannot be read"),
+        ("{{ 'a' | regex_search('(a)', '1') }}", "names no group"),
+        ("{{ nobody | mandatory }}", "there is no variable 'nobody'"),
+        ("{{ nobody | mandatory(msg='say the episode') }}", "say the episode"),
+        ("{{ 'x' | from_json }}", "this is no JSON"),
+        ("{{ 'a: [' | from_yaml }}", "this is no YAML"),
+        ("{{ '?' | b64decode }}", "no base 64"),
+        ("{{ asset.create_time | strftime('%9999999d') }}", "is no form of a time"),
+        ("{{ 'x' | to_datetime }}", "is no time of the form"),
+        ("{{ 'a' is regex('b', match_type='finds') }}", "regex knows no 'finds'"),
+        ("{{ '5 apples' | human_to_bytes }}", "is no size"),
+        ("{{ [1] | items2dict }}", "items2dict needs mappings"),
+        ("{{ lookup('csv', 'x', delimeter=';') }}", "did you mean 'delimiter'"),
+        ("{{ query('pipe', 'ls') }}", "there is no lookup 'pipe'"),
+    ],
+)
+def test_errors(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        render(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ('a' * 40) | regex_search('(a+)+b') }}",
+        "{{ ('a' * 40) | regex_replace('(a|a)*b', '') }}",
+        "{{ ('a' * 40) is match('([a-z]*)*1') }}",
+        "{{ range(1000) | list | permutations }}",
+        "{{ range(1000) | list | combinations(500) }}",
+        "{{ ('a' * 100000) | regex_replace('a', 'b' * 100000) }}",
+        "{{ {} | to_json(indent=1000000000) }}",
+        "{{ {} | tojson(indent=1000000000) }}",
+        "{{ {} | to_nice_yaml(indent=1000000000) }}",
+        "{{ ('9' * 5000) | int }}",
+        "{{ 'x' | indent(1000000000) }}",
+    ],
+)
+def test_bombs(text: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(InputError):
+        render(text)
+    assert time.perf_counter() - began < 2
+
+
+def test_lookups_stay_inside_unless_a_setting_opens_a_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "repository", tmp_path / "traffic"
+    for folder in (inside, outside):
+        folder.mkdir()
+    (outside / "x.txt").write_text("open", encoding="utf-8")
+    with pytest.raises(InputError, match="outside the playbook's repository") as caught:
+        render("{{ lookup('file', '../traffic/x.txt') }}", inside)
+    assert "[lookup] folders" in str(caught.value)
+    assert render("{{ lookup('file', '../traffic/x.txt') }}", inside, (str(outside),)) == "open"
+    with pytest.raises(InputError, match="outside"):
+        render("{{ lookup('file', '../secret.txt') }}", inside, (str(outside),))
+
+
+def test_a_filter_is_named_when_it_is_nearly_right() -> None:
+    with pytest.raises(InputError, match="did you mean 'to_nice_json'"):
+        render("{{ {} | to_nicejson }}")
+    with pytest.raises(InputError, match="did you mean 'superset'"):
+        render("{{ [] is supperset([]) }}")

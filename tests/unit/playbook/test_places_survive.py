@@ -1,0 +1,169 @@
+"""A problem is where it was written, whatever lies between: templates, loops, imports, blocks, merges, variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msauto.errors import InputError
+from msauto.model.facts import Facts
+from msauto.model.live import Asset
+from msauto.playbook.resolve import Options, resolve, validate
+
+INVENTORY = """\
+all:
+  hosts:
+    h:
+      server: {url: "http://h"}
+      database: D
+      broken: "{{ nobody_here }}"
+      length: "1:2"
+"""
+OK = "- {hosts: all, tasks: [{asset: {title: A}}]}\n"
+
+
+def found(folder: Path, playbook: str, **files: str) -> list[str]:
+    """Return ``file:line:column: message`` and the sign under the caret for each problem."""
+    (folder / "i.yml").write_text(INVENTORY, encoding="utf-8")
+    (folder / "p.yml").write_text(playbook, encoding="utf-8")
+    for name, text in files.items():
+        (folder / f"{name}.yml").write_text(text, encoding="utf-8")
+    problems = validate([str(folder / "p.yml")], Options((), (str(folder / "i.yml"),), env={}))
+    for problem in problems:
+        line, caret = problem.excerpt.split("\n")
+        assert caret.rstrip().endswith("^")
+        assert line[len(caret) - 1 :].strip(), "the caret points at something"
+    return [f"{problem.place}: {problem.message}".replace(f"{folder}/", "") for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("name", "playbook", "files", "expected"),
+    [
+        (
+            "template",
+            '- hosts: all\n  tasks:\n    - asset:\n        title: "{{ nobody }}"\n',
+            {},
+            "p.yml:4:16: there is no variable 'nobody'",
+        ),
+        (
+            "a value that a template makes",
+            (
+                "- hosts: all\n  vars: {at: '1:2'}\n  tasks:\n    - asset:\n        title: A\n"
+                "        markers:\n          - at: '{{ at }}'\n"
+            ),
+            {},
+            "p.yml:7:17: '1:2' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+        ),
+        (
+            "a list that a template makes: the template",
+            (
+                "- hosts: all\n  vars: {all_of_them: [{at: 5, titel: x}]}\n  tasks:\n"
+                "    - asset: {title: A, markers: '{{ all_of_them }}'}\n"
+            ),
+            {},
+            "p.yml:4:34: unknown key 'titel'",
+        ),
+        (
+            "an item of a loop: the value that uses it",
+            "- hosts: all\n  tasks:\n    - loop: [5, x]\n      asset: {title: A, fields: {icon_pos: '{{ item }}'}}\n",
+            {},
+            "p.yml:4:44: 'x' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+        ),
+        (
+            "a template in a loop's items",
+            "- hosts: all\n  tasks:\n    - loop:\n      - a\n      - '{{ nobody }}'\n      asset: {title: '{{ item }}'}\n",
+            {},
+            "p.yml:5:9: there is no variable 'nobody'",
+        ),
+        (
+            "imported tasks",
+            "- hosts: all\n  tasks:\n    - import_tasks: more.yml\n",
+            {"more": "- asset: {title: A}\n- asset:\n    title: '{{ nobody }}'\n"},
+            "more.yml:3:12: there is no variable 'nobody'",
+        ),
+        (
+            "an imported playbook",
+            "- import_playbook: more.yml\n",
+            {"more": "- hosts: all\n  tasks:\n    - asset: {title: A, comment: x}\n"},
+            "more.yml:3:25: unknown key 'comment'",
+        ),
+        (
+            "a block in a block",
+            (
+                "- hosts: all\n  tasks:\n    - block:\n        - block:\n            - asset: {title: A}\n"
+                "              when: nobody > 1\n"
+            ),
+            {},
+            "p.yml:6:21: there is no variable 'nobody'",
+        ),
+        (
+            "the condition of a block",
+            "- hosts: all\n  tasks:\n    - when: nobody\n      block: [{asset: {title: A}}]\n",
+            {},
+            "p.yml:3:13: there is no variable 'nobody'",
+        ),
+        (
+            "what a merge brings: where it is written",
+            (
+                "- hosts: all\n  vars:\n    base: &base\n      comment: 1.5\n  tasks:\n"
+                "    - asset: {title: A, fields: {<<: *base, user_1: x}}\n"
+            ),
+            {},
+            "p.yml:4:16: comment must be text, and 1.5 is a number",
+        ),
+        (
+            "what an alias brings: where it is written",
+            "- hosts: all\n  vars:\n    list: &list [{at: -1}]\n  tasks:\n    - asset: {title: A, markers: *list}\n",
+            {},
+            "p.yml:3:23: a position cannot be negative",
+        ),
+        (
+            "a variable of the inventory",
+            "- hosts: all\n  tasks:\n    - asset: {title: '{{ broken }}'}\n",
+            {},
+            "i.yml:6:15: there is no variable 'nobody_here'",
+        ),
+        (
+            "a value of the inventory that does not fit: where it is used",
+            "- hosts: all\n  tasks:\n    - asset: {title: A, fields: {icon_pos: '{{ length }}'}}\n",
+            {},
+            "p.yml:3:44: '1:2' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+        ),
+        (
+            "a file of variables",
+            "- hosts: all\n  vars_files: [more.yml]\n  tasks:\n    - asset: {title: '{{ a }}'}\n",
+            {"more": "b: 1\na: '{{ nobody }}'\n"},
+            "more.yml:2:4: there is no variable 'nobody'",
+        ),
+        (
+            "a task's own variables",
+            "- hosts: all\n  tasks:\n    - asset: {title: '{{ a }}'}\n      vars:\n        a: '{{ nobody }}'\n",
+            {},
+            "p.yml:5:12: there is no variable 'nobody'",
+        ),
+        (
+            "an expression over the asset",
+            "- hosts: all\n  tasks:\n    - asset: {title: A}\n      when:\n        - asset.frames > limit\n",
+            {},
+            "p.yml:5:11: there is no variable 'limit'",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) and len(each) < 60 and "\n" not in each else "",
+)
+def test_where_it_was_written(name: str, playbook: str, files: dict[str, str], expected: str, tmp_path: Path) -> None:
+    assert found(tmp_path, playbook, **files) == [expected], name
+
+
+def test_while_planning_as_well(tmp_path: Path) -> None:
+    """What only the live asset shows has its place too: the survey meets it through the intent."""
+    assert found(tmp_path, OK) == []
+    task = "    - loop: [1]\n      asset:\n        title: A\n        fields: {layer: '{{ asset.frmes }}'}\n"
+    text = f"- hosts: all\n  tasks:\n{task}"
+    assert found(tmp_path, text) == []
+    resolved = resolve(Options((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={}))
+    with pytest.raises(InputError) as caught:
+        resolved.work[0].intents[0].evaluate(Facts(asset=Asset("A", attributes={"frames": "5"})))
+    (problem,) = caught.value.problems
+    assert (problem.place.line, problem.place.column) == (6, 25) if problem.place else False
+    assert problem.remedy == "did you mean 'frames'?"
