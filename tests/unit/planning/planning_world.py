@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 from xml.etree import ElementTree as ET
 
+from msauto.applying.keeping import fetched
 from msauto.model.live import (
     Asset,
     Entry,
@@ -26,7 +27,7 @@ from msauto.model.live import (
     parse_folder,
     show_folder,
 )
-from msauto.model.plan import Address, Json, Request, TargetId
+from msauto.model.plan import Address, Json, Request, Target, TargetId
 from msauto.model.ports import XmpAnswer
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, SelectRef, Work
@@ -70,6 +71,16 @@ class DictMemory:
 
 
 @dataclass
+class DictDisk:
+    """Files of this machine: the SHA-256 of each."""
+
+    files: dict[str, str] = field(default_factory=dict)
+
+    async def sha256(self, path: str) -> str | None:
+        return self.files.get(path)
+
+
+@dataclass
 class Clip:
     """One clip. ``fields`` are the Attrs; ``hidden`` fields are kept but never reported."""
 
@@ -105,6 +116,7 @@ class Server:
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
     foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
     sent: list[str] = field(default_factory=list)
+    batches: list[str] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)  # "ns:id" to title
 
     # What a request means ------------------------------------------------------------------------------------
@@ -113,6 +125,10 @@ class Server:
         self.sent.append(f"{request.method} {request.path}")
         path, _, text = request.path.partition("?")
         query = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text)))
+        if request.method == "PUT" and path.startswith("/storage/"):
+            assert request.body is not None
+            self.batches.append(f"{query['connector']}: {request.body.content.decode()}")
+            return
         if path.startswith("/rss/"):
             self._feed(request, path, query)
             return
@@ -344,6 +360,7 @@ class Stage:
     spec: ServerSpec
     memory: DictMemory = field(default_factory=DictMemory)
     reader: WorldReader = field(init=False)
+    disk: DictDisk = field(default_factory=lambda: DictDisk())
 
     def __post_init__(self) -> None:
         self.reader = WorldReader(self.server)
@@ -351,15 +368,23 @@ class Stage:
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
         work = Work(self.spec, intents)
-        return asyncio.run(survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links))
+        found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
+        return asyncio.run(found)
 
     def apply(self, found: Survey) -> None:
         for target in found.targets:
             assert target.error is None, target.error
-            for request in target.requests:
-                self.server.apply(request)
+            for index, request in enumerate(target.requests):
+                self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
             self.memory.remember(target.id, memories(target, live))
+
+    def _send(self, target: Target, index: int, request: Request) -> None:
+        if request.dest is None:
+            self.server.apply(request)
+            return
+        self.disk.files[request.dest] = "0" * 64
+        self.memory.remember(target.id, fetched(target, index, "0" * 64))
 
 
 def stage(*clips: Clip, dialect: Dialect | None = None, version: tuple[int, ...] | None = None, **server: Any) -> Stage:

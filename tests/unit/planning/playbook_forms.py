@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from msauto.model.facts import Facts
-from msauto.model.wanted import Intent, Wanted
-from msauto.playbook.asset_module import asset_ref, asset_wanted
+from msauto.model.wanted import DatabaseRef, Intent, Source, Wanted, XmpBatchWanted
+from msauto.playbook.asset_module import asset_ref, asset_wanted, ref_of
 from msauto.playbook.document import Document, Spot
+from msauto.playbook.files import Files
+from msauto.playbook.lookups import Surroundings
 from msauto.playbook.rss_module import rss_ref, rss_wanted
+from msauto.playbook.run_modules import run_wanted
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.yaml import load_yaml
@@ -25,6 +29,18 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
         return wanted
 
     return Intent(ref, wanted.source, evaluate, wanted.missing)
+
+
+def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
+    """Return the intent of a ``command``, ``thumbnail``, ``proxy`` or ``xmp_batch`` task, whose file is ``content``."""
+    spot = Spot(_document({name: value for name, value in args.items() if name != "content"}, file))
+    source = Source(spot.place, file)
+    if module == "xmp_batch":
+        batch = XmpBatchWanted(source, args["connector"], args["src"], args["content"].encode())
+        return Intent(DatabaseRef("NEWS"), source, lambda _: batch)
+    around = Surroundings({}, Files(), Path(), Path())
+    wanted = run_wanted(module, spot.document.data, spot, file, around)
+    return Intent(ref_of(args.get("title"), args.get("id"), None, "NEWS", None), source, lambda _: wanted)
 
 
 def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:

@@ -3,7 +3,8 @@
 A case reads like this: ``wanted`` is the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
 the channel) as the server has it, ``changes`` what the plan shows (``action aspect key``), ``requests`` what is sent,
 byte for byte; or ``error``: words that the error must hold; or ``unchanged``: true. Every case that plans anything is
-applied to the model of a server and planned again, which must give nothing (unless ``again`` says otherwise).
+applied to the model of a server and planned again, which must give nothing (unless ``again`` says otherwise). What is
+run rather than compared names its module: ``{"command": {...}}``; ``disk`` are the SHA-256 of files that are there.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from msauto.model.spec import Dialect
 from msauto.model.wanted import Intent
 from msauto.planning.survey import Survey
 from tests.unit.planning.planning_world import Clip, Stage, stage
-from tests.unit.planning.playbook_forms import asset_intent, rss_intent
+from tests.unit.planning.playbook_forms import asset_intent, rss_intent, run_intent
 
 ROOT = Path(__file__).resolve().parents[2] / "cases"
 ASPECTS = (
     "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore", "rss_item", "together",
+    "command", "thumbnail", "proxy", "xmp_batch",
 )  # fmt: skip
 CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.json"))
+RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
     "about", "wanted", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
-    "error", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis",
+    "error", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis", "disk",
 }  # fmt: skip
 
 
@@ -90,10 +93,14 @@ def _intents(case: dict[str, Any], scene: Stage) -> list[Intent]:
     wanted = case["wanted"] if isinstance(case["wanted"], list) else [case["wanted"]]
     names = [f"task{number}.yml" for number in range(1, len(wanted) + 1)]
     separator = scene.spec.dialect.list_separator
-    return [
-        rss_intent(args, file=name) if "channel" in args else asset_intent(args, file=name, separator=separator)
-        for args, name in zip(wanted, names, strict=True)
-    ]
+    return [_intent(args, name, separator) for args, name in zip(wanted, names, strict=True)]
+
+
+def _intent(args: dict[str, Any], name: str, separator: str) -> Intent:
+    module = next(iter(args))
+    if module in RUNS:
+        return run_intent(module, args[module], file=name)
+    return rss_intent(args, file=name) if "channel" in args else asset_intent(args, file=name, separator=separator)
 
 
 def _scene(case: dict[str, Any]) -> Stage:
@@ -109,6 +116,7 @@ def _scene(case: dict[str, Any]) -> Stage:
     version = tuple(map(int, case["version"].split("."))) if "version" in case else None
     scene = stage(*clips, dialect=Dialect(**case.get("dialect", {})), version=version, **server)
     scene.memory.always.update(case.get("ledger", {}))
+    scene.disk.files.update(case.get("disk", {}))
     return scene
 
 
