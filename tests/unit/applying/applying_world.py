@@ -244,8 +244,11 @@ class Stage:
         return Server(WorldReader(self.world), WorldSender(self.world))
 
     async def apply(self, *targets: Target, forks: int = 4, **options: Any) -> Result:
+        return await self.apply_plan(plan_of(*targets), forks=forks, **options)
+
+    async def apply_plan(self, plan: Plan, forks: int = 4, **options: Any) -> Result:
         return await apply(
-            plan_of(*targets),
+            plan,
             {"studio-a": self.server()},
             self.journal,
             self.memory,
@@ -254,6 +257,9 @@ class Stage:
             forks=forks,
             **options,
         )
+
+    def run_plan(self, plan: Plan) -> Result:
+        return asyncio.run(self.apply_plan(plan))
 
     def run(self, *targets: Target, **options: Any) -> Result:
         return asyncio.run(self.apply(*targets, **options))

@@ -1,0 +1,153 @@
+"""What the ledger holds of handlers and commands, at every moment at which a run may die, and after every fate."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import pytest
+
+from msauto.applying.batches import Watch, numbers, waves
+from msauto.model.live import Asset
+from msauto.model.plan import Change, Expect, Json, Plan, Request, Settlement, Target
+from msauto.model.result import TargetResult
+from msauto.model.wanted import Batch
+from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
+
+RUN = "run-1"
+OWED = {"run": RUN}
+LOST = {"run": RUN, "unknown": True}
+
+
+def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
+    """A field, then the handlers Export and Copy, both commands."""
+    stage.world.assets["Film"] = Asset("Film", link_id=7)
+    changes: list[Change] = []
+    requests: list[Request] = []
+    if first:
+        change = Change("change", "field", "comment", "raw", "Ready", "live", True, SOURCE)
+        changes.append(change)
+        requests.append(Request("POST", "/Film?field", (0,), expect=(Expect("field", "comment", "Ready"),)))
+        stage.world.effects["/Film?field"] = lambda world: world.set_field("Film", "comment", "Ready")
+    for name in ("Export", "Copy"):
+        changes.append(Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, owed=owed))
+        expect = Expect("command", name.upper(), "handler", visible=False)
+        requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), expect=(expect,)))
+    return asset_target("Film", tuple(changes), tuple(requests))
+
+
+def debts(stage: Stage, target: Target) -> Mapping[str, Json]:
+    kept = stage.memory.recall(target.id)
+    return {item.removeprefix("owed:handler:"): value for item, value in kept.items() if item.startswith("owed:")}
+
+
+def test_at_every_moment_at_which_a_run_may_die() -> None:
+    stage = Stage()
+    target = target_of(stage)
+    seen: list[Mapping[str, Json]] = []
+    stage.world.on_send = lambda path: seen.append(dict(debts(stage, target)))
+    stage.run(target)
+    assert seen == [
+        {"Export": OWED, "Copy": OWED},
+        {"Export": LOST, "Copy": OWED},
+        {"Copy": LOST},
+    ]
+    assert debts(stage, target) == {}
+
+
+@pytest.mark.parametrize(
+    ("fates", "left"),
+    [
+        (("ok", "ok", "ok"), {}),
+        (("404", "ok", "ok"), {}),
+        (("refused", "ok", "ok"), {}),
+        (("cut before", "ok", "ok"), {"Export": OWED, "Copy": OWED}),
+        (("ok", "404", "ok"), {"Export": OWED, "Copy": OWED}),
+        (("ok", "refused", "ok"), {"Export": OWED, "Copy": OWED}),
+        (("ok", "cut after", "ok"), {"Export": LOST, "Copy": OWED}),
+        (("ok", "500", "ok"), {"Export": LOST, "Copy": OWED}),
+        (("ok", "ok", "404"), {"Copy": OWED}),
+        (("ok", "ok", "cut before"), {"Copy": LOST}),
+    ],
+)
+def test_after_every_fate(fates: tuple[str, ...], left: Mapping[str, Json]) -> None:
+    stage = Stage()
+    target = target_of(stage)
+    for request, fate in zip(target.requests, fates, strict=True):
+        stage.world.fates[request.path] = [fate] * 3
+    stage.run(target)
+    assert debts(stage, target) == left
+
+
+@pytest.mark.parametrize("fate", ["404", "refused"])
+def test_what_was_owed_before_stays_owed_to_that_run(fate: str) -> None:
+    stage = Stage()
+    target = target_of(stage, owed="run-0", first=False)
+    stage.world.fates["/Film?Export"] = [fate] * 3
+    stage.run(target)
+    assert debts(stage, target) == {"Export": {"run": "run-0"}, "Copy": {"run": "run-0"}}
+
+
+def test_settlements_are_written_before_anything_is_sent() -> None:
+    stage = Stage()
+    target = fields_target(stage.world, "Film", 1)
+    other = target_of(Stage()).id
+    stage.memory.remember(other, {"owed:handler:Export": OWED, "command:X": {"unproved": RUN}})
+    plan = Plan(
+        "now",
+        "0",
+        targets=(target,),
+        settlements=(Settlement(other, "owed:handler:Export", None), Settlement(other, "command:X", value=True)),
+    )
+    at_send: list[Mapping[str, Json]] = []
+    stage.world.on_send = lambda path: at_send.append(dict(stage.memory.recall(other)))
+    stage.run_plan(plan)
+    assert at_send == [{"command:X": True}]
+
+
+def test_a_target_of_which_nothing_can_be_seen_is_not_read() -> None:
+    stage = Stage()
+    target = target_of(stage, first=False)
+    stage.run(target)
+    assert stage.world.reads == []
+
+
+# Batches -------------------------------------------------------------------------------------------------------
+
+
+def test_waves_take_databases_first() -> None:
+    targets = (
+        Target("a", "NEWS", "asset", "Film", batch=1),
+        Target("a", "NEWS", "database", "NEWS", batch=0),
+        Target("a", "NEWS", "asset", "News", batch=0),
+        Target("a", "", "rss_channel", "ticker", batch=1),
+    )
+    plan = plan_of(*targets)
+    assert numbers(plan) == [0, 1]
+    shown = [[target.name for _, target in wave] for number in numbers(plan) for wave in waves(plan, number)]
+    assert shown == [["NEWS"], ["News"], ["Film", "ticker"]]
+    taken = sorted(index for number in numbers(plan) for wave in waves(plan, number) for index, _ in wave)
+    assert taken == list(range(4))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("max_fail", [None, 0, 20, 50, 99, 100])
+@pytest.mark.parametrize("fatal", [False, True])
+def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bool) -> None:
+    servers = tuple("abcde"[:size])
+    plan = Plan("now", "0", batches=(Batch("play", servers, max_fail, fatal), Batch("play", ("z",))))
+    for failed in range(size + 1):
+        for outcome in ("failed", "unproved"):
+            watch = Watch(plan, 0)
+            for number, server in enumerate(itertools.chain(servers, servers)):
+                bad = number % size < failed
+                watch.note(TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"))
+            at_once = failed > 0 and (fatal or (max_fail is not None and failed / size * 100 > max_fail))
+            assert bool(watch.why_stop()) is at_once
+            assert bool(watch.why_stop(over=True)) is (at_once or failed == size)
+
+
+def test_a_plan_without_batches_is_stopped_by_nothing() -> None:
+    watch = Watch(plan_of(), 0)
+    watch.note(TargetResult(Target("a", "N", "asset", "x"), "failed"))
+    assert watch.why_stop(over=True) is None
