@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of, undo_of
+from msauto.applying.executor import Patience
 from msauto.ledger import Ledger
 from msauto.model.events import Silent
 from msauto.model.limits import Limits
@@ -32,6 +33,7 @@ class Stage:
     folder: Path
     dialect: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
+    patience: Patience | None = None
 
     def resolved(self, *tasks: Mapping[str, Any]) -> Resolved:
         server: dict[str, Any] = {"url": self.sim.url, "dialect": dict(self.dialect)}
@@ -67,6 +69,7 @@ class Stage:
                     clock=SystemClock(),
                     observer=Silent(),
                     forks=8,
+                    patience=self.patience,
                 )
             )
 
@@ -79,7 +82,9 @@ class Stage:
             plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=clock, forks=8, limits=limits))
             if dry:
                 return plan
-            work = apply_plan(plan, specs, ledger=ledger, clock=clock, observer=Silent(), forks=8)
+            work = apply_plan(
+                plan, specs, ledger=ledger, clock=clock, observer=Silent(), forks=8, patience=self.patience
+            )
             return asyncio.run(work)
 
     def sent(self) -> list[LogEntry]:

@@ -63,8 +63,7 @@ def settled(target: Target, index: int, results: Sequence[RequestResult], run: s
     outcome = results[index].outcome
     if outcome == "done":
         later = {debt.item: debt.owed(run) for debt in _debts(target) if debt.index > index}
-        kept = {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
-        return kept | dict.fromkeys(_mended(target, index))
+        return {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
     if outcome == "unproved":
         return {}
     return undone(target, index, run, touched=any(each.outcome in {"done", "unproved"} for each in results[:index]))
@@ -112,20 +111,13 @@ def _debts(target: Target, index: int | None = None) -> Iterator[_Debt]:
 def _between(target: Target, index: int) -> dict[str, Json]:
     """Return the segments that a request deletes and a later one makes anew, as they are to be then.
 
-    Should the run end between the two, the segment is gone, and with it what no playbook names of it.
+    Should the run end between the two, or the second be swallowed, the segment is gone, and with it what no playbook
+    names of it. The proof that it is there again lets it be forgotten.
     """
     request = target.requests[index]
     gone = {each.key for each in request.expect if each.aspect == "segment" and each.want is None}
     changes = (target.changes[each] for each in request.changes)
     return {f"{BETWEEN}{each.key}": each.after for each in changes if _is_remade(each) and each.key in gone}
-
-
-def _mended(target: Target, index: int) -> list[str]:
-    """Return the names of what :func:`_between` kept of segments that a request makes anew."""
-    request = target.requests[index]
-    made = {each.key for each in request.expect if each.aspect == "segment" and each.want is not None}
-    changes = (target.changes[each] for each in request.changes)
-    return [f"{BETWEEN}{each.key}" for each in changes if _is_remade(each) and each.key in made]
 
 
 def _is_remade(change: Change) -> bool:

@@ -56,6 +56,7 @@ def _segment(word: Expect, live: LiveTarget) -> Iterator[Item]:
     segment = segment_numbered(live, word.key)
     hidden = segment is not None and segment.keywords is None
     yield f"segment-keywords:{word.key}", mapping(word.want).get("keywords") if hidden else None
+    yield f"{BETWEEN}{word.key}", None
 
 
 def _marker(word: Expect, live: LiveTarget) -> Iterator[Item]:

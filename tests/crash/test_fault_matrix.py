@@ -1,0 +1,95 @@
+"""The fault matrix: every fault × every write request × some dialects.
+
+After apply what is told is true (compared with what the server really holds), nothing is there twice, the exit code is
+0 or 3; and a further apply without faults ends as wanted, after which there is nothing left to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.model.result import Result
+from msauto.simulator import SimDialect, Simulator
+from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, house, twins
+from tests.stage import Stage
+
+MATRIX = [(kind, write, dialect) for kind in KINDS for write in WRITES for dialect in DIALECTS]
+UNKNOWABLE = {"swallow"}
+"""Faults that nobody can tell from success where reading shows nothing: the contract has such a value written once."""
+
+
+FAST = {
+    (KINDS[number % len(KINDS)], tuple(WRITES)[number % len(WRITES)], tuple(DIALECTS)[number % len(DIALECTS)])
+    for number in range(2 * len(WRITES))
+}
+"""A share that meets every fault, every write and every dialect."""
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=house()) as simulator:
+        yield simulator
+
+
+def test_the_matrix_is_whole() -> None:
+    assert len(MATRIX) == 17 * 18 * 4
+    assert {case[0] for case in FAST} == set(KINDS)
+    assert {case[1] for case in FAST} == set(WRITES)
+    assert {case[2] for case in FAST} == set(DIALECTS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "dialect"),
+    [pytest.param(*case, marks=() if case in FAST else pytest.mark.scale) for case in MATRIX],
+)
+def test_what_is_told_is_true_and_the_next_run_mends(
+    sim: Simulator, tmp_path: Path, kind: str, name: str, dialect: str
+) -> None:
+    write, theirs = WRITES[name], DIALECTS[dialect]
+    sim.house = house()
+    sim.dialect = SimDialect.parse(theirs.switches)
+    sim.clear_log()
+    stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, patience=PATIENCE)
+    assert not write.is_there(sim.house)
+    sim.faults.replace([f"{kind}@{write.strikes}*1"])
+    result = stage.apply(write.task)
+    blind = write.hidden_by == dialect
+    check_told(result, write, sim, blind=blind and kind in UNKNOWABLE)
+    if kind.startswith("late"):
+        time.sleep(LATE * 1.5)
+    check_once(sim)
+    sim.faults.clear()
+    if blind and kind in UNKNOWABLE:
+        return
+    check_mended(stage, write, sim)
+
+
+def check_told(result: Result, write: Write, sim: Simulator, *, blind: bool) -> None:
+    assert result.plan.errors == 0
+    (target,) = result.targets
+    told = (target.outcome, target.message, target.requests, target.differences)
+    there = write.is_there(sim.house)
+    assert target.outcome in {"changed", "failed", "unproved"}, told
+    if not blind:
+        assert target.outcome != "changed" or there, told
+    assert target.outcome != "failed" or not there, told
+    assert result.ok == (target.outcome == "changed")
+
+
+def check_once(sim: Simulator) -> None:
+    assert twins(sim.house) == []
+    done = Counter((entry.line, entry.body) for entry in sim.writes() if entry.done)
+    assert [line for line, count in done.items() if count > 1] == []
+
+
+def check_mended(stage: Stage, write: Write, sim: Simulator) -> None:
+    again = stage.apply(write.task)
+    assert again.ok, [(each.outcome, each.message, each.target.error, each.differences) for each in again.targets]
+    assert write.is_there(sim.house)
+    assert twins(sim.house) == []
+    assert stage.plan(write.task).requests == 0
