@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -25,7 +26,7 @@ from msauto.playbook.schema import findings, json_schema
 from msauto.playbook.schema_inventory import Inventory
 from msauto.playbook.schema_values import mark
 from msauto.playbook.yaml import load_yaml
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, Block, all_blocks
 
 BEYOND_SCHEMAS = re.compile(
     "|".join(
@@ -186,6 +187,25 @@ def test_the_examples_fit(data: Any) -> None:
     text = yaml.safe_dump(data, allow_unicode=True)
     assert verdict_on_playbook(text) == []
     check(data, [], validator("playbook"))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests" / "cases" / "errors").glob("*.yml")), ids=lambda path: path.stem
+)
+def test_the_cases_of_errors(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    try:
+        data = load_yaml(text.encode(), path.name).data
+    except InputError:
+        return  # no YAML, so nothing that a schema could look at
+    check(data, verdict_on_playbook(text), validator("playbook"))
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
+def test_the_examples_of_the_docs(block: Block) -> None:
+    data = load_yaml(block.body.encode(), str(block)).data
+    if isinstance(data, list) and all(isinstance(each, dict) and "hosts" in each for each in data):
+        check(data, verdict_on_playbook(block.body), validator("playbook"))
 
 
 def test_some_changed_playbooks() -> None:

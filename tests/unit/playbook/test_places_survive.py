@@ -72,7 +72,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
         ),
         (
             "a template in a loop's items",
-            "- hosts: all\n  tasks:\n    - loop:\n      - a\n      - '{{ nobody }}'\n      asset: {title: '{{ item }}'}\n",
+            "- hosts: all\n  tasks:\n    - loop:\n      - a\n      - '{{ nobody }}'\n      asset: {title: x}\n",
             {},
             "p.yml:5:9: there is no variable 'nobody'",
         ),
