@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import click
 from msauto.aio import recover_runs
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags
+from msauto.cli.interruptible import run_async
 from msauto.cli.output import OutputError, ReaderGoneError, colour_on, give, say
 from msauto.cli.planning import plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
@@ -134,15 +136,12 @@ class Run:
 
     def code(self) -> int:
         """Do what was asked for; return the exit code."""
-        try:
-            return self.check() if self.asked.check else self.whole()
-        except KeyboardInterrupt:  # once anything is sent, Ctrl-C is no exception any more
-            raise KeyboardInterrupt("nothing was sent") from None
+        return self.check() if self.asked.check else self.whole()
 
     def check(self) -> int:
         """Plan, show, and write nothing anywhere."""
-        with Ledger.open(self.flags.state_dir, readonly=True) as ledger:
-            planned = asyncio.run(self._plan(ledger))
+        with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
+            planned = run_async(self._plan(ledger))
         show_plan(planned.plan, self.flags)
         self._refuse_stale(planned)
         return tell_errors(planned.plan, self.flags)
@@ -152,14 +151,16 @@ class Run:
         self._require_state()
         with Ledger.open(self.flags.state_dir) as ledger, asyncio.Runner() as runner:
             locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.asked.lock_timeout)
-            runner.run(_enter(locks.__aenter__()))
+            with _nothing_sent():
+                run_async(locks.__aenter__(), runner)
             try:
                 # Between the stages no event loop runs: nothing stands between a person and his Ctrl-C.
-                for line in runner.run(self._recover(ledger)):
-                    say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
-                planned = runner.run(self._plan(ledger))
-                if not self._may_go_on(planned):
-                    return 1
+                with _nothing_sent():
+                    for line in run_async(self._recover(ledger), runner):
+                        say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
+                    planned = run_async(self._plan(ledger), runner)
+                    if not self._may_go_on(planned):
+                        return 1
                 result = runner.run(self._apply(planned.plan, ledger))
             finally:
                 runner.run(_enter(locks.__aexit__(None, None, None)))
@@ -192,7 +193,8 @@ class Run:
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger:
             if not ledger.empty:
                 return
-            self._show_whole(asyncio.run(self._plan(ledger)).plan)
+            with _nothing_sent():
+                self._show_whole(run_async(self._plan(ledger)).plan)
         raise RefusedError(
             f"the ledger in {self.flags.state_dir} is empty, and {self.flags.settings.file} requires one",
             remedy="mount the folder that holds it; for the very first run, set `require = false` under [state]",
@@ -286,6 +288,15 @@ class Run:
         elif result.targets:
             colour = colour_on(sys.stdout, no_color=self.flags.no_color)
             give(text.render_result(result, colour=colour, verbosity=self.flags.verbosity))
+
+
+@contextmanager
+def _nothing_sent() -> Iterator[None]:
+    """Say so where Ctrl-C comes before anything is sent; afterwards it is no exception any more."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was sent") from None
 
 
 async def _enter(awaitable: Awaitable[T]) -> T:

@@ -77,6 +77,8 @@ def _play(scene: Scene) -> None:
 
     give(f"\n# {scene.says}\n$ msauto {scene.command}")
     code = main(shlex.split(scene.command))
+    if code == 130:
+        raise KeyboardInterrupt("the story is not over")
     if code != scene.ends:
         raise MsautoError(f"the story broke: `msauto {scene.command}` ended with {code}, not {scene.ends}")
     if code:

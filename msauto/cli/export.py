@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -12,6 +11,7 @@ import click
 
 from msauto.cli.exporting import InFolder, OnStdout, Part, Sink
 from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.interruptible import run_async
 from msauto.cli.output import say
 from msauto.errors import MsautoError
 from msauto.model.live import Folder, parse_folder, show_folder
@@ -70,7 +70,7 @@ def command(
     sink = InFolder(Path(out), force=force) if out is not None else OnStdout()
     export = _Export(flags, asked, sink)
     try:
-        asyncio.run(export.all_servers())
+        run_async(export.all_servers())
         sink.finish()
     except BaseException:
         sink.drop()

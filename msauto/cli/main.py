@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 
 import click
 
+from msauto.cli.interruptible import handler_given_back
 from msauto.cli.output import ReaderGoneError, colour_on, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
@@ -53,6 +55,11 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with handler_given_back(signal.SIG_IGN if argv is None else None):
+        return _exit_code(arguments)
+
+
+def _exit_code(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except (KeyboardInterrupt, click.exceptions.Abort) as stop:

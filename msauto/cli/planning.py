@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
@@ -12,6 +11,7 @@ from typing import TextIO
 
 from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import Flags
+from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give, say
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger
@@ -28,7 +28,7 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
     """Resolve the playbooks and plan them, writing nothing: the ledger is only read."""
     resolved = resolve(flags.options)
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
-        return asyncio.run(
+        return run_async(
             make_plan(
                 resolved,
                 memory=ledger.memory,

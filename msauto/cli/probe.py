@@ -13,6 +13,7 @@ import click
 
 from msauto.aio import SystemClock
 from msauto.cli.flags import Flags, shared_flags
+from msauto.cli.interruptible import run_async
 from msauto.cli.output import give, say
 from msauto.cli.running import SIGNALS
 from msauto.errors import MsautoError, Place, RefusedError
@@ -52,13 +53,13 @@ def command(
         raise MsautoError("--links makes links, and nothing is made without --scratch", remedy="--scratch TITLE")
     servers = [(server, _database(server, database)) for server in named_servers(flags.options)]
     if scratch is None:
-        found = asyncio.run(_read_each(servers, title, xmp_field))
+        found = run_async(_read_each(servers, title, xmp_field))
         _show(found, flags)
         return 0
     server, name = _single(servers)
     trial = Trial(scratch, xmp_field, None if links is None else parse_folder(links))
     _ask(server, name, trial, yes=yes)
-    findings = asyncio.run(_try(server, name, trial, flags.settings.limits))
+    findings = run_async(_try(server, name, trial, flags.settings.limits))
     _show([findings], flags)
     for words in findings.left or ():
         say(f"Left on {scratch!r}: {words}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from msauto.cli.flags import Flags, require_text_or_json, shared_flags
+from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError, NotFoundError
 from msauto.model.live import Asset, Entry, RssChannel, Xmp, show_folder
@@ -57,7 +57,7 @@ async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Aw
 
 def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> None:
     require_text_or_json(flags)
-    shown = asyncio.run(_each(flags, read))
+    shown = run_async(_each(flags, read))
     if flags.format == "json":
         give(dump({server: answer.json for server, answer in shown.items()}))
         return

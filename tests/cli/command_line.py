@@ -104,7 +104,11 @@ class Desk:
     def spawn(self, *arguments: str, **options: Any) -> Said:
         """Run in a process of its own."""
         with self.start(*arguments, **options) as process:
-            out, err = process.communicate(timeout=30)
+            try:
+                out, err = process.communicate(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
         return Said(process.returncode, out or "", err or "")
 
     def surroundings(self) -> dict[str, str]:

@@ -24,7 +24,11 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=15)
+    try:
+        out, err = process.communicate(timeout=15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
     assert "Traceback" not in err, err
     assert "never awaited" not in err, err
     assert "Unclosed" not in err, err
@@ -132,4 +136,14 @@ def test_while_showing(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> 
         process.send_signal(signal.SIGINT)
         code, out, err = ended(process)
     assert (code, out) == (130, "")
+    assert "Interrupted" in err
+
+
+def test_while_the_story_is_told(desk: Desk) -> None:
+    with desk.start("demo") as process:
+        assert process.stdout is not None
+        until(lambda: "Planned again" in process.stdout.readline())  # type: ignore[union-attr]
+        process.send_signal(signal.SIGINT)
+        code, _, err = ended(process)
+    assert code == 130
     assert "Interrupted" in err
