@@ -11,6 +11,7 @@ from msauto.aio import apply_plan
 from msauto.applying.executor import Stop
 from msauto.cli.flags import Flags
 from msauto.cli.output import say
+from msauto.errors import MsautoError
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
@@ -46,7 +47,7 @@ async def run_plan(
         with Progress(sys.stderr, clock) as progress:
             for number in SIGNALS:
                 loop.add_signal_handler(number, interrupted)
-            return await apply_plan(
+            result = await apply_plan(
                 plan,
                 specs,
                 ledger=ledger,
@@ -58,6 +59,17 @@ async def run_plan(
                 frozen=frozen,
                 notes=notes,
             )
+        _prune(ledger, flags)
+        return result
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+def _prune(ledger: Ledger, flags: Flags) -> None:
+    """Forget old runs, as the settings say; where that fails, the run before it is none the worse."""
+    settings = flags.settings
+    try:
+        ledger.prune(keep_runs=settings.keep_runs, keep_days=settings.keep_days)
+    except MsautoError as error:
+        say(f"Warning: old runs stay in the ledger: {error.message}")

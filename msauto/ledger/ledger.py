@@ -13,6 +13,7 @@ from msauto.ledger.history import read_history, read_run
 from msauto.ledger.journal import LedgerJournal, show_time
 from msauto.ledger.locks import Scope
 from msauto.ledger.memory import LedgerMemory
+from msauto.ledger.pruning import prune
 from msauto.ledger.store import Store
 from msauto.model.history import RunDetails, RunSummary
 from msauto.model.ports import Clock
@@ -33,6 +34,7 @@ class Ledger:
     def __init__(self, state_dir: Path, *, readonly: bool, now: Callable[[], datetime]) -> None:
         self.state_dir = state_dir
         self._lives = state_dir / "runs"
+        self._now = now
         self._store = Store(state_dir / FILE, readonly=readonly)
         self.journal = LedgerJournal(self._store, self._lives, now)
         self.memory = LedgerMemory(self._store, lambda: show_time(now()))
@@ -64,6 +66,14 @@ class Ledger:
         if run == "last":
             run = next((each.run for each in self.history()), run)
         return read_run(self._store, self._lives, run)
+
+    def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:
+        """Forget old runs, and return how many: those that no given rule keeps.
+
+        Kept are the newest, those of the last days, the very last one, and all that go on or died and are not settled.
+        What is remembered of assets is no part of a run, and stays. Raises ``LedgerError``.
+        """
+        return prune(self._store, self._now(), keep_runs=keep_runs, keep_days=keep_days)
 
     def hold(
         self, scopes: Iterable[Scope], clock: Clock, *, lock_timeout: float = 0.0

@@ -64,6 +64,8 @@ class StateArgs(Model):
     """The ledger."""
 
     require: Plain[Flag] = key("refuse an empty ledger: for containers that forgot to mount it")
+    keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
+    keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default for good")
 
 
 class LookupArgs(Model):
@@ -107,6 +109,8 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     freezes: tuple[Freeze, ...] = ()
     require_state: bool = False
+    keep_runs: int | None = None
+    keep_days: int | None = None
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
 
@@ -138,6 +142,8 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         ),
         freezes=tuple(Freeze(tuple(each.days or DAYS), each.start, each.to, each.tz) for each in args.freeze or ()),
         require_state=bool(args.state and args.state.require),
+        keep_runs=args.state.keep_runs if args.state else None,
+        keep_days=args.state.keep_days if args.state else None,
         lookup_folders=_folders(args.lookup, path),
         download_folders=_folders(args.download, path),
     )

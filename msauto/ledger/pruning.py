@@ -1,0 +1,29 @@
+"""Old runs go: the ledger is a record of what can still be looked up and taken back, not an archive."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msauto.ledger.journal import show_time
+from msauto.ledger.store import Store
+
+_OLD = """
+    SELECT id FROM run
+    WHERE ended IS NOT NULL
+    AND id != (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1)
+    AND id NOT IN (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT ?)
+    AND started < ?"""
+
+
+def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
+    """Delete the closed runs that no given rule keeps, with all that belongs to them; return how many.
+
+    Without a rule all are kept; so are the last run, and every run that is not closed: it goes on, or died and was not
+    settled yet.
+    """
+    if keep_runs is None and keep_days is None:
+        return 0
+    # A rule that is not given keeps nothing: 0 runs, or those since now.
+    since = show_time(now - timedelta(days=keep_days or 0))
+    old = store.read(_OLD, (keep_runs or 0, since))
+    return store.write("DELETE FROM run WHERE id = ?", *old) if old else 0
