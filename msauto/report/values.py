@@ -241,7 +241,7 @@ def _item(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[P
             yield part
 
 
-def _as_text(shown: Mapping[str, Json]) -> Mapping[str, Json]:
+def _as_text(shown: dict[str, Json]) -> dict[str, Json]:
     """Return what a channel shows of an item as the text that stands beside the wanted one."""
     title, description = (str(shown.get(name) or "") for name in ("title", "description"))
     if not title and not description:

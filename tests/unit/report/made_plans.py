@@ -39,6 +39,45 @@ def change(
     return Change(action, aspect, key, before, after, basis, more.pop("reversible", action != "run"), source, **more)
 
 
+def everyday() -> tuple[Change, ...]:
+    """A change of every everyday aspect."""
+    return (
+        change("change", "title", "title", "Evening News raw", "Evening News"),
+        change("change", "field", "comment", "raw", "Ready"),
+        change("change", "field", "user_1", "Kanal 5", ""),
+        change("change", "field", "first_frame", "0", 250),
+        change("change", "field", "layer", "old", "new ", "ledger"),
+        change("change", "field", "user_0", None, "Kanal 5", "none", reversible=False),
+        change("change", "xmp", "dc:subject", ["news"], ["news", "evening", "a, b"]),
+        change("change", "xmp", "dc:rights", None, ["Kanal 5"], "none"),
+        change(
+            "change",
+            "segment",
+            "1",
+            {"start": 0, "duration": 18000, "title": "Part"},
+            {"start": 0, "duration": 18750, "title": "Part 1"},
+        ),
+        change("delete", "segment", "7", {"start": 18750, "duration": 50, "title": "Rest"}, exactly=True, line=20),
+        change(
+            "add",
+            "marker",
+            "Cue Point@18750",
+            None,
+            {"at": 18750, "track": "Cue Point", "title": "Ad break", "comment": "two\nlines", "rating": 3},
+        ),
+        change("change", "marker", "uid 9", {"at": 750, "title": "Stays"}, {"at": 775, "title": "Stays"}),
+        change(
+            "add",
+            "link",
+            "Playout/Tonight/Evening News",
+            None,
+            {"folder": "Playout/Tonight", "title": "Evening News"},
+        ),
+        change("run", "restore", "restore", None, "on disk"),
+        change("run", "command", "PARTNER_EXPORT_VERSION", None, {"ns": "title", "id": "Evening News"}),
+    )
+
+
 def episode() -> Target:
     """An asset with a change of every everyday aspect."""
     path = "/storage/NEWS@Evening%20News?command="
@@ -50,41 +89,7 @@ def episode() -> Target:
         ("Raw", "2026"),
         rate=PAL,
         wait=1800.0,
-        changes=(
-            change("change", "title", "title", "Evening News raw", "Evening News"),
-            change("change", "field", "comment", "raw", "Ready"),
-            change("change", "field", "user_1", "Kanal 5", ""),
-            change("change", "field", "first_frame", "0", 250),
-            change("change", "field", "layer", "old", "new ", "ledger"),
-            change("change", "field", "user_0", None, "Kanal 5", "none", reversible=False),
-            change("change", "xmp", "dc:subject", ["news"], ["news", "evening", "a, b"]),
-            change("change", "xmp", "dc:rights", None, ["Kanal 5"], "none"),
-            change(
-                "change",
-                "segment",
-                "1",
-                {"start": 0, "duration": 18000, "title": "Part"},
-                {"start": 0, "duration": 18750, "title": "Part 1"},
-            ),
-            change("delete", "segment", "7", {"start": 18750, "duration": 50, "title": "Rest"}, exactly=True, line=20),
-            change(
-                "add",
-                "marker",
-                "Cue Point@18750",
-                None,
-                {"at": 18750, "track": "Cue Point", "title": "Ad break", "comment": "two\nlines", "rating": 3},
-            ),
-            change("change", "marker", "uid 9", {"at": 750, "title": "Stays"}, {"at": 775, "title": "Stays"}),
-            change(
-                "add",
-                "link",
-                "Playout/Tonight/Evening News",
-                None,
-                {"folder": "Playout/Tonight", "title": "Evening News"},
-            ),
-            change("run", "restore", "restore", None, "on disk"),
-            change("run", "command", "PARTNER_EXPORT_VERSION", None, {"ns": "title", "id": "Evening News"}),
-        ),
+        changes=everyday(),
         requests=(
             Request("POST", f"{path}SETFIELD&name=comment&val=Ready", (1,)),
             Request("POST", f"{path}SETFIELD&name=first_frame&val=250", (3,)),
