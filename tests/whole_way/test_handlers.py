@@ -165,7 +165,7 @@ def test_a_deletion_waits_for_its_handler(stage: Theatre) -> None:
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     stage.sim.faults.add("cut_before@PARTNER*1")
     assert outcomes(stage.apply(play(task))) == ["studio Promo: unproved"]
-    assert stage.sim.house.clip("Promo")
+    assert stage.sim.house.clip("Promo").title == "Promo"
     assert stage.apply(play(task)).ok
 
 

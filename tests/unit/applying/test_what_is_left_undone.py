@@ -15,8 +15,8 @@ from msauto.model.wanted import Batch
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
 RUN = "run-1"
-OWED = {"run": RUN}
-LOST = {"run": RUN, "unknown": True}
+OWED: Json = {"run": RUN}
+LOST: Json = {"run": RUN, "unknown": True}
 
 
 def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
