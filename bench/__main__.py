@@ -1,6 +1,8 @@
 """All benchmarks, one after the other."""
 
-from bench import whole_way
+from bench import ledger, whole_way
 
 if __name__ == "__main__":
     whole_way.report()
+    print()
+    ledger.report()

@@ -56,7 +56,8 @@ def _segment(word: Expect, live: LiveTarget) -> Iterator[Item]:
     segment = segment_numbered(live, word.key)
     hidden = segment is not None and segment.keywords is None
     yield f"segment-keywords:{word.key}", mapping(word.want).get("keywords") if hidden else None
-    yield f"{BETWEEN}{word.key}", None
+    if segment is not None and word.want is not None:
+        yield f"{BETWEEN}{word.key}", None
 
 
 def _marker(word: Expect, live: LiveTarget) -> Iterator[Item]:
