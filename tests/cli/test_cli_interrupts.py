@@ -6,7 +6,8 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,18 @@ from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 
 INV = ("-i", "inventory.yml")
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    """A simulator of its own: what it was told to do late must not be done in another test."""
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(sim: Simulator, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, sim.url)
 
 
 def until(condition: Callable[[], object], seconds: float = 10) -> None:
@@ -114,6 +127,7 @@ def test_after_an_interrupted_run_the_next_one_goes_on(desk: Desk, sim: Simulato
     assert desk.run("plan", "--detailed-exitcode", *INV, "play.yml").code == 0
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
     episodes(desk, 2)
     sim.faults.add("delay:20@POST")
@@ -142,7 +156,7 @@ def test_while_showing(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> 
 def test_while_the_story_is_told(desk: Desk) -> None:
     with desk.start("demo") as process:
         assert process.stdout is not None
-        until(lambda: "Planned again" in process.stdout.readline())  # type: ignore[union-attr]
+        next(line for line in process.stdout if "What would change?" in line)
         process.send_signal(signal.SIGINT)
         code, _, err = ended(process)
     assert code == 130
