@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from msauto.errors import PlanningError
+from msauto.errors import PlanningError, UnsupportedError
 from msauto.model.facts import Facts, Layer, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.wanted import Source
 from msauto.planning.draft import refuse
-from msauto.planning.reading import read_xmp_fields
 
 T = TypeVar("T")
 
@@ -82,12 +81,18 @@ class Layers:
         if layer == "links":
             self.links = await self._reader.read_links(self._database, asset)
             return
-        self.xmp = await read_xmp_fields(self._reader, self._database, address, frozenset(), every=True)
+        self.xmp = await self._all_xmp(address)
         if self.xmp is None:
             raise PlanningError(
                 "a template reads asset.xmp, and this server does not show XMP fields",
                 remedy="leave asset.xmp out of the playbook for this server",
             )
+
+    async def _all_xmp(self, address: Address) -> Xmp | None:
+        try:
+            return (await self._reader.read_xmp(self._database, address, frozenset())).fields
+        except UnsupportedError as error:
+            raise PlanningError(f"a template reads asset.xmp: {error.message}", remedy=error.remedy) from error
 
 
 def _unknown_yet(batch: Source, source: Source | None) -> PlanningError:

@@ -20,7 +20,7 @@ def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect())
     r"""Return the path of an asset by title or by ``NS:ID``, relative to the server.
 
     A title's own colon is encoded, so that it is never taken for the colon of ``NS:ID``; with the dialect
-    ``title_address: ns`` such a title is addressed as ``title:…`` instead.
+    ``title_address: ns`` such a title is addressed as ``title:…`` instead (see :func:`namespace_of`).
 
     >>> asset_path("NEWS", Address("Evening News"))
     '/storage/NEWS@Evening%20News'
@@ -28,11 +28,19 @@ def asset_path(database: str, address: Address, *, dialect: Dialect = Dialect())
     '/storage/NEWS@handle:4711'
     """
     title = encode(escape_name(_named(address.name, "an asset's title or identifier")))
-    namespace = address.namespace
-    if not namespace and dialect.title_address == "ns":
-        namespace = "title"
+    namespace = namespace_of(address, dialect)
     before = f"{encode(namespace)}:" if namespace else ""
     return f"/storage/{_database(database)}@{before}{title}"
+
+
+def namespace_of(address: Address, dialect: Dialect) -> str:
+    """Return the namespace that an address takes on the wire; empty for a title in its plain form.
+
+    Only a title with a colon can be taken for ``NS:ID``: any other keeps the form that every version knows.
+    """
+    if address.namespace or dialect.title_address == "plain" or ":" not in address.name:
+        return address.namespace
+    return "title"
 
 
 def folder_path(database: str, folder: Folder = ()) -> str:

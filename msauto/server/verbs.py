@@ -24,7 +24,7 @@ from msauto.server.shapes.channel import parse_channel, parse_channels
 from msauto.server.shapes.clip import parse_clip
 from msauto.server.shapes.listing import parse_databases, parse_listing, parse_mam
 from msauto.server.shapes.xmp import parse_xmp
-from msauto.server.versions import Feature, feature_of_command, require
+from msauto.server.versions import Feature, feature_of_command, require, require_address
 from msauto.server.xml import unreadable
 
 T = TypeVar("T")
@@ -264,10 +264,9 @@ class Verbs(ABC):
     # Shared ----------------------------------------------------------------------------------------------------
 
     def path(self, database: str, asset: str | Address) -> str:
-        """Return the escaped path of an asset; an id needs a product version that knows ``NS:ID``."""
+        """Return the escaped path of an asset; ``NS:ID`` needs a product version that knows it."""
         address = Address(asset) if isinstance(asset, str) else asset
-        if address.namespace:
-            require(self.spec, Feature.KEY_ID)
+        require_address(self.spec, address)
         return asset_path(database, address, dialect=self.spec.dialect)
 
     async def _parsed(

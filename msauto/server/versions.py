@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from msauto.errors import UnsupportedError
+from msauto.model.plan import Address
 from msauto.model.spec import ServerSpec
+from msauto.server.address import namespace_of
 
 
 class Feature(Enum):
@@ -61,15 +63,28 @@ def supports(spec: ServerSpec, feature: Feature) -> bool:
     return spec.version is None or _padded(spec.version) >= _padded(feature.since)
 
 
-def require(spec: ServerSpec, feature: Feature) -> None:
-    """Raise :class:`UnsupportedError`, naming both versions, where the set product version lacks the feature."""
+def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
+    """Raise :class:`UnsupportedError`, naming both versions, where the set product version lacks the feature.
+
+    ``need`` says what it is needed for, where that is not plain from the playbook.
+    """
     if spec.version is not None and not supports(spec, feature):
+        before = f"{need}: " if need else ""
         raise UnsupportedError(
-            f"{feature.title} came with version {show_version(feature.since)}, "
+            f"{before}{feature.title} came with version {show_version(feature.since)}, "
             f"and this server is set to {show_version(spec.version)}",
             server=spec.name,
             remedy="update the server, or correct `version` in its inventory entry",
         )
+
+
+def require_address(spec: ServerSpec, address: Address) -> None:
+    """Raise :class:`UnsupportedError` where the address takes ``NS:ID`` and the set product version lacks that form."""
+    if address.namespace:
+        require(spec, Feature.KEY_ID)
+    elif namespace_of(address, spec.dialect):
+        need = f"the title {address.name!r} holds a colon (dialect `title_address: {spec.dialect.title_address}`)"
+        require(spec, Feature.KEY_ID, need=need)
 
 
 def show_version(version: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from msauto.model.wanted import ABSENT, LinkWanted, Said, Source
 from msauto.planning.compare import entry_called, same_folder, same_text
 from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.order import Phase
-from msauto.server import address, requests
+from msauto.server import address, requests, versions
 
 
 def plan_links(scene: Scene, wanted: Sequence[Said[LinkWanted]], exactly: Source | None, draft: Draft) -> None:
@@ -103,6 +103,7 @@ def _delete(scene: Scene, folder: Folder, title: str, source: Source, draft: Dra
     number = draft.change(
         "delete", "link", key, before=key, after=None, source=source, reversible=True, exactly=exactly
     )
+    versions.require_address(scene.server, Address(title))
     path = address.asset_path(scene.database, Address(title), dialect=scene.server.dialect)
     draft.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expect("link", key, None))
 

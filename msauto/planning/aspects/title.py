@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from msauto.model.plan import Expect
+from msauto.model.plan import Address, Expect
 from msauto.model.wanted import Said
 from msauto.planning.compare import same_text
 from msauto.planning.draft import Draft, Scene
 from msauto.planning.order import Phase
-from msauto.server import requests
+from msauto.server import requests, versions
 
 
 def plan_title(scene: Scene, live_title: str, wanted: Said[str], draft: Draft) -> None:
@@ -15,6 +15,8 @@ def plan_title(scene: Scene, live_title: str, wanted: Said[str], draft: Draft) -
     draft.look("title")
     if same_text(live_title, wanted.value):
         return
+    if not scene.address.namespace:
+        versions.require_address(scene.server, Address(wanted.value))  # by that title it is read again
     number = draft.change("change", "title", "title", before=live_title, after=wanted.value, source=wanted.source)
     request = requests.set_field(scene.path_before, "clip_name", wanted.value)
     draft.send(Phase.RENAME, request, [number], Expect("title", "title", wanted.value))

@@ -49,6 +49,7 @@ def test_key_id(given: Address, expected: str) -> None:
 def test_title_may_be_addressed_as_key_id() -> None:
     dialect = Dialect(title_address="ns")
     assert address.asset_path("NEWS", Address("Some:Thing"), dialect=dialect) == "/storage/NEWS@title:Some%3AThing"
+    assert address.asset_path("NEWS", Address("Some Thing"), dialect=dialect) == "/storage/NEWS@Some%20Thing"
     assert address.asset_path("NEWS", Address("1", "handle"), dialect=dialect) == "/storage/NEWS@handle:1"
 
 

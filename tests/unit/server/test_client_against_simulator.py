@@ -371,10 +371,15 @@ def test_several_threads_may_share_a_client(server: MediaServer) -> None:
 
 
 def test_dialect_reaches_the_requests(simulator: Simulator) -> None:
+    simulator.house.add_clip("Film: part 1", "Films")
     spec = ServerSpec("a", simulator.url, dialect=Dialect(title_address="ns", list_separator=";"))
     with MediaServer(spec) as server:
         server.set_user_fields("NEWS", "Long Film", {"x": ["a", "b"]})
-    assert simulator.writes()[0].target == "/storage/NEWS@title:Long%20Film?command=SETUSERFIELDS&x=a%3Bb"
+        server.set_field("NEWS", "Film: part 1", "comment", "x")
+    assert [entry.target.partition("?") for entry in simulator.writes()] == [
+        ("/storage/NEWS@Long%20Film", "?", "command=SETUSERFIELDS&x=a%3Bb"),
+        ("/storage/NEWS@title:Film%3A%20part%201", "?", "command=SETFIELD&name=comment&val=x"),
+    ]
 
 
 def test_public_names() -> None:
