@@ -87,6 +87,11 @@ class Stage:
             )
             return asyncio.run(work)
 
+    def runs(self) -> list[str]:
+        """The runs in the ledger, newest first."""
+        with Ledger.open(self.folder / "state", readonly=True) as ledger:
+            return [run.run for run in ledger.history()]
+
     def sent(self) -> list[LogEntry]:
         """The writes since the log was last cleared."""
         return self.sim.writes()

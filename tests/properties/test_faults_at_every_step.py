@@ -1,0 +1,165 @@
+"""A server with faults at random steps, over real HTTP: what is told is true, nothing is there twice.
+
+Once the faults are over, one more apply brings what is wanted. Runs may be taken back in between.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from msauto.simulator import Clip, Simulator, empty_house
+from tests.crash.faulty import KINDS, LATE, PATIENCE
+from tests.properties.test_whole_way import NAMES, XMP_NAMES, State, put_live, task
+from tests.stage import Stage
+
+TEXTS = st.sampled_from(["", "a", "50% & more", "две\nстроки"])
+fully = st.builds(
+    State,
+    fields=st.fixed_dictionaries(dict.fromkeys(NAMES, TEXTS)),
+    xmp=st.fixed_dictionaries(
+        {name: st.lists(st.sampled_from(["x", "ы"]), min_size=1, max_size=2) for name in XMP_NAMES}
+    ),
+    segments=st.dictionaries(
+        st.integers(1, 3),
+        st.fixed_dictionaries({"start": st.integers(0, 2), "duration": st.integers(1, 2), "title": TEXTS}),
+        max_size=3,
+    ),
+    markers=st.dictionaries(
+        st.tuples(st.sampled_from(["General", "Icon"]), st.integers(0, 3)),
+        st.fixed_dictionaries({"title": TEXTS, "comment": TEXTS}),
+        max_size=3,
+    ),
+    links=st.just(set[tuple[str, str]]()),
+)
+"""Wants that leave nothing open: after them the clip is known to the last letter."""
+
+faults = st.lists(
+    st.builds(
+        "{}@{}*1+{}".format,
+        st.sampled_from(KINDS),
+        st.sampled_from(["POST", "SEGMENT", "MARKER", "SETFIELD", "GET /storage/NEWS@"]),
+        st.integers(0, 3),
+    ),
+    max_size=3,
+)
+
+
+def expected(wanted: State) -> dict[str, Any]:
+    """The clip as it is to be."""
+    return {
+        "fields": wanted.fields,
+        "xmp": wanted.xmp,
+        "segments": sorted((n, s["start"], s["duration"], s["title"]) for n, s in wanted.segments.items()),
+        "markers": sorted((at, track, m["title"], m["comment"]) for (track, at), m in wanted.markers.items()),
+    }
+
+
+def seen(clip: Clip) -> dict[str, Any]:
+    """The clip as it is."""
+    return {
+        "fields": {name: clip.home.fields.get(name, "") for name in NAMES},
+        "xmp": {name: clip.xmp.get(name, []) for name in XMP_NAMES},
+        "segments": sorted((s.number, s.start, s.duration, "".join(s.titles)) for s in clip.segments),
+        "markers": sorted(
+            (m.pos, m.fields["track"], m.fields.get("title", ""), m.fields.get("comment", "")) for m in clip.markers
+        ),
+    }
+
+
+class FaultyServer(RuleBasedStateMachine):
+    """One clip, one ledger, many runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sim = Simulator(house=empty_house())
+        self.sim.start()
+        self.folder = tempfile.TemporaryDirectory()
+        self.stage = Stage(self.sim, Path(self.folder.name), patience=PATIENCE)
+        self.wanted: State | None = None
+
+    @initialize(live=fully)
+    def begin(self, live: State) -> None:
+        self.clip = put_live(self.sim, live)
+
+    @rule(wanted=fully, faults=faults)
+    def apply(self, wanted: State, faults: list[str]) -> None:
+        self.wanted = wanted
+        self.sim.faults.replace(faults)
+        result = self.stage.apply(task(wanted, {"segments", "markers"}))
+        self._settle()
+        for target in result.targets:
+            told = (target.outcome, target.message, target.requests, target.differences)
+            assert target.outcome in {"changed", "failed", "unproved", "not attempted"}, told
+            if target.outcome == "changed":
+                assert seen(self.clip) == expected(wanted), told
+            if target.outcome == "failed":
+                assert seen(self.clip) != expected(wanted), told
+
+    @precondition(lambda self: self.wanted is not None)
+    @rule(faults=faults)
+    def undo(self, faults: list[str]) -> None:
+        self.sim.faults.replace(faults)
+        runs = self.stage.runs()
+        if runs:
+            self.stage.undo(runs[0])
+        self._settle()
+
+    def _settle(self) -> None:
+        if any("late" in name for name, hits in self.sim.faults.hits().items() if hits):
+            time.sleep(LATE * 1.5)
+        self.sim.faults.clear()
+
+    @invariant()
+    def nothing_is_there_twice(self) -> None:
+        clip = getattr(self, "clip", None)
+        if clip is not None:
+            markers = [(m.pos, m.fields["track"]) for m in clip.markers]
+            numbers = [s.number for s in clip.segments]
+            assert len(set(markers)) == len(markers), markers
+            assert len(set(numbers)) == len(numbers), numbers
+
+    def teardown(self) -> None:
+        try:
+            if self.wanted is not None:
+                asked = task(self.wanted, {"segments", "markers"})
+                again = self.stage.apply(asked)
+                assert again.ok, [(each.outcome, each.message, each.differences) for each in again.targets]
+                assert seen(self.clip) == expected(self.wanted)
+                assert self.stage.plan(asked).requests == 0
+        finally:
+            self.sim.stop()
+            self.folder.cleanup()
+
+
+def often(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=6,
+        deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+def test_faults_at_every_step() -> None:
+    run_state_machine_as_test(FaultyServer, settings=often(5))
+
+
+@pytest.mark.scale
+def test_faults_at_every_step_for_long() -> None:
+    run_state_machine_as_test(FaultyServer, settings=often(120))
