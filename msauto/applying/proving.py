@@ -13,6 +13,7 @@ from msauto.model.plan import Address, Expect, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import expect, reading
+from msauto.planning.remember import learned
 
 
 def verdict_of(request: Request, live: LiveTarget) -> Verdict:
@@ -25,7 +26,10 @@ def verdict_of(request: Request, live: LiveTarget) -> Verdict:
 
 def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     """Return what is not as wanted, by the last word that the requests have on each thing."""
-    found = (expect.difference(each, live) for each in expect.last_words(target))
+    # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
+    taken = {f"uid {uid}" for uid in learned(target, live).values()}
+    words = (each for each in expect.last_words(target) if each.want is not None or each.key not in taken)
+    found = (expect.difference(each, live) for each in words)
     return tuple(difference for difference in found if difference is not None)
 
 

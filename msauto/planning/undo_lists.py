@@ -79,8 +79,11 @@ class _Numbers:
                 self.pieces.append({"start": start, "duration": piece["duration"], "title": want.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
-        """Tell whether a live segment is as the run left it."""
-        return _same(self.after.get(segment.number), segment) or any(piece_matches(p, segment) for p in self.pieces)
+        """Tell whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
+        after = self.after.get(segment.number)
+        if after is not None and segment.number not in self.before:
+            after = {"title": "", "keywords": "", **after}
+        return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
 
 
 def undo_segments(made: Sequence[Made], asset: Asset, dialect: Dialect, notes: list[str]) -> Iterator[SegmentWanted]:
@@ -162,7 +165,8 @@ class _Markers:
         marker = self._take(uid) if isinstance(uid, int) else self._find(after, _there_before(one))
         if marker is None:
             return None  # it is gone already
-        if marker_matches(after, marker):
+        added = any(marker.fields.get(name) and name not in after for name in ("title", "comment", "keywords"))
+        if marker_matches(after, marker) and not added:
             return MarkerWanted(uid=marker.uid, present=False)
         self._leave(marker, after)
         return None

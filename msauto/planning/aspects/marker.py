@@ -78,8 +78,9 @@ def plan_markers(scene: Scene, wanted: Sequence[Said[MarkerWanted]], exactly: Ex
     for item, marker in moved:
         _move(scene, item, marker, origin, draft)
     moving = {id(item) for item, _ in moved}
+    staying = tuple(uid for uid in live if uid not in gone and uid not in left)
     for item in (item for item in new if id(item) not in moving):
-        _create(scene, item, origin, draft)
+        _create(scene, item, origin, staying, draft)
     covered = [m for m in live.values() if _covers(exactly, m)]
     if left and len(left) == len(covered) and not any(exactly.tracks is None or p.track in exactly.tracks for p in new):
         draft.emptied.append(("marker", len(covered)))
@@ -276,13 +277,13 @@ def _sent(scene: Scene, marker: Marker, fields: Mapping[str, str]) -> dict[str, 
     return {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
 
 
-def _create(scene: Scene, item: _Wanted, origin: int, draft: Draft) -> None:
+def _create(scene: Scene, item: _Wanted, origin: int, staying: tuple[int, ...], draft: Draft) -> None:
+    """Make a new marker; the server may well give it the uid of one that was deleted just before."""
     versions.require(scene.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
     number = draft.change("add", "marker", item.key, before=None, after=item.want, source=item.source)
     request = requests.create_marker(scene.path, requests.NEW_MARKER, wire, item.track, item.fields)
-    there = tuple(marker.uid for marker in scene.asset.markers)
-    expect = Expect("marker", item.key, item.want | {"frame": wire}, not_uids=there)
+    expect = Expect("marker", item.key, item.want | {"frame": wire}, not_uids=staying)
     draft.send(Phase.MARKER_CREATE, request, [number], expect)
 
 

@@ -1,0 +1,277 @@
+"""Undo, case by case against the embedded server: what comes back, is left alone, is listed as gone for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.aio import undo_of
+from msauto.errors import RefusedError
+from msauto.ledger import Ledger
+from msauto.model.history import RunDetails
+from msauto.model.plan import Plan
+from msauto.model.spec import ServerSpec
+from msauto.simulator import Item, Marker, Segment, SimDialect, Simulator, empty_house
+from tests.stage import Stage
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def stage(server: Simulator, tmp_path: Path) -> Stage:
+    server.house = empty_house()
+    server.dialect = SimDialect()
+    server.faults.clear()
+    news = server.house.databases["NEWS"]
+    news.make_folder("Playout")
+    clip = news.add_clip("Film", "Raw", frames=100)
+    clip.home.fields["comment"] = "raw"
+    clip.xmp["dc:title"] = ["x"]
+    clip.segments[:] = [Segment(1, 0, 5, ["One"]), Segment(2, 10, 6, ["Two"], keywords="kept")]
+    clip.markers[:] = [
+        Marker(1, 3, {"track": "General", "title": "m", "comment": "said", "rating": "2"}),
+        Marker(7, 5, {"track": "Cue Point", "title": "c"}),
+    ]
+    channel = server.house.add_channel("ticker")
+    channel.items[:] = [Item("n-1.txt", b"First\nmore", "n-1", "First", "First\nmore")]
+    return Stage(server, tmp_path)
+
+
+def asset(title: str = "Film", **args: Any) -> dict[str, Any]:
+    return {"name": "A task", "asset": {"title": title, **args}}
+
+
+def ticker(*items: dict[str, Any], **args: Any) -> dict[str, Any]:
+    return {"name": "A task", "rss": {"channel": "ticker", "items": list(items), **args}}
+
+
+def plan_of_undo(stage: Stage, run: str = "last") -> Plan:
+    plan: Plan = stage.undo(run, dry=True)
+    return plan
+
+
+def warned(stage: Stage, words: str) -> bool:
+    return any(words in warning for warning in plan_of_undo(stage).warnings)
+
+
+# What comes back ----------------------------------------------------------------------------------------------
+
+
+def test_a_rename_is_taken_back_with_all_the_rest(stage: Stage) -> None:
+    assert stage.apply(asset("New", was=["Film"], fields={"comment": "Ready"})).ok
+    assert stage.undo().ok
+    assert stage.sim.house.clip("Film").home.fields["comment"] == "raw"
+    assert plan_of_undo(stage).errors == 0
+
+
+def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None:
+    assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
+    stage.sim.clear_log()
+    assert stage.undo().ok
+    (sent,) = stage.sent()
+    assert "uid=-1" in sent.target
+    markers = {
+        (m.pos, m.fields["title"], m.fields["comment"], m.fields["rating"])
+        for m in stage.sim.house.clip("Film").markers[1:]
+    }
+    assert markers == {(3, "m", "said", "2")}
+    assert stage.undo(stage.runs()[-1], dry=True).requests == 0, "it is back already"
+
+
+def test_one_of_two_markers_at_a_place_comes_back_beside_the_other(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    clip.markers.append(Marker(8, 3, {"track": "General", "title": "twin"}))
+    assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
+    assert stage.undo().ok
+    assert sorted(m.fields["title"] for m in clip.markers if m.pos == 3) == ["m", "twin"]
+    assert stage.undo(stage.runs()[-1], dry=True).requests == 0
+
+
+def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    clip.markers.append(Marker(8, 3, dict(clip.markers[0].fields)))
+    assert stage.apply(asset(markers=[{"uid": 8, "state": "absent"}])).ok
+    assert stage.undo().ok
+    assert [m.pos for m in clip.markers].count(3) == 2
+
+
+def test_a_created_marker_goes_by_the_uid_that_was_learned(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    assert stage.apply(asset(markers=[{"at": 20, "title": "new"}])).ok
+    clip.markers.insert(0, Marker(99, 20, {"track": "General", "title": "new"}))  # somebody makes another like it
+    assert stage.undo().ok
+    assert [m.uid for m in clip.markers] == [99, 1, 7]
+
+
+def test_a_segmentation_goes_and_what_was_there_comes_back(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    before = [(s.number, s.start, s.duration, *s.titles) for s in clip.segments]
+    assert stage.apply(asset(segmentation={"duration": 10, "title": "P"}, exactly=["segments"])).ok
+    assert len(clip.segments) == 10
+    assert stage.undo().ok
+    assert sorted((s.number, s.start, s.duration, *s.titles) for s in clip.segments) == before
+    assert clip.segment(2) is not None
+    assert {s.keywords for s in clip.segments} == {"", "kept"}
+
+
+def test_items_of_a_channel_come_back(stage: Stage) -> None:
+    new = {"guid": "n-2", "text": "Second"}
+    assert stage.apply(ticker({"guid": "n-1", "text": "Changed"}, new)).ok
+    assert stage.undo().ok
+    items = stage.sim.house.channels["ticker"].items
+    assert [(item.guid, item.title, item.description) for item in items] == [("n-1", "First", "First\nmore")]
+    assert stage.apply(ticker({"guid": "n-1", "state": "absent"})).ok
+    assert stage.undo().ok
+    items = stage.sim.house.channels["ticker"].items
+    assert [(item.guid, item.title) for item in items] == [("n-1", "First")]
+
+
+def test_a_link_goes_where_the_dialect_names_a_way(stage: Stage) -> None:
+    stage.dialect = {"link_delete": "by_title"}
+    assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok
+    assert stage.undo().ok
+    assert [entry.title for entry in stage.sim.house.clip("Film").entries] == ["Film"]
+
+
+def test_removing_a_link_counts_as_a_deletion(stage: Stage) -> None:
+    from msauto.model.limits import Limits
+
+    stage.dialect = {"link_delete": "by_title"}
+    assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok
+    plan = stage.undo(dry=True, limits=Limits())
+    assert [refusal.code for refusal in plan.refusals] == ["delete_assets"]
+
+
+def test_what_a_failed_run_did_is_taken_back_and_nothing_else(stage: Stage) -> None:
+    stage.sim.faults.add("status:400@name=user_1")
+    assert not stage.apply(asset(fields={"comment": "Ready", "user_1": "x", "user_2": "y"})).ok
+    stage.sim.faults.clear()
+    stage.sim.clear_log()
+    assert stage.undo().ok
+    assert ["name=comment" in entry.target for entry in stage.sent()] == [True]
+
+
+def test_an_undo_can_be_undone(stage: Stage) -> None:
+    wanted = asset(fields={"comment": "Ready"}, markers=[{"uid": 1, "state": "absent"}, {"at": 9, "title": "n"}])
+    assert stage.apply(wanted).ok
+    assert stage.undo().ok
+    assert stage.undo().ok
+    assert stage.plan(wanted).requests == 0
+    assert stage.undo().ok
+    clip = stage.sim.house.clip("Film")
+    assert clip.home.fields["comment"] == "raw"
+    assert sorted(m.pos for m in clip.markers) == [3, 5]
+
+
+# What is left alone -------------------------------------------------------------------------------------------
+
+
+def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    wanted = asset(
+        fields={"comment": "Ready", "user_1": "ours"},
+        xmp={"dc:title": ["ours"]},
+        segments=[{"number": 1, "start": 1, "duration": 5}, {"number": 5, "start": 50, "duration": 5}],
+        markers=[{"uid": 7, "at": 6}, {"at": 20, "title": "new"}],
+    )
+    assert stage.apply(wanted, ticker({"guid": "n-1", "text": "Changed"})).ok
+    clip.home.fields["comment"] = "theirs"
+    clip.xmp["dc:title"] = ["theirs"]
+    for number in (1, 5):
+        segment = clip.segment(number)
+        assert segment is not None
+        segment.titles = ["theirs"]
+    for marker in clip.markers:
+        marker.fields["title"] = "theirs"
+    stage.sim.house.channels["ticker"].items[0].title = "theirs"
+    stage.sim.house.channels["ticker"].items[0].description = "theirs"
+    plan = plan_of_undo(stage)
+    told = "\n".join(plan.warnings)
+    for what in ("field comment", "dc:title", "marker uid 8", "segment 1", "segment 5", "item n-1"):
+        assert f"{what} is left alone" in told, told
+    (target,) = plan.targets
+    changes = [(change.aspect, change.key) for change in target.changes]
+    assert changes == [("field", "user_1"), ("marker", "uid 7")], "its title is theirs, its position still ours"
+
+
+def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
+    clip = stage.sim.house.clip("Film")
+    assert stage.apply(asset(segments=[{"number": 1, "start": 1, "duration": 5}], markers=[{"uid": 7, "at": 6}])).ok
+    clip.segments[:] = [segment for segment in clip.segments if segment.number == 2]
+    clip.markers.pop()
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "segment 1 is left alone: it is gone by now")
+    assert warned(stage, "marker uid 7 is left alone: it is gone by now")
+
+
+def test_another_clip_of_the_title_is_left_alone(stage: Stage) -> None:
+    assert stage.apply(asset(fields={"comment": "Ready"})).ok
+    stage.sim.house.clip("Film").create_time = "2026-12-01T00:00:00"
+    assert plan_of_undo(stage).requests == 0
+    assert warned(stage, "another clip has this title by now")
+
+
+def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
+    assert stage.apply(asset(fields={"comment": "Ready"})).ok
+    stage.sim.house.databases["NEWS"].remove_clip(stage.sim.house.clip("Film"))
+    plan = plan_of_undo(stage)
+    assert (plan.requests, plan.errors) == (0, 0)
+    assert warned(stage, "it is not there any more")
+
+
+# What is gone for good ----------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_undone_is_listed(stage: Stage) -> None:
+    stage.sim.dialect = SimDialect.parse(["link_fields=hidden"])
+    stage.sim.house.databases["NEWS"].add_clip("Old", "Raw", frames=10)
+    wanted = asset(fields={"user_1": "never known"}, links=[{"folder": "Playout"}])
+    command = {"name": "A command", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film"}}
+    stage.apply(wanted, asset("Old", state="absent"), command)
+    plan = plan_of_undo(stage)
+    told = "\n".join(plan.warnings)
+    for words in (
+        "Old: asset Old cannot be undone: a deleted asset does not come back",
+        "field user_1 cannot be undone: what was there before was never known",
+        "link Playout/Film cannot be undone: the interface has no way to remove a link",
+        "command PARTNER_EXPORT_VERSION cannot be undone: what a command did is not known",
+    ):
+        assert words in told, told
+    assert plan.requests == 0
+
+
+def test_what_comes_back_only_in_part_is_told(stage: Stage) -> None:
+    stage.sim.house.clip("Film").segments[0].track = "A1"
+    assert stage.apply(asset(lossy=True, segments=[{"number": 1, "start": 1, "duration": 5}])).ok
+    assert warned(stage, "segment 1 comes back without what cannot be written")
+    assert plan_of_undo(stage).requests == 2
+
+
+# Whether it may be at all -------------------------------------------------------------------------------------
+
+
+def details(stage: Stage) -> RunDetails:
+    with Ledger.open(stage.folder / "state", readonly=True) as ledger:
+        return ledger.run_details("last")
+
+
+def test_a_server_that_is_another_by_now_is_refused(stage: Stage) -> None:
+    assert stage.apply(asset(fields={"comment": "Ready"})).ok
+    with pytest.raises(RefusedError, match="was done on studio at"):
+        undo_of(details(stage), [ServerSpec("studio", "http://127.0.0.1:1")])
+
+
+def test_a_run_that_goes_on_is_refused(stage: Stage) -> None:
+    assert stage.apply(asset(fields={"comment": "Ready"})).ok
+    known = details(stage)
+    going = replace(known, summary=replace(known.summary, status="running"))
+    with pytest.raises(RefusedError, match="still goes on"):
+        undo_of(going, [ServerSpec("studio", stage.sim.url)])
