@@ -8,6 +8,7 @@ from msauto.applying.turns import (
     Answered,
     Command,
     Event,
+    Failed,
     Finish,
     Journalled,
     Look,
@@ -48,6 +49,7 @@ SENT: tuple[Event, ...] = (
     Rejected(500, "boom"),
     Rejected(502, "gateway"),
     Rejected(503, "busy"),
+    Failed("the disk is full"),
 )
 SEEN: tuple[Event, ...] = (Seen("all"), Seen("some"), Seen("none"), Seen("hidden"), Unreadable("garbage"))
 PROVED: tuple[Event, ...] = (

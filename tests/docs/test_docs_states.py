@@ -1,0 +1,26 @@
+"""The page about states is held against the state machine itself: every transition is there, and no other."""
+
+from __future__ import annotations
+
+import re
+
+from msauto.applying.turns import State
+from tests.crash.test_every_path import ALL
+from tests.docs.pages import ROOT
+
+PAGE = (ROOT / "docs/explanation/states.md").read_text(encoding="utf-8")
+_ROW = re.compile(r"^\| ([a-z ]+) \| ([a-z ]+) \| ([A-Z][A-Za-z, ]+) \| .+ \|$", re.MULTILINE)
+
+
+def test_the_table_of_a_target_is_the_state_machine() -> None:
+    told = {(came, goes): set(events.split(", ")) for came, goes, events in _ROW.findall(PAGE)}
+    real: dict[tuple[str, str], set[str]] = {}
+    for turn, event, following in ALL:
+        pair = (turn.progress.state.value, following.progress.state.value)
+        real.setdefault(pair, set()).add(type(event).__name__)
+    assert told == real
+
+
+def test_every_state_is_drawn() -> None:
+    drawing = PAGE.partition("## A target")[2]
+    assert [state.value for state in State if state.value not in drawing] == []
