@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -110,6 +111,43 @@ def send_create(scene: Scene, new: NewSegment, changes: Sequence[int], source: S
     told = {"title": new.title, "keywords": new.keywords}
     want |= {name: value for name, value in told.items() if value is not None}
     draft.send(Phase.SEGMENT_CREATE, request, changes, Expect("segment", str(new.number), want))
+
+
+Span = tuple[int, int]
+"""From a frame up to, not with, another."""
+
+
+def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
+    """Order segments that go from one span to another, so that each finds its new span left by the others.
+
+    Returns indices of ``moves``; where none needs another, in their order. Those that swap places have no such order:
+    they keep theirs, and a server that minds an overlap says so.
+
+    >>> free_first([((0, 10), (0, 15)), ((10, 20), (15, 25))])
+    [1, 0]
+    """
+    by_start = sorted((old, index) for index, (old, _) in enumerate(moves))
+    longest = max((end - start for (start, end), _ in moves), default=0)
+    ordered: dict[int, None] = {}
+    begun: set[int] = set()
+    for first in range(len(moves)):
+        stack = [first]
+        while stack:
+            index = stack[-1]
+            if index in begun:
+                ordered.setdefault(stack.pop())
+                continue
+            begun.add(index)
+            in_the_way = _within(by_start, moves[index][1], longest)
+            stack += [other for other in reversed(in_the_way) if other not in begun]
+    return list(ordered)
+
+
+def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> list[int]:
+    start, end = span
+    low = bisect_left(by_start, ((start - longest, 0), 0))
+    high = bisect_left(by_start, ((end, 0), 0))
+    return [index for (_, old_end), index in by_start[low:high] if old_end > start]
 
 
 def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:

@@ -65,8 +65,8 @@ def _framed(parts: Iterable[str], dialect: SimDialect) -> Iterator[str]:
 
 
 def _in_namespace(start: str, dialect: SimDialect) -> str:
-    if dialect.xml_namespace == "none":
-        return start
+    if dialect.xml_namespace == "none" or " xmlns=" in start[: start.find(">")]:
+        return start  # a root that has a namespace of its own (RSS, Atom) keeps it
     return _ROOT.sub(lambda match: f'{match[0]} xmlns="{NAMESPACE}"', start, count=1)
 
 

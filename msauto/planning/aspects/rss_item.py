@@ -16,7 +16,7 @@ from msauto.model.plan import Body, Expect, Json
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import ABSENT, RssItemWanted, Said, Source
 from msauto.planning.compare import instant, item_field, item_matches
-from msauto.planning.draft import Draft, left_alone
+from msauto.planning.draft import Draft, left_alone, refuse
 from msauto.planning.order import Phase
 from msauto.server import requests
 
@@ -63,7 +63,7 @@ def _is_left(scene: RssScene, wanted: RssItemWanted, live: RssItem | None, draft
     if wanted.guid not in scene.still:
         return False
     still = scene.still[wanted.guid]
-    is_as_wanted = live is not None and wanted.present and item_matches(_content(wanted), live)
+    is_as_wanted = live is not None and wanted.present and item_matches(_content(scene, wanted), live)
     if is_as_wanted or (live is None and (not wanted.present or still is None)):
         return False
     if live is not None and isinstance(still, dict) and item_matches(still, live, still):
@@ -104,17 +104,18 @@ def _unseen(scene: RssScene, guid: str) -> bool:
     return _written(scene, guid).get("seen") is False
 
 
-def _content(wanted: RssItemWanted) -> dict[str, Json]:
-    if wanted.item is not ABSENT:
+def _content(scene: RssScene, wanted: RssItemWanted) -> dict[str, Json]:
+    """Return what the file says, as it is compared: what is sent as a text is compared as a text."""
+    if wanted.item is not ABSENT and _is_document(scene, wanted):
         return {"item": dict(wanted.item)}
-    return {"text": "" if wanted.text is ABSENT else wanted.text}
+    return {"text": _as_text(wanted)}
 
 
 # Changes -------------------------------------------------------------------------------------------------------
 
 
 def _put_if_needed(scene: RssScene, said: Said[RssItemWanted], live: RssItem | None, draft: Draft) -> None:
-    wanted, content = said.value, _content(said.value)
+    wanted, content = said.value, _content(scene, said.value)
     if wanted.text is ABSENT and wanted.item is ABSENT and live is not None:
         return
     earlier = _written(scene, wanted.guid)
@@ -124,6 +125,7 @@ def _put_if_needed(scene: RssScene, said: Said[RssItemWanted], live: RssItem | N
         return
     if live is None and _unseen(scene, wanted.guid) and remembered == content:
         return  # the channel never showed it under a name that we know, and it is as we wrote it
+    _check_fits(scene, said)
     before: Json = _shown(live, content) if live is not None else None
     after: Json = content.get("item", content)
     number = draft.change(
@@ -193,10 +195,28 @@ def _remove_others(
 
 def _body(scene: RssScene, wanted: RssItemWanted) -> Body:
     """Return the file's content: the text for a ``.txt``, an RSS ``item`` document for an ``.xml`` (field notes)."""
-    kind = scene.server.dialect.rss_body
-    if kind == "item" or (kind == "auto" and _file(wanted).lower().endswith(".xml")):
+    if _is_document(scene, wanted):
         return Body(_document(wanted).encode(), "application/xml; charset=utf-8")
     return Body(_as_text(wanted).encode())
+
+
+def _is_document(scene: RssScene, wanted: RssItemWanted) -> bool:
+    kind = scene.server.dialect.rss_body
+    return kind == "item" or (kind == "auto" and _file(wanted).lower().endswith(".xml"))
+
+
+def _check_fits(scene: RssScene, said: Said[RssItemWanted]) -> None:
+    """Refuse an item that would be sent as a text and holds what no text can carry."""
+    if said.value.item is ABSENT or _is_document(scene, said.value):
+        return
+    lost = [name for name, value in said.value.item.items() if value and name not in {"title", "description"}]
+    if lost:
+        raise refuse(
+            f"item {said.value.guid} is sent as a text (rss_body: {scene.server.dialect.rss_body}), which cannot carry "
+            f"its {' and '.join(lost)}",
+            said.source,
+            "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
+        )
 
 
 def _as_text(wanted: RssItemWanted) -> str:

@@ -18,6 +18,7 @@ from msauto.planning.segments import (
     cannot_write_back,
     check_lossy,
     editorial,
+    free_first,
     keywords_of,
     live_segments,
     remake,
@@ -53,7 +54,7 @@ def plan_segments(scene: Scene, wanted: Sequence[Said[SegmentWanted]], exactly: 
     gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
     surplus = [number for number in live if exactly and number not in kept and number not in gone]
     before = len(draft.changes)
-    for item, segment in matched:
+    for item, segment in _in_order(scene, matched):
         _change(scene, item, segment, draft)
     new = _new(present, absent, matched, [n for n in live if n not in gone and n not in surplus], surplus, scene, live)
     _delete(scene, live, gone, draft)
@@ -145,6 +146,18 @@ def _check_conflicts(present: Sequence[_Wanted], absent: Sequence[_Wanted]) -> N
 
 
 # Changes -------------------------------------------------------------------------------------------------------
+
+
+def _in_order(scene: Scene, matched: Sequence[tuple[_Wanted, Segment]]) -> Sequence[tuple[_Wanted, Segment]]:
+    """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
+    if scene.server.dialect.segment_update == "recreate":
+        return matched
+    moves = []
+    for item, live in matched:
+        start = _whole(item.want.get("start", live.start))
+        end = start + _whole(item.want.get("duration", live.duration))
+        moves.append(((live.start, live.start + live.duration), (start, end)))
+    return [matched[index] for index in free_first(moves)]
 
 
 def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:

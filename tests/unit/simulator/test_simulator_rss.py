@@ -114,3 +114,11 @@ def test_methods_and_names(ask: Asker) -> None:
     assert ask.ask("PUT", "/rss/nothing/a.txt", b"x").status == 404
     assert ask.ask("POST", "/rss/ticker").status == 405
     assert ask.get("/rss/a/b/c").status == 404
+
+
+@pytest.mark.parametrize("shape", ["rss", "atom", "rss_namespaced", "bare"])
+def test_every_shape_is_xml_in_every_namespace(sim: Simulator, ask: Asker, shape: str) -> None:
+    sim.dialect = SimDialect(rss_shape=shape, xml_namespace="default")
+    root = ask.get("/rss/ticker").xml  # well-formed: a root that has a namespace of its own keeps it
+    assert root.tag.startswith("{")
+    assert root.tag.startswith(ATOM) is (shape == "atom")

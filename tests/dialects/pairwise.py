@@ -1,0 +1,47 @@
+"""A pairwise-covering set: few rows in which every two values of every two parameters meet at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, product
+from random import Random
+
+Row = dict[str, str]
+Value = tuple[str, str]
+Pair = frozenset[Value]
+
+
+def pairwise(parameters: Mapping[str, Sequence[str]], seed: int = 0) -> list[Row]:
+    """Return the rows, the same each time for one seed; greedy, so a few more than the least possible.
+
+    Each row begins with a pair that no row has yet, then takes, parameter by parameter, the value with which most
+    new pairs are met.
+    """
+    missing = dict.fromkeys(all_pairs(parameters))  # a set that keeps its order
+    rows: list[Row] = []
+    while missing:
+        row = dict(sorted(next(iter(missing))))
+        for name in Random(1000 * seed + len(rows)).sample(list(parameters), len(parameters)):
+            if name not in row:
+                row[name] = _best(name, parameters[name], row, missing, len(rows))
+        for pair in pairs_of(row):
+            missing.pop(pair, None)
+        rows.append({name: row[name] for name in parameters})
+    return rows
+
+
+def all_pairs(parameters: Mapping[str, Sequence[str]]) -> Iterable[Pair]:
+    """Yield every two values of every two parameters."""
+    for one, other in combinations(parameters, 2):
+        for value, another in product(parameters[one], parameters[other]):
+            yield frozenset({(one, value), (other, another)})
+
+
+def pairs_of(row: Row) -> Iterable[Pair]:
+    """Yield the pairs that meet in a row."""
+    return map(frozenset, combinations(row.items(), 2))
+
+
+def _best(name: str, values: Sequence[str], row: Row, missing: Mapping[Pair, None], turn: int) -> str:
+    turned = [values[(index + turn) % len(values)] for index in range(len(values))]  # else ties favour the first
+    return max(turned, key=lambda value: sum(frozenset({(name, value), said}) in missing for said in row.items()))
