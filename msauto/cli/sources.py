@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of, undo_of
@@ -18,7 +19,11 @@ from msauto.model.spec import ServerSpec
 from msauto.model.wanted import Resolved
 from msauto.planning.limits import refusals
 from msauto.planning.undo import servers_of
+from msauto.playbook.document import Document, Spot
+from msauto.playbook.files import Files, repository_of
+from msauto.playbook.lookups import Surroundings
 from msauto.playbook.resolve import resolve
+from msauto.playbook.run_modules import check_dest
 from msauto.playbook.servers import servers_called
 
 
@@ -101,7 +106,15 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
         if given:
             raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
     plan = read_plan_file(saved[0])
+    _check_downloads(plan, saved[0], flags)
     return SavedPlan(plan, servers_called(options, [target.server for target in plan.targets]))
+
+
+def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
+    """Refuse a plan that would write a file where no playbook may: it may have been made by anybody."""
+    around = Surroundings({}, Files(), Path(), repository_of(Path()), writable=flags.settings.download_folders)
+    for request in (request for target in plan.targets for request in target.requests if request.dest is not None):
+        check_dest(str(request.dest), Spot(Document(path)), around)
 
 
 def resume(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:

@@ -32,6 +32,7 @@ from msauto.model.plan import (
     TargetId,
 )
 from msauto.model.wanted import Batch, InputFile, Source
+from msauto.planning.honest import why_dishonest
 
 FORMAT: Final = "msauto-plan"
 VERSION: Final = 1
@@ -280,12 +281,16 @@ def read_plan(data: object, path: str) -> Plan:
     if plan.get("checksum") != checksum(plan):
         raise _refuse(path, "this plan was changed after it was made, or a part of it is missing", _REMEDY)
     try:
-        return PlanFile.model_validate(plan).value()
+        found = PlanFile.model_validate(plan).value()
     except ValidationError as error:
         problems = [_problem(path, detail) for detail in error.errors(include_url=False, include_input=False)]
         raise InputError(problems) from None
     except ValueError as error:
         raise _refuse(path, str(error), _REMEDY) from None
+    why = why_dishonest(found)
+    if why is not None:
+        raise _refuse(path, why, "do not apply it; make the plan again, and ask who made this one")
+    return found
 
 
 _REMEDY = "make the plan again with `msauto plan --out`; a plan file is not for editing"
