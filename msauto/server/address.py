@@ -96,9 +96,12 @@ def escape_name(name: str) -> str:
 
 
 def encode(text: str) -> str:
-    """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8."""
+    """Percent-encode everything but the unreserved characters of RFC 3986, in UTF-8.
+
+    A new line is ``%0a``, in small letters as the interface writes it («PNG thumbnail»); all else in capitals.
+    """
     try:
-        return quote(text, safe="", errors="strict")
+        return quote(text, safe="", errors="strict").replace("%0A", "%0a")
     except UnicodeEncodeError:
         shown = text.encode("utf-8", "backslashreplace").decode()
         raise AddressError(

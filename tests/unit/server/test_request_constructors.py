@@ -72,7 +72,7 @@ CALLS = [
     (
         requests.get_thumbnail(A, pos=0, dur=5, w=320, h=180, params={"head:line": "Hi\nthere", "b": ""}),
         "GET",
-        f"{A}/GETICON?pos=0&dur=5&w=320&h=180&param=head%3Aline:Hi%0Athere&param=b:",
+        f"{A}/GETICON?pos=0&dur=5&w=320&h=180&param=head%3Aline:Hi%0athere&param=b:",
     ),
     (requests.get_thumbnail(A, params={"a": "1"}), "GET", f"{A}/GETICON?param=a:1"),
     (requests.get_channels(), "GET", "/rss"),
