@@ -45,9 +45,18 @@ def why_dishonest(plan: Plan) -> str | None:
         for request in target.requests:
             if not _is_honest(request, [target.changes[number] for number in request.changes], target):
                 return f"{target.name!r}: the request {request.method} {request.path} is not what the plan shows"
-        if set(range(len(target.changes))) - {number for request in target.requests for number in request.changes}:
-            return f"{target.name!r}: the plan shows a change that no request makes"
+        for number, change in enumerate(target.changes):
+            mine = [request for request in target.requests if number in request.changes]
+            if not any(change.action == "delete" or not _takes_away(request) for request in mine):
+                return (
+                    f"{target.name!r}: no request makes the change of {change.aspect} {change.key} that the plan shows"
+                )
     return None
+
+
+def _takes_away(request: Request) -> bool:
+    """Tell whether a request only removes something: where a change is shown, another one must make it anew."""
+    return request.method == "DELETE" or "?command=DELETE" in request.path
 
 
 def _is_honest(request: Request, changes: list[Change], target: Target) -> bool:
@@ -112,8 +121,14 @@ def _is_of_channel(
         return False
     (change,) = changes
     if request.method == "DELETE":
-        return path == channel and set(named) == {"guid"} and (change.action == "change" or change.key == named["guid"])
+        return (
+            path == channel and set(named) == {"guid"} and (change.action == "change" or _goes(change, named["guid"]))
+        )
     return request.method == "PUT" and path.startswith(f"{channel}/") and _is_item(request, change)
+
+
+def _goes(change: Change, guid: str) -> bool:
+    return change.action == "delete" and change.key == guid
 
 
 def _is_item(request: Request, change: Change) -> bool:

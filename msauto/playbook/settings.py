@@ -165,6 +165,8 @@ def _read(path: Path) -> Document:
     lines = tuple(text.splitlines())
     try:
         data = tomllib.loads(text.replace("\r\n", "\n"))
+    except RecursionError as error:
+        raise InputError([Problem("this is no TOML: it is nested too deeply", Place(file), "nest it less")]) from error
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = Place(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)

@@ -1,0 +1,69 @@
+"""A desk for the tests of security: a house behind a password, and everything that msauto says or writes about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msauto.planning.planschema import checksum
+from msauto.simulator import Simulator, empty_house
+from tests.cli.command_line import Desk, Said
+
+CANARY = "cAnArY§7Q"
+FORMATS = ("text", "json", "markdown", "html")
+
+
+@contextmanager
+def server(*dialect: str) -> Iterator[Simulator]:
+    """A small house."""
+    house = empty_house()
+    news = house.databases["NEWS"]
+    news.add_clip("Film", "Raw", frames=100)
+    news.add_clip("Other", "Raw", frames=100)
+    house.add_channel("ticker")
+    with Simulator(house=house, dialect=dialect) as simulator:
+        yield simulator
+
+
+def repository(folder: Path, url: str, **block: Any) -> Desk:
+    """A repository of playbooks in ``folder/repo``; beside it lies what nobody may touch."""
+    (folder / "repo" / ".git").mkdir(parents=True)
+    (folder / "outside.txt").write_text(CANARY)
+    (folder / "outside.csv").write_text(f"a,b\n{CANARY},2\n")
+    desk = Desk(folder / "repo", url)
+    desk.inventory({"studio-a": {"server": {"url": url, **block}, "database": "NEWS"}})
+    return desk
+
+
+def plan_and_apply(desk: Desk, play: str) -> list[Said]:
+    """Everything that can be asked for with a playbook, in every form."""
+    flags = ("-i", "inventory.yml", "--state-dir", "state")
+    said = [desk.run("validate", play, "inventory.yml")]
+    said += [desk.run("plan", play, *flags, "--format", form, "-vv") for form in FORMATS]
+    said += [desk.run("plan", play, *flags, "--out", "plan.json")]
+    said += [desk.run("apply", play, *flags, "--yes", "--format", form, "-vv") for form in FORMATS]
+    said += [desk.run("history", "--state-dir", "state"), desk.run("history", "last", "--state-dir", "state")]
+    said += [desk.run("vars", "studio-a", "-i", "inventory.yml"), desk.run("undo", "last", *flags, "--yes")]
+    return said
+
+
+def leaks(desk: Desk, said: list[Said], *secrets: str, spare: frozenset[str] = frozenset()) -> list[str]:
+    """Return where a secret is found: in what was said, or in any file of the desk but those spared."""
+    found = [f"said {n}: {each.out}{each.err}" for n, each in enumerate(said) if _holds(each.out + each.err, secrets)]
+    files = (path for path in sorted(desk.folder.rglob("*")) if path.is_file() and path.name not in spare)
+    return found + [str(path) for path in files if _holds(path.read_bytes().decode("utf-8", "replace"), secrets)]
+
+
+def _holds(text: str, secrets: tuple[str, ...]) -> bool:
+    return any(secret in text or json.dumps(secret)[1:-1] in text for secret in secrets)
+
+
+def forge(path: Path, change: Any) -> None:
+    """Change a plan file, and make its checksum right again: it is no signature."""
+    data = json.loads(path.read_text())
+    change(data)
+    data["checksum"] = checksum(data)
+    path.write_text(json.dumps(data))

@@ -1,0 +1,171 @@
+"""Who writes a plan file, with a checksum that is right: it does what it shows, where it shows it, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.model.plan import Plan
+from msauto.planning.honest import why_dishonest
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+from tests.security.security_desk import CANARY, forge, repository, server
+from tests.unit.planning.test_cases_of_aspects import CASES, _intents, _scene
+
+FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
+Forgery = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    with server() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(tmp_path: Path, sim: Simulator) -> Desk:
+    desk = repository(tmp_path, sim.url)
+    play = desk.play(
+        {
+            "asset": {
+                "title": "Film",
+                "fields": {"comment": "Ready"},
+                "xmp": {"dc:title": ["a"]},
+                "markers": [{"at": 5, "title": "m"}],
+                "segments": [{"number": 1, "start": 0, "duration": 5, "title": "s"}],
+            }
+        },
+        {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Hello"}]}},
+        {"thumbnail": {"title": "Film", "dest": "still.png"}},
+    )
+    said = desk.run("plan", play, *FLAGS, "--out", "plan.json")
+    assert said.code == 0, said.err
+    return desk
+
+
+def path_of(data: dict[str, Any], word: str) -> dict[str, Any]:
+    requests = (request for target in data["targets"] for request in target["requests"])
+    found: dict[str, Any] = next(request for request in requests if word in request["path"])
+    return found
+
+
+def sets(word: str, path: str | None = None, **keys: Any) -> Forgery:
+    def change(data: dict[str, Any]) -> None:
+        request = path_of(data, word)
+        request.update(keys | ({"path": path} if path is not None else {}))
+
+    return change
+
+
+def drops_changes(data: dict[str, Any]) -> None:
+    path_of(data, "SETFIELD")["changes"] = []
+
+
+def shows_what_it_does_not_do(data: dict[str, Any]) -> None:
+    target = data["targets"][0]
+    target["changes"].append({**target["changes"][0], "key": "user_7"})
+
+
+FORGERIES: dict[str, Forgery] = {
+    "a deletion shown as a comment": sets("SETFIELD", "/storage/NEWS@Film", method="DELETE"),
+    "a deletion of another asset": sets("SETFIELD", "/storage/NEWS@Other", method="DELETE"),
+    "another asset": sets("SETFIELD", "/storage/NEWS@Other?command=SETFIELD&name=comment&val=Ready"),
+    "another database": sets("SETFIELD", "/storage/OTHER@Film?command=SETFIELD&name=comment&val=Ready"),
+    "another field": sets("SETFIELD", "/storage/NEWS@Film?command=SETFIELD&name=user_1&val=Ready"),
+    "a rename": sets("SETFIELD", "/storage/NEWS@Film?command=SETFIELD&name=clip_name&val=Ready"),
+    "another value": sets("SETFIELD", "/storage/NEWS@Film?command=SETFIELD&name=comment&val=Owned"),
+    "a value said twice": sets("SETFIELD", "/storage/NEWS@Film?command=SETFIELD&name=comment&val=Ready&val=Owned"),
+    "another command": sets("SETFIELD", "/storage/NEWS@Film?command=PARTNER_MOVE_TO_ASSET&asset_id=1"),
+    "one more XMP field": sets("SETUSERFIELDS", "/storage/NEWS@Film?command=SETUSERFIELDS&dc%3Atitle=a&dc%3Arights=x"),
+    "another segment": sets(
+        "CREATESEGMENT", "/storage/NEWS@Film?command=CREATESEGMENT&seg_num=2&start_frame=0&duration=5&title=s"
+    ),
+    "an existing marker": sets(
+        "CREATEMARKER", "/storage/NEWS@Film?command=CREATEMARKER&uid=1&frame=5&track=General&title=m"
+    ),
+    "another text of a marker": sets(
+        "CREATEMARKER", "/storage/NEWS@Film?command=CREATEMARKER&uid=-1&frame=5&track=General&title=Owned"
+    ),
+    "another channel": sets("/rss/", "/rss/weather/n-1.txt"),
+    "an item's deletion": sets("/rss/", "/rss/ticker?guid=n-1", method="DELETE", body=None),
+    "a file that is not shown": sets("GETICON", dest="other.png"),
+    "a request without a change": drops_changes,
+    "a change without a request": shows_what_it_does_not_do,
+    "another host": sets("SETFIELD", "http://evil.example/storage/NEWS@Film"),
+    "another host, relative": sets(
+        "SETFIELD", "//evil.example/storage/NEWS@Film?command=SETFIELD&name=comment&val=Ready"
+    ),
+    "a line break": sets("SETFIELD", "/storage/NEWS@Film?a=b HTTP/1.1\r\nX: y"),
+    "a way up": sets("SETFIELD", "/storage/x/../NEWS@Film?command=SETFIELD&name=comment&val=Ready"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES.keys())
+def test_a_forged_plan_is_refused(desk: Desk, sim: Simulator, forgery: Forgery) -> None:
+    forge(desk.folder / "plan.json", forgery)
+    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert said.code == 1, said.out + said.err
+    said.one_error()
+    assert sim.writes() == []
+    assert not (desk.folder / "other.png").exists()
+
+
+@pytest.mark.parametrize("dest", ["../escaped.png", "/tmp/msauto-escaped.png", ".git/hooks/pre-commit", "play.yml"])
+def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Simulator, dest: str) -> None:
+    def change(data: dict[str, Any]) -> None:
+        for target in data["targets"]:
+            for number, shown in enumerate(target["changes"]):
+                if shown["aspect"] == "thumbnail":
+                    shown["key"] = dest
+                    request = next(each for each in target["requests"] if each["changes"] == [number])
+                    request["dest"] = request["expect"][0]["key"] = dest
+
+    before = (desk.folder / "play.yml").read_text()
+    forge(desk.folder / "plan.json", change)
+    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (said.code, sim.writes()) == (1, [])
+    assert (desk.folder / "play.yml").read_text() == before
+
+
+def test_a_forged_plan_is_held_to_the_limits_of_whoever_applies_it(desk: Desk, sim: Simulator) -> None:
+    def change(data: dict[str, Any]) -> None:
+        target = next(each for each in data["targets"] if each["name"] == "Film")
+        gone = {**target["changes"][0], "action": "delete", "aspect": "asset", "key": "Film", "after": None}
+        target["changes"] = [gone]
+        target["requests"] = [{"method": "DELETE", "path": "/storage/NEWS@Film", "changes": [0], "expect": []}]
+        data["refusals"] = []
+
+    forge(desk.folder / "plan.json", change)
+    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (said.code, sim.writes()) == (4, [])
+    assert "--allow-delete" in said.err
+
+
+def test_a_forged_plan_names_no_server_that_the_inventory_lacks(desk: Desk, sim: Simulator) -> None:
+    forge(desk.folder / "plan.json", lambda data: data["targets"][0].update(server="evil"))
+    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (said.code, sim.writes()) == (1, [])
+
+
+def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
+    with server("auth=bearer", f"auth_token={'Canary-7Q'}") as sim:
+        desk = repository(tmp_path, sim.url, auth={"bearer": "Canary-7Q"})
+        said = desk.run("plan", desk.comment("x", "Film"), *FLAGS, "--out", "plan.json")
+        assert said.code == 0, said.err
+        text = (desk.folder / "plan.json").read_text()
+        assert "Canary" not in text
+        assert CANARY not in text
+        assert oct((desk.folder / "plan.json").stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_plan_that_is_made_is_what_it_shows(path: Path) -> None:
+    case = json.loads(path.read_text(encoding="utf-8"))
+    scene = _scene(case)
+    found = scene.plan(*_intents(case, scene))
+    targets = tuple(target for target in found.targets if target.error is None)
+    assert why_dishonest(Plan("", "", targets=targets)) is None

@@ -1,0 +1,227 @@
+"""Who writes a playbook, its vars or msauto.toml: what he can and cannot do (docs/security.md, «Playbooks»)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+from tests.security.security_desk import CANARY, leaks, plan_and_apply, repository, server
+
+FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    with server() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(tmp_path: Path, sim: Simulator) -> Desk:
+    desk = repository(tmp_path, sim.url)
+    desk.environment["SOME_VARIABLE"] = "seen"
+    return desk
+
+
+ESCAPES = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ ''['__class__'] }}",
+    "{{ '' | attr('__class__') }}",
+    "{{ lookup.__globals__ }}",
+    "{{ lookup.__call__.__globals__ }}",
+    "{{ cycler.__init__.__globals__.os.popen('touch pwned').read() }}",
+    "{{ self._TemplateReference__context }}",
+    "{{ self.__init__.__globals__ }}",
+    "{{ namespace.__init__.__globals__ }}",
+    "{{ (1).__class__.__base__ }}",
+    "{{ '{0.__class__}'.format('') }}",
+    "{{ '{0.__class__.__init__.__globals__}'.format(lookup) }}",
+    "{{ '%s' | format(lookup.__globals__) }}",
+    "{{ [''] | map(attribute='__class__') | list }}",
+    "{{ ['x'] | map('attr', '__class__') | list }}",
+    "{{ [{'a': 1}] | selectattr('__class__') | list }}",
+    "{{ dict(a=1) | items | groupby('__class__') }}",
+    "{{ asset.__class__ }}",
+    "{{ now.__class__.__subclasses__() }}",
+    "{{ joiner.__init__.__globals__ }}",
+    "{% import 'os' as os %}{{ os }}",
+    "{% include '/etc/passwd' %}",
+    "{% extends '/etc/passwd' %}",
+    "{{ env.__class__ }}",
+    "{{ hostvars['studio-a'].server.auth }}",
+    "{{ server }}",
+]
+
+
+@pytest.mark.parametrize("template", ESCAPES)
+def test_templates_reach_nothing_of_python(desk: Desk, sim: Simulator, template: str) -> None:
+    play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
+    said = desk.run("apply", play, *FLAGS, "--yes")
+    assert said.code == 1, (said.out, said.err)
+    assert "Traceback" not in said.err
+    assert "msauto itself failed" not in said.err
+    assert sim.writes() == []
+    assert not any("pwned" in name for name in desk.files())
+
+
+BOMBS = [
+    "{{ 'x' * 10 ** 10 }}",
+    "{{ 9 ** (9 ** 9) }}",
+    "{{ range(10 ** 9) | list }}",
+    "{% for a in range(10 ** 6) %}{% for b in range(10 ** 6) %}x{% endfor %}{% endfor %}",
+    "{{ '%0999999999d' | format(1) }}",
+    "{{ 'x'.ljust(10 ** 10) }}",
+]
+
+
+@pytest.mark.parametrize("template", BOMBS)
+def test_templates_end_soon(desk: Desk, sim: Simulator, template: str) -> None:
+    play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
+    began = time.monotonic()
+    said = desk.run("plan", play, *FLAGS)
+    assert said.code == 1, said.out[:300]
+    assert time.monotonic() - began < 5
+
+
+LOOKUPS = [
+    "{{ lookup('file', '../outside.txt') }}",
+    "{{ lookup('file', 'link.txt') }}",
+    "{{ lookup('csv', '../outside.csv') }}",
+    "{{ lookup('csv', 'linked/outside.csv') }}",
+    "{{ lookup('json', '../outside.txt') }}",
+    "{{ lookup('yaml', '../outside.txt') }}",
+    "{{ lookup('file', '/etc/passwd') }}",
+    "{{ lookup('file', '~/.ssh/id_ed25519') }}",
+    "{{ lookup('file', '/proc/self/environ') }}",
+    "{{ query('file', '../outside.txt') }}",
+    "{{ lookup('pipe', 'touch pwned') }}",
+    "{{ lookup('file', 'a\\0b') }}",
+]
+
+
+@pytest.mark.parametrize("template", LOOKUPS)
+def test_lookups_stay_inside_the_repository(desk: Desk, sim: Simulator, template: str) -> None:
+    (desk.folder / "link.txt").symlink_to(desk.folder.parent / "outside.txt")
+    (desk.folder / "linked").symlink_to(desk.folder.parent)
+    play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
+    said = desk.run("apply", play, *FLAGS, "--yes")
+    assert said.code == 1, said.out
+    assert CANARY not in said.out + said.err
+    assert "root:" not in said.out + said.err
+    assert sim.writes() == []
+
+
+@pytest.mark.parametrize("key", ["vars_files", "import_tasks", "import_playbook", "src"])
+def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk, sim: Simulator, key: str) -> None:
+    task = {"asset": {"title": "Film", "fields": {"comment": "x"}}}
+    text = {
+        "vars_files": [{"hosts": "all", "vars_files": ["../outside.txt"], "tasks": [task]}],
+        "import_tasks": [{"hosts": "all", "tasks": [{"import_tasks": "../outside.txt"}]}],
+        "import_playbook": [{"import_playbook": "../outside.txt"}],
+        "src": [{"hosts": "all", "tasks": [{"xmp_batch": {"connector": "C", "src": "../outside.txt"}}]}],
+    }[key]
+    play = desk.write("play.yml", text)
+    said = desk.run("apply", play, *FLAGS, "--yes")
+    assert said.code == 1, said.out
+    assert sim.writes() == []
+
+
+DESTS = [
+    "../escaped.png",
+    "/tmp/msauto-escaped.png",
+    "~/escaped.png",
+    "linked/escaped.png",
+    ".git/hooks/pre-commit",
+    ".bashrc",
+    "msauto.toml",
+    "group_vars/all.yml",
+    "repo/../../escaped.png",
+    "",
+    "a\0b",
+]
+
+
+@pytest.mark.parametrize("dest", DESTS)
+@pytest.mark.parametrize("module", ["thumbnail", "proxy"])
+def test_downloads_are_written_inside_the_repository(desk: Desk, sim: Simulator, dest: str, module: str) -> None:
+    (desk.folder / "linked").symlink_to(desk.folder.parent)
+    before = {path for path in desk.folder.parent.rglob("*") if "state" not in path.parts}
+    task = {module: {"title": "Film", "dest": dest} | ({"profile": "WP1"} if module == "proxy" else {})}
+    play = desk.play(task)
+    said = desk.run("apply", play, *FLAGS, "--yes")
+    if dest == "~/escaped.png":  # no shell: it is the folder of that name
+        assert said.code in {1, 3, 0}
+        assert not (Path.home() / "escaped.png").exists()
+        return
+    assert said.code == 1, (said.out, said.err)
+    after = {path for path in desk.folder.parent.rglob("*") if "state" not in path.parts}
+    assert after - before == {desk.folder / play}
+
+
+YAML = {
+    "aliases that grow": "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)),
+    "an object of Python": "- !!python/object/apply:os.system ['touch pwned']\n",
+    "a name of Python": "- !!python/name:os.system\n",
+    "deep": "[" * 100_000,
+    "deep in blocks": "".join(f"{' ' * n}- \n" for n in range(3000)),
+    "an alias to itself": "&a [*a]\n",
+    "a binary": "- !!binary aGVsbG8=\n",
+    "a wide number": "- hosts: all\n  serial: " + "9" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", YAML.values(), ids=YAML.keys())
+def test_yaml_is_data_and_stays_small(desk: Desk, sim: Simulator, text: str) -> None:
+    play = desk.write("play.yml", text)
+    began = time.monotonic()
+    for command in (("validate", play), ("plan", play, *FLAGS), ("apply", play, *FLAGS, "--yes")):
+        said = desk.run(*command)
+        said.one_error()
+        assert said.code == 1
+    assert time.monotonic() - began < 10
+    assert not any("pwned" in name for name in desk.files())
+
+
+def test_a_playbook_never_gets_at_the_secrets_of_an_inventory(desk: Desk, sim: Simulator) -> None:
+    desk.environment["STUDIO_PASSWORD"] = CANARY
+    auth = {"basic": {"username": "ops", "password": "{{ env.STUDIO_PASSWORD }}"}}
+    desk.inventory({"studio-a": {"server": {"url": sim.url, "auth": auth}, "database": "NEWS"}})
+    for template in ("{{ server }}", "{{ hostvars }}", "{{ hostvars['studio-a'] }}", "{{ vars }}", "{{ auth }}"):
+        play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
+        said = plan_and_apply(desk, play)
+        assert leaks(desk, said, CANARY) == []
+    assert all(CANARY not in entry.target for entry in sim.log)
+
+
+def test_a_playbook_may_read_the_environment_which_is_why_ci_must_not_plan_strangers_with_secrets(
+    desk: Desk, sim: Simulator
+) -> None:
+    """What the page about security warns of: ``env`` is open to every template, and the plan shows what it holds."""
+    play = desk.play({"asset": {"title": "Film", "fields": {"comment": "{{ env.SOME_VARIABLE }}"}}})
+    assert "seen" in desk.run("plan", play, *FLAGS).out
+
+
+SETTINGS = [
+    "[limits]\ndelete_assets = -1\n",
+    "protected = 7\n",
+    "[[freeze]]\ndays = ['some day']\n",
+    "[state]\nkeep_runs = 'all'\n",
+    "unknown = true\n",
+    "a = " + "[" * 10_000,
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_settings_that_are_wrong_stop_everything(desk: Desk, sim: Simulator, text: str) -> None:
+    desk.write("msauto.toml", text)
+    play = desk.comment("x", "Film")
+    said = desk.run("apply", play, *FLAGS, "--yes")
+    said.one_error()
+    assert (said.code, sim.writes()) == (1, [])
