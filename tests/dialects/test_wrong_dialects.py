@@ -1,0 +1,117 @@
+"""What docs/compatibility.md says of a dialect that does not fit the server: told, refused, or unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.model.limits import Limits
+from msauto.simulator import SimDialect, Simulator, empty_house
+from tests.dialects.story import FILM, LINK, STORY, TICKER, put_house
+from tests.stage import Stage
+
+FILM_ONLY = STORY[0]
+RSS_ONLY = {"name": "The ticker", "rss": TICKER}
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+def stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
+    put_house(sim, SimDialect().with_values(server))
+    return Stage(sim, folder, ours)
+
+
+def link(folder: str, title: str) -> dict[str, Any]:
+    return {"asset": {"title": "Loose", "links": [{"folder": folder, "title": title}]}}
+
+
+@pytest.mark.parametrize(
+    ("server", "ours", "task"),
+    [
+        ({"segment_update": "refuse"}, {"segment_update": "overwrite"}, FILM_ONLY),
+        ({"segment_update": "duplicate"}, {"segment_update": "overwrite"}, FILM_ONLY),
+        ({"segment_update": "ignore"}, {"segment_update": "overwrite"}, FILM_ONLY),
+        ({"folder_missing": "refuse"}, {"folder_missing": "create"}, link("No/Such", "x")),
+        ({"link_title": "escaped"}, {}, link("Playout", "back\\\\slash")),
+        ({"rss_update": "refuse"}, {}, RSS_ONLY),
+        ({"rss_update": "duplicate"}, {}, RSS_ONLY),
+        ({"rss_body": "item"}, {}, RSS_ONLY),
+        ({"rss_body": "text"}, {}, RSS_ONLY),
+    ],
+)  # fmt: skip
+def test_it_is_told(
+    server: dict[str, str], ours: dict[str, str], task: dict[str, Any], sim: Simulator, tmp_path: Path
+) -> None:
+    result = stage(sim, tmp_path, server, ours).apply(task)
+    assert result.plan.errors == 0
+    assert not result.ok
+    assert all(target.message for target in result.targets if target.outcome != "changed")
+
+
+@pytest.mark.parametrize(
+    ("server", "ours"),
+    [
+        ({"not_found": "404_empty"}, {"not_found": "text"}),
+        ({"not_found": "200_text"}, {"not_found": "status"}),
+        ({"not_found": "500_text"}, {"not_found": "status"}),
+    ],
+)
+def test_not_there_is_never_taken_for_absent(
+    server: dict[str, str], ours: dict[str, str], sim: Simulator, tmp_path: Path
+) -> None:
+    house = stage(sim, tmp_path, server, ours)
+    plan = house.plan({"asset": {"title": "Nobody", "state": "absent"}})
+    assert (plan.errors, plan.requests) == (1, 0)
+    assert not house.sent()
+
+
+def test_the_colon_of_a_title_is_not_found(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"title_address": "ns"}, {})
+    sim.house.add_clip("One: two", "Raw")
+    assert house.plan({"asset": {"title": "One: two", "fields": {"comment": "x"}}}).errors == 1
+
+
+def test_a_deep_listing_that_is_not_misses_clips_and_expect_tells(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"listing_depth": "shallow"}, {"listing_depth": "deep"})
+    assert house.plan(STORY[6]).errors == 1
+
+
+# Unseen by the proof -------------------------------------------------------------------------------------------
+
+
+def test_unsent_fields_of_a_marker_are_lost_unseen(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"marker_update": "clear"}, {"marker_update": "changed"})
+    assert house.apply({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}}).ok
+    marker = sim.house.clip(FILM).marker(3)
+    assert marker is not None
+    assert "kept too" not in marker.fields.values()
+
+
+def test_positions_are_off_by_the_in_point_unseen(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"position_origin": "in"}, {})
+    assert house.apply({"asset": {"title": FILM, "markers": [{"at": 500, "track": "Icon", "title": "x"}]}}).ok
+    assert 600 in {marker.pos for marker in sim.house.clip(FILM).markers}
+
+
+def test_a_list_that_is_joined_by_another_sign_is_one_value_unseen(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"list_separator": ";"}, {})
+    assert house.apply({"asset": {"title": FILM, "xmp": {"dc:subject": ["a", "b"]}}}).ok
+    assert sim.house.clip(FILM).xmp["dc:subject"] == ["a,b"]
+
+
+def test_a_link_that_is_the_clip_takes_it_away_and_counts_as_a_deletion(sim: Simulator, tmp_path: Path) -> None:
+    house = stage(sim, tmp_path, {"link_delete": "clip"}, {"link_delete": "by_title"})
+    news = sim.house.databases["NEWS"]
+    news.add_entry(news.clip(FILM), "Playout/Tonight", LINK)
+    task = {"asset": {"title": FILM, "links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]}}
+    assert [refusal.code for refusal in house.plan(task, limits=Limits()).refusals] == ["delete_assets"]
+    result = house.apply(task)
+    assert news.find(FILM) is None
+    assert not result.ok, "the clip is gone, and the proof says so"
