@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from msauto.applying.turns import Patience
 from msauto.model.limits import Limits
 from msauto.simulator import SimDialect, Simulator, empty_house
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_house
@@ -25,7 +26,7 @@ def sim() -> Iterator[Simulator]:
 
 def stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
     put_house(sim, SimDialect().with_values(server))
-    return Stage(sim, folder, ours)
+    return Stage(sim, folder, ours, patience=Patience(looks=(0.02, 0.05)))
 
 
 def link(folder: str, title: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from msauto.server.versions import Feature, show_version
 from msauto.simulator import Clip, Marker, Simulator, empty_house
 from tests.stage import Stage
 
+ROOT = Path(__file__).resolve().parents[2]
 TITLE = "Film"
 COLON = "Part 1: the film"
 Task = Mapping[str, Any]
@@ -70,6 +72,12 @@ def before(version: tuple[int, ...]) -> str:
 
 def test_every_feature_has_a_task() -> None:
     assert NEEDS.keys() | {Feature.FOLDERLIST} == set(Feature)
+
+
+def test_the_page_names_the_versions_of_the_table() -> None:
+    page = (ROOT / "docs" / "explanation" / "unknowns.md").read_text(encoding="utf-8")
+    told = page.partition("## Versions")[2].partition("\n## ")[0]
+    assert set(re.findall(r"\d+\.\d+\.\d+", told)) == {show_version(feature.since) for feature in Feature}
 
 
 @pytest.mark.parametrize("feature", NEEDS, ids=lambda feature: feature.name)
