@@ -187,6 +187,13 @@ class DictJournal:
         self.lines.append(("start",))
         return "run-1"
 
+    def reopen(self, run: str, targets: Sequence[Target]) -> bool:
+        self.lines.append(("reopen", run))
+        return True
+
+    def leave(self, run: str) -> None:
+        self.lines.append(("leave", run))
+
     def planned(self, run: str, target: Target) -> None:
         self.lines.append(("planned", target.name))
 

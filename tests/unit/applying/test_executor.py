@@ -1,15 +1,9 @@
 """Applying against a small server whose every answer is scripted: what is sent, what is told, what is kept."""
 
-import asyncio
-import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from msauto.applying.executor import Stop, apply
-from msauto.applying.turns import Patience
-from msauto.errors import LedgerError
 from msauto.model.events import (
     RequestSending,
     RequestSettled,
@@ -17,25 +11,19 @@ from msauto.model.events import (
     RunStarted,
     TargetFinished,
     TargetStarted,
-    WaitingForRestore,
 )
 from msauto.model.live import Asset, RssChannel, RssItem
-from msauto.model.plan import Address, Change, Expect, Plan, Request, Target
+from msauto.model.plan import Address, Change, Expect, Request, Target
 from msauto.model.result import Difference, Result
 from tests.unit.applying.applying_world import (
     SOURCE,
-    Clock,
-    DictJournal,
     Stage,
     asset_target,
     command_target,
     delete_target,
     fields_target,
-    link_target,
     marker_target,
-    plan_of,
     rename_target,
-    restore_target,
 )
 
 
@@ -302,244 +290,3 @@ def test_a_command_that_ran_once_is_remembered_though_the_rest_fails() -> None:
     stage.world.fates[fields.requests[0].path] = ["swallowed"]
     assert one(stage.run(target))[0] == "failed"
     assert stage.memory.recall(target.id) == {"command:COPY": True}
-
-
-# Restores --------------------------------------------------------------------------------------------------------
-
-
-def test_a_restore_is_waited_for() -> None:
-    stage = Stage()
-    target = restore_target(stage.world, takes=100)
-    assert stage.run(target).ok
-    assert 100 <= stage.world.clock.seconds <= 116
-    waits = [event for event in stage.events.told if isinstance(event, WaitingForRestore)]
-    assert waits
-    assert [event.waited for event in waits] == sorted(event.waited for event in waits)
-    assert {event.wait for event in waits} == {300}
-
-
-def test_a_restore_that_takes_too_long() -> None:
-    stage = Stage()
-    target = restore_target(stage.world, takes=1000)
-    (result,) = stage.run(target).targets
-    assert (result.outcome, result.message) == ("failed", "not restored within 300 s")
-    assert result.differences == (Difference("restore", "hires", wanted=True, live=""),)
-    assert stage.world.clock.seconds == pytest.approx(300, abs=20)
-
-
-def test_a_restore_holds_no_place() -> None:
-    stage = Stage()
-    waiting = restore_target(stage.world, "Archived")
-    others = [fields_target(stage.world, f"Film {number}", 1) for number in range(5)]
-    result = stage.run(waiting, *others, forks=1)
-    assert result.ok
-    finished = [event.result.target.name for event in stage.events.told if isinstance(event, TargetFinished)]
-    assert finished == [*(f"Film {number}" for number in range(5)), "Archived"]
-    assert result.targets[0].target.name == "Archived"
-
-
-# Many targets ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("forks", [1, 3, 100])
-def test_no_more_than_forks_at_once(forks: int) -> None:
-    stage = Stage()
-    targets = [fields_target(stage.world, f"Film {number}", 2) for number in range(20)]
-    assert stage.run(*targets, forks=forks).ok
-    assert stage.world.busiest <= forks
-    assert stage.world.busiest > min(forks, 2) - 1
-
-
-def test_the_requests_of_a_target_keep_their_order() -> None:
-    stage = Stage()
-    targets = [fields_target(stage.world, f"Film {number}", 3) for number in range(5)]
-    stage.run(*targets)
-    for target in targets:
-        paths = [request.path for request in target.requests]
-        assert [path for path in stage.world.sent if path in paths] == paths
-
-
-def test_one_folder_is_read_a_few_times_for_many_proofs() -> None:
-    stage = Stage()
-    targets = [link_target(stage.world, f"Film {number}") for number in range(50)]
-    assert stage.run(*targets, forks=50).ok
-    assert stage.world.reads.count("folder Tonight") <= 5
-
-
-def test_errors_of_a_shared_reading_reach_everybody() -> None:
-    stage = Stage()
-    targets = [link_target(stage.world, f"Film {number}") for number in range(5)]
-    del stage.world.folders[("Tonight",)]
-    for target in targets:
-        stage.world.effects.pop(target.requests[0].path)
-    assert {outcome for outcome, _ in told(stage.run(*targets))} == {"failed"}
-
-
-def test_targets_that_cannot_be_applied_are_not_attempted() -> None:
-    stage = Stage()
-    good = fields_target(stage.world)
-    wrong = replace(fields_target(stage.world, "Other"), error="unknown asset")
-    elsewhere = replace(fields_target(stage.world, "Third"), server="studio-b")
-    result = stage.run(wrong, good, elsewhere)
-    assert [outcome for outcome, _ in told(result)] == ["not attempted", "changed", "not attempted"]
-    assert result.targets[0].message == "unknown asset"
-    assert "studio-b is not part of this run" in result.targets[2].message
-    assert not result.ok
-
-
-def test_nothing_to_do() -> None:
-    stage = Stage()
-    assert stage.run().targets == ()
-    stage.world.assets["Film"] = Asset("Film")
-    assert one(stage.run(asset_target("Film", (), ()))) == ("unchanged", [])
-    assert stage.world.reads == []
-
-
-def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-    targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
-
-    def fail(target: Target, live: object) -> dict[str, object]:
-        if target.name == "Film":
-            raise KeyError("oh")
-        return {}
-
-    monkeypatch.setattr("msauto.applying.life.memories", fail)
-    result = stage.run(*targets)
-    assert [outcome for outcome, _ in told(result)] == ["unproved", "changed"]
-    assert result.targets[0].message == "internal error: 'oh'"
-
-
-# The ledger ------------------------------------------------------------------------------------------------------
-
-
-def test_a_ledger_that_cannot_open_a_run_sends_nothing() -> None:
-    stage = Stage()
-    target = fields_target(stage.world)
-
-    class ReadOnly(DictJournal):
-        def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
-            raise LedgerError("the ledger is read-only")
-
-    stage.journal = ReadOnly()
-    with pytest.raises(LedgerError, match="read-only"):
-        stage.run(target)
-    assert stage.world.sent == []
-
-
-@pytest.mark.parametrize("at", range(1, 8))
-def test_a_ledger_that_fails_on_the_way_ends_the_run(at: int) -> None:
-    stage = Stage()
-    targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
-    stage.journal.fails_at = at
-    result = stage.run(*targets, forks=1)
-    sending = [line[1] for line in stage.journal.lines if line[0] == "sending"]
-    assert stage.world.sent == sending  # nothing was sent that is not in the ledger
-    assert len(stage.world.sent) == min(at - 1, 3) + max(0, at - 6)
-    assert not result.ok
-    assert "disk is full" in " ".join(target.message for target in result.targets)
-    assert len(result.targets) == 3
-
-
-# Stopping --------------------------------------------------------------------------------------------------------
-
-
-def test_the_first_stop_finishes_what_is_under_way() -> None:
-    stage = Stage()
-    stop = Stop()
-    targets = [fields_target(stage.world, f"Film {number}") for number in range(4)]
-    path = targets[0].requests[1].path
-    stage.world.fates[path] = ["cut after"]
-    stage.world.on_send = lambda sent: stop() if sent == path else None
-    result = stage.run(*targets, forks=1, stop=stop)
-    assert result.interrupted
-    assert told(result) == [("failed", ["done", "done", "not sent"]), *[("not attempted", ["not sent"] * 3)] * 3]
-    assert result.targets[0].message == "stopped: 2 of 3 requests were sent"
-    assert result.targets[1].message == "stopped before its turn"
-    assert stage.journal.ended == result
-
-
-def test_a_stop_ends_a_wait_for_a_restore() -> None:
-    stage = Stage()
-    stop = Stop()
-    target = restore_target(stage.world, takes=1000)
-
-    class Impatient(Clock):
-        async def sleep(self, seconds: float) -> None:
-            stop()
-            await asyncio.Event().wait()
-
-    stage.world.clock = Impatient()
-    (result,) = stage.run(target, stop=stop).targets
-    assert (result.outcome, result.message) == ("unproved", "stopped while waiting for the restored file")
-
-
-def test_the_second_stop_leaves_at_once() -> None:
-    stage = Stage()
-    stop = Stop()
-    targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
-    path = targets[0].requests[1].path
-    stage.world.fates[path] = ["hang"]
-
-    async def main() -> Result:
-        def twice(sent: str) -> None:
-            if sent == path:
-                asyncio.get_running_loop().call_later(0.01, stop)
-                asyncio.get_running_loop().call_later(0.02, stop)
-
-        stage.world.on_send = twice
-        return await stage.apply(*targets, forks=1, stop=stop)
-
-    result = asyncio.run(main())
-    assert result.interrupted
-    assert told(result)[0] == ("unproved", ["done", "unproved", "not sent"])
-    assert told(result)[1] == ("not attempted", ["not sent"] * 3)
-    assert "stopped at once" in result.targets[0].message
-    assert stage.journal.states["Film 0", 1] == "unproved"
-    assert stage.journal.ended == result
-
-
-def test_cancelling_leaves_the_journal_true(caplog: pytest.LogCaptureFixture) -> None:
-    stage = Stage()
-    targets = [fields_target(stage.world, f"Film {number}", 2) for number in range(3)]
-    for target in targets:
-        stage.world.fates[target.requests[1].path] = ["hang"]
-
-    async def main() -> None:
-        task = asyncio.ensure_future(stage.apply(*targets))
-        await asyncio.sleep(0.02)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    with caplog.at_level(logging.ERROR):
-        asyncio.run(main())
-    assert stage.journal.outcomes == {f"Film {number}": "unproved" for number in range(3)}
-    assert stage.journal.ended is not None
-    assert stage.journal.ended.interrupted
-    assert caplog.records == []
-
-
-def test_stopped_before_it_began() -> None:
-    stage = Stage()
-    stop = Stop()
-    stop()
-    assert one(stage.run(fields_target(stage.world), stop=stop)) == ("not attempted", ["not sent"] * 3)
-    assert stage.world.sent == []
-
-
-def test_patience_is_a_setting() -> None:
-    stage = Stage()
-    target = fields_target(stage.world, count=1)
-    stage.world.fates[target.requests[0].path] = ["refused"] * 9
-
-    async def main() -> Result:
-        servers = {"studio-a": stage.server()}
-        patience = Patience(tries=10, backoff=(1.0,))
-        world = stage.world
-        return await apply(
-            plan_of(target), servers, stage.journal, stage.memory, world.clock, stage.events, forks=1, patience=patience
-        )
-
-    assert asyncio.run(main()).ok
-    assert stage.world.clock.seconds == 9
