@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from msauto.errors import InputError, Place, Problem
@@ -15,11 +16,27 @@ _MARKS = (".git", "msauto.toml")
 
 
 class Files:
-    """The files of one run. Paths are kept as given, so that messages and plans show what people typed."""
+    """The files of one run. Paths are kept as given, so that messages and plans show what people typed.
 
-    def __init__(self) -> None:
+    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``).
+    """
+
+    def __init__(self, opened: Sequence[str] = ()) -> None:
+        self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
+
+    def may_be_named(self, path: str, playbook: str) -> bool:
+        """Tell whether a playbook may name a file: one of its own repository, or of an opened folder, links followed.
+
+        A playbook may come from somebody whom nobody trusts, and what it imports it can send wherever it likes.
+        """
+        try:
+            real = Path(path).resolve()
+            roots = (repository_of(Path(playbook).parent), *(Path(each).resolve() for each in self._opened))
+        except (OSError, ValueError, RuntimeError):
+            return False
+        return any(real.is_relative_to(root) for root in roots)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
@@ -56,6 +73,10 @@ def _unreadable(path: str, why: str) -> Problem:
 def beside(file: str, name: str) -> str:
     """Return the path of a file named in another: relative names are beside it."""
     return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
+
+
+OUTSIDE = "copy it there, or open its folder in msauto.toml: [lookup] folders"
+"""What to do about a file outside the playbook's repository."""
 
 
 def repository_of(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msauto.errors import Problem
 from msauto.playbook.document import Path, Problems, Spot, nearest
-from msauto.playbook.files import Files, beside
+from msauto.playbook.files import OUTSIDE, Files, beside
 from msauto.playbook.schema import findings
 from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema_values import Pending, as_list, mark
@@ -120,6 +120,9 @@ class Loader:
         if target in around.files or len(around.files) > MAX_IMPORTS:
             chain = " → ".join([*around.files, target])
             self._problems.add(spot.problem(f"the import leads back to itself: {chain}"))
+            return ""
+        if not self._files.may_be_named(target, around.files[0] if around.files else file):
+            self._problems.add(spot.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
             return ""
         return target if self._readable(target, spot) else ""
 

@@ -14,7 +14,7 @@ from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
 from msauto.playbook.document import Problems, Spot, nearest, said_outside
 from msauto.playbook.extra_vars import read_extra
-from msauto.playbook.files import Files, beside
+from msauto.playbook.files import OUTSIDE, Files, beside
 from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
@@ -52,7 +52,7 @@ class Options:
 def resolve(options: Options) -> Resolved:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
-    files = Files()
+    files = Files(options.lookup_folders)
     hosts: Hosts | None = None
     with problems.gather():
         hosts = open_hosts(options, files)
@@ -210,7 +210,10 @@ class _Run:
         names = as_list(_render_constant(play.data["vars_files"], inner, spot))
         found: list[Variable] = []
         for index, name in enumerate(names):
-            found += self._vars_file(beside(play.file, str(name)), spot.child(index))
+            path = beside(play.file, str(name))
+            if not self._files.may_be_named(path, play.around.files[0] if play.around.files else play.file):
+                raise spot.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
+            found += self._vars_file(path, spot.child(index))
         return inner.with_variables(found)
 
     def _vars_file(self, path: str, spot: Spot) -> list[Variable]:

@@ -116,6 +116,19 @@ def test_lookups_stay_inside_the_repository(desk: Desk, sim: Simulator, template
     assert sim.writes() == []
 
 
+def test_vars_of_other_repositories_reach_no_server(desk: Desk, sim: Simulator) -> None:
+    (desk.folder.parent / "secrets.yml").write_text(f"token_of_another: {CANARY}\n")
+    task = {"asset": {"title": "Film", "fields": {"comment": "{{ token_of_another }}"}}}
+    (desk.folder / "linked.yml").symlink_to(desk.folder.parent / "secrets.yml")
+    for name in ("../secrets.yml", str(desk.folder.parent / "secrets.yml"), "linked.yml"):
+        play = desk.write("play.yml", [{"hosts": "all", "vars_files": [name], "tasks": [task]}])
+        said = desk.run("apply", play, *FLAGS, "--yes")
+        assert (said.code, sim.writes()) == (1, []), name
+        assert CANARY not in said.out + said.err
+    desk.write("msauto.toml", "[lookup]\nfolders = ['..']\n")
+    assert desk.run("apply", play, *FLAGS, "--yes").code == 0, "a folder that the settings open"
+
+
 @pytest.mark.parametrize("key", ["vars_files", "import_tasks", "import_playbook", "src"])
 def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk, sim: Simulator, key: str) -> None:
     task = {"asset": {"title": "Film", "fields": {"comment": "x"}}}
@@ -126,8 +139,11 @@ def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk
         "src": [{"hosts": "all", "tasks": [{"xmp_batch": {"connector": "C", "src": "../outside.txt"}}]}],
     }[key]
     play = desk.write("play.yml", text)
-    said = desk.run("apply", play, *FLAGS, "--yes")
-    assert said.code == 1, said.out
+    for command in (("apply", play, *FLAGS, "--yes"), ("validate", play, "inventory.yml"), ("plan", play, *FLAGS)):
+        said = desk.run(*command)
+        assert said.code == 1, said.out
+        assert "outside the playbook's repository" in said.out + said.err
+        assert CANARY not in said.out + said.err
     assert sim.writes() == []
 
 
