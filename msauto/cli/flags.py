@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -135,11 +135,6 @@ def require_text_or_json(flags: Flags) -> None:
     """Refuse the forms that only plans and results have."""
     if flags.format not in {"text", "json"}:
         raise MsautoError(f"--format {flags.format} is for plans and results alone", remedy="--format text, or json")
-
-
-def with_playbooks(flags: Flags, playbooks: tuple[str, ...]) -> Flags:
-    """Return the flags for other playbooks than those of the command line."""
-    return replace(flags, options=replace(flags.options, playbooks=playbooks))
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -63,12 +63,7 @@ def _segment(item: SegmentArgs, spot: Spot) -> Iterator[Problem]:
             yield spot.problem(f"the segment has no {' and no '.join(missing)}", "add it")
         if _zero(item.duration):
             yield spot.child("duration").problem("a segment cannot be 0 long")
-    elif (
-        present is False
-        and item.number is None
-        and (item.start is None or item.duration is None)
-        and item.title is None
-    ):
+    elif present is False and not _names_segment(item):
         yield spot.problem("which segment is absent?", "say its number, or start and duration, or title")
 
 

@@ -214,11 +214,6 @@ class AssetArgs(Model):
         return self
 
 
-def target_of(args: AssetArgs) -> str:
-    """Return which key says the asset: title, id or select."""
-    return next(name for name in ("title", "id", "select") if getattr(args, name) is not None)
-
-
 def exactly_lists(args: AssetArgs) -> list[str]:
     """Return the lists that are complete, as far as they are known yet."""
     if isinstance(args.exactly, list):

@@ -92,11 +92,6 @@ def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | LeftOut, writing: Wri
     yield from yaml_lines([task], 4)
 
 
-def is_task(snapshot: AssetSnapshot | ChannelSnapshot | LeftOut) -> bool:
-    """Tell whether a snapshot becomes a task, and not just a comment."""
-    return not isinstance(snapshot, LeftOut)
-
-
 def _path(left: LeftOut) -> str:
     return show_folder((*left.folder, left.title))
 
