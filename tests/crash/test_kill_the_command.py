@@ -111,14 +111,14 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-FAST = (1, 9, 16, WRITES)
+FAST = {("delay:0.4", 10), ("slow_body:0.4", WRITES)}
+POINTS = [(kind, number) for kind in ("delay:0.4", "slow_body:0.4") for number in range(1, WRITES + 1)]
 
 
-@pytest.mark.parametrize("kind", ["delay:0.4", "slow_body:0.4"])
 @pytest.mark.parametrize(
-    "number", [pytest.param(n, marks=() if n in FAST else pytest.mark.scale) for n in range(1, WRITES + 1)]
+    ("kind", "number"), [pytest.param(*point, marks=() if point in FAST else pytest.mark.scale) for point in POINTS]
 )
-def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, number: int, kind: str) -> None:
+def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str, number: int) -> None:
     sim.faults.add(f"{kind}@^(POST|PUT|DELETE)*1+{number - 1}")
     process = start(sim, book)
     wait_for(sim, number, process)
@@ -133,7 +133,7 @@ def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, number: i
     assert finish(sim, book)[1]["summary"]["requests"] == 0
 
 
-@pytest.mark.parametrize("share", [pytest.param(s, marks=() if s in {5, 14} else pytest.mark.scale) for s in range(20)])
+@pytest.mark.parametrize("share", [pytest.param(s, marks=() if s == 9 else pytest.mark.scale) for s in range(20)])
 def test_killed_at_any_moment(sim: Simulator, book: Path, share: int) -> None:
     sim.faults.add("delay:0.02@.")
     process = start(sim, book, forks=1)
