@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from msauto.applying.gate import Gate
 from msauto.applying.life import Context, Life, Server
@@ -22,6 +23,8 @@ from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
+
+_LONG_AGO = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ async def recover(
     mine = [record for record, _ in at_hand]
 
     async def settle(both: tuple[TargetRecord, Server]) -> TargetResult:
-        return await _settle(context, both[1], both[0])
+        return await _settle(_in_haste(context, both[0]), both[1], both[0])
 
     found = await concurrent_list(settle, at_hand, limit=forks)
     context.gate.flush()
@@ -76,6 +79,14 @@ async def recover(
 def is_open(record: TargetRecord) -> bool:
     """Tell whether a target was begun, and nobody knows what came of it."""
     return record.begun is not None and record.outcome is None
+
+
+def _in_haste(context: Context, record: TargetRecord) -> Context:
+    """Look just once where the last request left long ago: whatever the server was to do of it, it has done."""
+    left = [datetime.fromisoformat(known.sent) for known in record.requests if known.sent is not None]
+    if any(context.clock.now() - each < _LONG_AGO for each in left):
+        return context
+    return replace(context, patience=replace(context.patience, looks=()))
 
 
 async def _settle(context: Context, server: Server, record: TargetRecord) -> TargetResult:

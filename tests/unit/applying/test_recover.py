@@ -1,0 +1,132 @@
+"""Recovery, by itself: what stood in the ledger, what is seen, what comes of it; and that nothing is ever sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from msauto.applying.life import Server
+from msauto.applying.recover import Recovered, recover
+from msauto.ledger import Ledger
+from msauto.model.plan import Target
+from msauto.model.result import RequestResult
+from tests.unit.applying.applying_world import Stage, fields_target, plan_of
+
+Before = Callable[[Ledger, str, Target], None]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def sending_first(ledger: Ledger, run: str, target: Target) -> None:
+    ledger.journal.planned(run, target)
+    ledger.journal.sending(run, target, 0)
+
+
+def first_done(ledger: Ledger, run: str, target: Target) -> None:
+    sending_first(ledger, run, target)
+    ledger.journal.settled(run, target, 0, RequestResult("done", 200, tries=1))
+
+
+def all_done(ledger: Ledger, run: str, target: Target) -> None:
+    first_done(ledger, run, target)
+    ledger.journal.sending(run, target, 1)
+    ledger.journal.settled(run, target, 1, RequestResult("done", 200, tries=1))
+
+
+def first_failed(ledger: Ledger, run: str, target: Target) -> None:
+    sending_first(ledger, run, target)
+    ledger.journal.settled(run, target, 0, RequestResult("failed", 400, "no", tries=1))
+
+
+def not_begun(ledger: Ledger, run: str, target: Target) -> None:
+    del ledger, run, target
+
+
+def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
+    with Ledger.open(folder, now=stage.world.clock.now) as ledger:
+        run = ledger.journal.start(plan_of(target), ["news.yml"])
+        before(ledger, run, target)
+    return run
+
+
+def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> Recovered | None:
+    def server_of(_: Target) -> Server | None:
+        return stage.server() if at_hand else None
+
+    with Ledger.open(folder, now=stage.world.clock.now) as ledger:
+        details = ledger.run_details(run)
+        work = recover(details, server_of, ledger.journal, ledger.memory, stage.world.clock, forks=2)
+        return asyncio.run(work)
+
+
+@pytest.mark.parametrize(
+    ("before", "really_done", "outcome", "states"),
+    [
+        (sending_first, 0, "unproved", ["unproved", "not sent"]),
+        (sending_first, 1, "failed", ["done", "not sent"]),
+        (first_done, 1, "failed", ["done", "not sent"]),
+        (all_done, 2, "changed", ["done", "done"]),
+        (all_done, 1, "failed", ["done", "done"]),
+        (first_failed, 0, "failed", ["failed", "not sent"]),
+    ],
+)
+def test_what_was_open_is_settled(
+    stage: Stage, tmp_path: Path, before: Before, really_done: int, outcome: str, states: list[str]
+) -> None:
+    target = fields_target(stage.world, "Film", 2)
+    run = died(stage, tmp_path, target, before)
+    for request in target.requests[:really_done]:
+        stage.world.act(request.path)
+    found = recovered(stage, tmp_path, run)
+    assert found is not None
+    assert [each.outcome for each in found.targets] == [outcome]
+    assert stage.world.sent == [], "nothing is sent"
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        details = ledger.run_details(run)
+    assert details.summary.status == "interrupted"
+    assert [record.state for record in details.targets[0].requests] == states
+
+
+def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: Path) -> None:
+    run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), not_begun)
+    found = recovered(stage, tmp_path, run)
+    assert found == Recovered(run, (), 0)
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        details = ledger.run_details(run)
+    assert (details.summary.status, details.targets[0].outcome) == ("interrupted", "not attempted")
+
+
+def test_a_server_that_is_not_at_hand_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
+    run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
+    assert recovered(stage, tmp_path, run, at_hand=False) == Recovered(run, (), 1)
+    found = recovered(stage, tmp_path, run)
+    assert found is not None
+    assert len(found.targets) == 1
+
+
+def test_a_run_that_is_alive_after_all_is_left_alone(stage: Stage, tmp_path: Path) -> None:
+    target = fields_target(stage.world, "Film", 2)
+    with Ledger.open(tmp_path, now=stage.world.clock.now) as alive:
+        run = alive.journal.start(plan_of(target), [])
+        sending_first(alive, run, target)
+        assert recovered(stage, tmp_path, run) is None
+        alive.journal.settled(run, target, 0, RequestResult("done", 200))
+
+
+def test_what_left_long_ago_is_looked_at_once(stage: Stage, tmp_path: Path) -> None:
+    run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
+    began = stage.world.clock.monotonic()
+    recovered(stage, tmp_path, run)
+    assert stage.world.clock.monotonic() > began, "it may still be under way: looked at for a while"
+    run = died(stage, tmp_path, fields_target(stage.world, "Clip", 2), sending_first)
+    asyncio.run(stage.world.clock.sleep(timedelta(hours=1).total_seconds()))
+    began = stage.world.clock.monotonic()
+    recovered(stage, tmp_path, run)
+    assert stage.world.clock.monotonic() == began
