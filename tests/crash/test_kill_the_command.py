@@ -111,7 +111,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-FAST = {("slow_body:0.4", 10), ("slow_body:0.4", WRITES)}
+FAST = {("slow_body:0.4", WRITES)}
 POINTS = [(kind, number) for kind in ("delay:0.4", "slow_body:0.4") for number in range(1, WRITES + 1)]
 
 
