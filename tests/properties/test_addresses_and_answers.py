@@ -21,7 +21,7 @@ from msauto.server.shapes.listing import parse_databases, parse_listing, parse_m
 from msauto.server.shapes.xmp import parse_xmp
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
-SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2})*")
+SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it
 # Bytes that look like answers find more than bytes that do not.
 PIECES = st.sampled_from(
     [

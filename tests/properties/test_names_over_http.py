@@ -32,7 +32,7 @@ def decoded(target: str) -> str:
     raw, at = bytearray(), 0
     while at < len(target):
         if target[at] == "%":
-            raw.append("0123456789ABCDEF".index(target[at + 1]) * 16 + "0123456789ABCDEF".index(target[at + 2]))
+            raw.append(int(target[at + 1 : at + 3], 16))
             at += 3
         else:
             raw.append(ord(target[at]))
