@@ -80,9 +80,16 @@ OUTSIDE = "copy it there, or open its folder in msauto.toml: [lookup] folders"
 
 
 def repository_of(folder: Path) -> Path:
-    """Return the repository that a folder belongs to: the nearest above with .git or msauto.toml, else itself."""
+    """Return the repository that a folder belongs to: the nearest above with .git or msauto.toml.
+
+    Where there is none: the folder that we stand in, if it holds this one (but no root and no home), else the parent
+    of a folder called ``playbooks``, else the folder itself.
+    """
     start = folder.resolve()
     for candidate in (start, *start.parents):
         if any((candidate / each).exists() for each in _MARKS):
             return candidate
-    return start
+    here = Path.cwd()
+    if here in start.parents and here not in {Path(here.anchor), Path(os.path.expanduser("~")).resolve()}:  # noqa: PTH111 - no error where there is no home
+        return here
+    return start.parent if start.name == "playbooks" else start
