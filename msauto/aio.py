@@ -12,12 +12,9 @@ Clients used for planning refuse everything but GET and HEAD.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from msauto.applying.executor import Patience, Server, Stop, apply
 from msauto.applying.recover import Recovered, recover
@@ -40,6 +37,7 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.delivery import Delivery, LocalDisk
 from msauto.server.giving_up import PlanningClient
 from msauto.server.reader import ServerReader
+from msauto.server.retries import SystemClock
 from msauto.version import __version__
 
 __all__ = [
@@ -56,22 +54,6 @@ __all__ = [
 ]
 
 _URL_NOTE = "url of "
-
-
-class SystemClock:
-    """The real clock."""
-
-    def now(self) -> datetime:
-        """The time of day, in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ _LOOKUPS = """
 ## Lookups
 
 Files are looked for beside the playbook, and inside its repository (the nearest folder above with `.git` or
-`msauto.toml`); `[lookup] folders` in `msauto.toml` opens others. `query` (or `q`) is a lookup that always gives a list.
+`msauto.toml`; without one, see [security](../security.md)); `[lookup] folders` in `msauto.toml` opens others.
+`query` (or `q`) is a lookup that always gives a list.
 
 """
 
