@@ -23,7 +23,8 @@ class Document:
     """A text and what it says: ``data`` is plain (dict, list, str, int, float, bool, None).
 
     ``places`` are those of values, ``key_places`` those of the keys in front of them; ``hidden`` ranges hold
-    secrets and are shown as ``***``.
+    secrets and are shown as ``***``. ``flaws`` are what is wrong with the text itself, told with all else that is wrong
+    with it; ``broken`` are the values that cannot be known for one (of a key that stands twice, the first counts).
     """
 
     file: str
@@ -32,6 +33,12 @@ class Document:
     key_places: Mapping[Path, Place] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     hidden: tuple[Hidden, ...] = ()
+    flaws: tuple[Problem, ...] = ()
+    broken: frozenset[Path] = frozenset()
+
+    def is_broken(self, path: Path) -> bool:
+        """Tell whether a value, or one around it, cannot be known: what is said of it says nothing new."""
+        return any(path[: len(broken)] == broken for broken in self.broken)
 
     def place(self, path: Path = ()) -> Place:
         """Return the place of a value; that of the nearest value around it where it has none of its own."""

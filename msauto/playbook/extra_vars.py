@@ -16,20 +16,20 @@ _NAME = re.compile(r"\s*(\w+)=")
 _PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
 
 
-def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
+def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None) -> list[Variable]:
     """Return the variables of all ``-e``, the later over the earlier; raises :class:`InputError`."""
     problems = Problems()
     found: list[Variable] = []
     for text in texts:
         with problems.gather():
-            found += _read(text, files)
+            found += _read(text, files, flaws)
     problems.check()
     return found
 
 
-def _read(text: str, files: Files) -> list[Variable]:
+def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
     if text.startswith("@"):
-        document = files.document(text[1:])
+        document = files.document(text[1:], flaws)
         return read_variables(document.data or {}, Level.EXTRA, Spot(document))
     if _NAME.match(text):
         data = dict(_pairs(text))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msauto.errors import InputError, Place, Problem
 from msauto.model.wanted import InputFile
-from msauto.playbook.document import Document
-from msauto.playbook.yaml import MAX_BYTES, load_yaml
+from msauto.playbook.document import Document, Problems
+from msauto.playbook.yaml import MAX_BYTES, parse_yaml
 
 _MARKS = (".git", "msauto.toml")
 
@@ -44,10 +44,22 @@ class Files:
             self._bytes[path] = _read(path)
         return self._bytes[path]
 
-    def document(self, path: str) -> Document:
-        """Return a YAML file with its places; raises :class:`InputError`."""
+    def document(self, path: str, flaws: Problems | None = None) -> Document:
+        """Return a YAML file with its places; raises :class:`InputError`.
+
+        Flaws that leave every value known (a key that stands twice) are kept in ``flaws`` where it is given.
+        """
+        document = self.flawed(path)
+        if document.flaws and (flaws is None or document.broken):
+            raise InputError(document.flaws)
+        if flaws is not None:
+            flaws.add(*document.flaws)
+        return document
+
+    def flawed(self, path: str) -> Document:
+        """Return a YAML file as far as it can be read: whoever calls this tells its flaws."""
         if path not in self._documents:
-            self._documents[path] = load_yaml(self.read(path), path)
+            self._documents[path] = parse_yaml(self.read(path), path)
         return self._documents[path]
 
     def inputs(self) -> tuple[InputFile, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msauto.errors import InputError
 from msauto.model.spec import ServerSpec
-from msauto.playbook.document import Spot, said_outside
+from msauto.playbook.document import Problems, Spot, said_outside
 from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory import Host, Inventory, load_inventory
 from msauto.playbook.lookups import Surroundings
@@ -19,7 +19,9 @@ from msauto.playbook.server_block import build_server, check_server, host_of
 from msauto.playbook.variables import HostVars, Level, Scope, Variable, Variables
 
 
-def load_hosts(inventories: Sequence[str], server_url: str | None, files: Files) -> Inventory:
+def load_hosts(
+    inventories: Sequence[str], server_url: str | None, files: Files, flaws: Problems | None = None
+) -> Inventory:
     """Return the inventory, or that of ``--server URL``: one server, named by its host; groups are not known there."""
     if server_url is not None and inventories:
         spot = said_outside("--server", server_url)
@@ -28,7 +30,7 @@ def load_hosts(inventories: Sequence[str], server_url: str | None, files: Files)
         return _single(server_url)
     if not inventories:
         raise said_outside("inventory").error("no server is named", "give -i INVENTORY or --server URL")
-    inventory = load_inventory(inventories, files)
+    inventory = load_inventory(inventories, files, flaws)
     if not inventory.hosts:
         raise said_outside(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
     return inventory

@@ -51,20 +51,26 @@ class Inventory:
     warnings: tuple[str, ...] = ()
 
 
-def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
-    """Read inventories, the later over the earlier; raises :class:`InputError` with all that is wrong."""
+def load_inventory(paths: Sequence[str], files: Files, flaws: Problems | None = None) -> Inventory:
+    """Read inventories, the later over the earlier; raises :class:`InputError` with all that is wrong.
+
+    ``flaws``, where given, takes what is wrong with the texts alone, and leaves every value known.
+    """
     problems = Problems()
+    told = problems if flaws is None else flaws
     tree = _Tree()
     for path in paths:
         for file in inventory_files(path):
             with problems.gather():
-                tree.add(files.document(file))
+                document = files.flawed(file)
+                told.add(*document.flaws)
+                tree.add(document)
     problems.check()
     with problems.gather():
         tree.check_loops()
     for path in paths:
         with problems.gather():
-            tree.add_vars_folders(path, files)
+            tree.add_vars_folders(path, files, told)
     problems.check()
     return tree.finish()
 
@@ -88,13 +94,17 @@ class _Tree:
         self.warnings: list[str] = []
 
     def add(self, document: Document) -> None:
-        """Read one file."""
+        """Read one file; its flaws are told by whoever calls, and raised here too where they leave a value unknown."""
         spot = Spot(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
             raise spot.error("this is a playbook, not an inventory", "an inventory begins with all:")
-        read_as(InventoryFile, data, spot)
         problems = Problems()
+        with problems.gather():
+            read_as(InventoryFile, data, spot)
+        if document.broken:
+            problems.add(*document.flaws)
+        problems.check()
         for name, body in data.items():
             with problems.gather():
                 self._group(name, body or {}, spot.child(name))
@@ -132,13 +142,13 @@ class _Tree:
                 self._descend(child, (*above, name), sound)
             sound.add(name)
 
-    def add_vars_folders(self, path: str, files: Files) -> None:
+    def add_vars_folders(self, path: str, files: Files, told: Problems) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
             with problems.gather():
-                self._vars_file(kind, name, files.document(file))
+                self._vars_file(kind, name, files.document(file, told))
         problems.check()
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:

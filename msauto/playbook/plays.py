@@ -86,7 +86,7 @@ class Loader:
         around = around or Around(files=(file,))
         plays: list[Play] = []
         with self._problems.gather():
-            document = self._files.document(file)
+            document = self._files.flawed(file)
             data, broken = self._checked(Spot(document), Playbook, "a playbook is a list of plays")
             for index, body in enumerate(data):
                 spot = Spot(document, (index,))
@@ -191,22 +191,23 @@ class Loader:
         """Return the tasks of a file for import_tasks."""
         tasks: list[Task] = []
         with self._problems.gather():
-            document = self._files.document(file)
+            document = self._files.flawed(file)
             data, broken = self._checked(Spot(document), TaskFile, "a task file is a list of tasks")
             tasks += self._tasks(data, Spot(document), around or Around(files=(file,)), broken)
         return tasks
 
     def _checked(self, spot: Spot, model: type[Playbook | TaskFile], expected: str) -> tuple[list[Any], set[Path]]:
         data = mark(spot.document.data)
+        self._problems.add(*spot.document.flaws)
         if not isinstance(data, list):
             raise spot.error(
                 f"{expected}; this is {'empty' if data is None else 'none'}", "begin each with a dash: - name:"
             )
         found = findings(model, data, spot)
-        broken: set[Path] = set()
+        broken: set[Path] = set(spot.document.broken)
         if isinstance(found, list):
             self._problems.add(*(each.problem for each in found))
-            broken = {each.path for each in found}
+            broken |= {each.path for each in found}
         for pending, path in _pending(data, ()):
             with self._problems.gather():
                 check_template(pending, Spot(spot.document, path))

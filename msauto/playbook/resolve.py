@@ -55,7 +55,7 @@ def resolve(options: Options) -> Resolved:
     files = Files(options.lookup_folders)
     hosts: Hosts | None = None
     with problems.gather():
-        hosts = open_hosts(options, files)
+        hosts = open_hosts(options, files, problems)
     resolved = resolve_with(options, hosts, files, problems)
     problems.check()
     if resolved is None:
@@ -85,14 +85,17 @@ def resolve_with(
     return Resolved(run.work(), files.inputs(), warnings, run.batches())
 
 
-def open_hosts(options: Options, files: Files) -> Hosts:
-    """Return the hosts that the options name; raises :class:`InputError`."""
+def open_hosts(options: Options, files: Files, flaws: Problems | None = None) -> Hosts:
+    """Return the hosts that the options name; raises :class:`InputError`.
+
+    ``flaws``, where given, takes what is wrong with the texts alone (a key that stands twice).
+    """
     problems = Problems()
     extra: list[Variable] = []
     with problems.gather():
-        extra = read_extra(options.extra_vars, files)
+        extra = read_extra(options.extra_vars, files, flaws)
     with problems.gather():
-        inventory = load_hosts(options.inventories, options.server_url, files)
+        inventory = load_hosts(options.inventories, options.server_url, files, flaws)
     problems.check()
     return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
 
@@ -219,7 +222,7 @@ class _Run:
     def _vars_file(self, path: str, spot: Spot) -> list[Variable]:
         if not Path(path).is_file():
             raise spot.error(f"{path}: there is no such file")
-        document = self._files.document(path)
+        document = self._files.document(path, self._problems)
         return read_variables(document.data, Level.VARS_FILES, Spot(document))
 
 

@@ -35,13 +35,17 @@ def read_as(model: type[M], data: Any, spot: Spot) -> M:
 
 
 def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
-    """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands."""
+    """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
+
+    What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
+    """
     known: dict[str, Any] = {}
     try:
         return model.model_validate(data, context=known, by_alias=True, by_name=False)
     except ValidationError as error:
         models = known.get("known", {})
-        return [_finding(each, data, spot, models) for each in error.errors(include_url=False)]
+        found = [_finding(each, data, spot, models) for each in error.errors(include_url=False)]
+        return [each for each in found if not spot.document.is_broken(each.path)]
 
 
 def _finding(error: Any, data: Any, spot: Spot, models: dict[int, type[BaseModel]]) -> Finding:

@@ -35,7 +35,9 @@ def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
     sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
     for path in _walked(paths, problems):
         with problems.gather():
-            sorted_out[kind_of_file(files.document(path))].append(path)
+            document = files.flawed(path)
+            problems.add(*document.flaws)
+            sorted_out[kind_of_file(document)].append(path)
     _check_playbooks(sorted_out, options, problems, files)
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
@@ -50,12 +52,12 @@ def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: P
     hosts: Hosts | None = None
     if complete.inventories:
         with problems.gather():
-            hosts = open_hosts(replace(complete, server_url=None), files)
+            hosts = open_hosts(replace(complete, server_url=None), files, problems)
         if hosts is None:
             complete = replace(complete, inventories=())
     elif options.server_url is not None:
         with problems.gather():
-            hosts = open_hosts(complete, files)
+            hosts = open_hosts(complete, files, problems)
     if hosts is not None and complete.inventories:
         for name in hosts.inventory.hosts:
             with problems.gather():
@@ -80,7 +82,7 @@ def _drawn(problem: Problem, files: Files) -> Problem:
     place = problem.place
     if place is None or not place.line:
         return problem
-    return replace(problem, excerpt=files.document(place.file).excerpt(place))
+    return replace(problem, excerpt=files.flawed(place.file).excerpt(place))
 
 
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -63,6 +63,17 @@ def load_yaml(data: bytes, file: str) -> Document:
 
     A byte order mark and Windows line ends are fine; tabs as indentation, several documents, duplicate keys,
     keys that are no text, and tags are not.
+    """
+    document = parse_yaml(data, file)
+    if document.flaws:
+        raise InputError(document.flaws)
+    return document
+
+
+def parse_yaml(data: bytes, file: str) -> Document:
+    """Read one YAML document as far as it goes: flaws of single keys and values are kept with it.
+
+    Raises :class:`InputError` for a text whose structure cannot be told. Whoever calls this must tell the flaws.
     """
     text = _decode(data, file)
     lines = tuple(_BREAKS.split(text))
@@ -237,16 +248,14 @@ class _Constructor:
         self.places: dict[Path, Place] = {}
         self.key_places: dict[Path, Place] = {}
         self.hidden: dict[Hidden, None] = {}
-        self.found: list[tuple[str, str, Place]] = []
+        self.found: dict[tuple[str, str, Place], None] = {}
+        self.broken: set[Path] = set()
 
     def document(self, root: _Node) -> Document:
         data = self._value(root, ())
         document = Document(self.file, data, self.places, self.key_places, self.lines, tuple(self.hidden))
-        if self.found:
-            raise InputError(
-                [document.problem(text, place, remedy) for text, remedy, place in dict.fromkeys(self.found)]
-            )
-        return document
+        flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in self.found)
+        return replace(document, flaws=flaws, broken=frozenset(self.broken))
 
     def _value(self, node: _Node, path: Path) -> Any:
         self.places[path] = node.place
@@ -259,7 +268,8 @@ class _Constructor:
         try:
             return _scalar(node)
         except ValueError:
-            self.found.append(("a number with too many digits", "quote it if it is a text", node.place))
+            self._flaw("a number with too many digits", "quote it if it is a text", node.place)
+            self.broken.add(path)
             return 0
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
@@ -268,13 +278,11 @@ class _Constructor:
         seen: dict[str, Place] = {}
         for key, value in node.items:
             name = self._key(key)
-            if name is None:
-                continue
-            if name in seen:
-                self.found.append((f"the key {name!r} stands twice (first in line {seen[name].line})", "", key.place))
+            if name is None or name in seen:
+                self._left_out(name, key, value, path, seen)
                 continue
             seen[name] = key.place
-            if name == "<<" and key.plain:
+            if _is_merge(key):
                 merges.append(value)
             else:
                 self._put(data, name, key, value, path)
@@ -282,16 +290,30 @@ class _Constructor:
             self._merge(data, merged, path)
         return data
 
+    def _left_out(self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, Place]) -> None:
+        """Tell why a key does not count; what stands under it is looked at for flaws and secrets all the same."""
+        if name is None:
+            self.broken.add(path)
+        else:
+            line = seen[name].line
+            self._flaw(f"the key {name!r} stands twice (first in line {line})", "keep one of them", key.place)
+        aside = _Constructor(self.file, self.lines)
+        aside.found, aside.hidden = self.found, self.hidden
+        aside._value(value, (*path, str(key.value) if name is None else name))
+
+    def _flaw(self, message: str, remedy: str, place: Place) -> None:
+        self.found[message, remedy, place] = None
+
     def _put(self, data: dict[str, Any], name: str, key: _Node, value: _Node, path: Path) -> None:
         self.key_places[(*path, name)] = key.place
         data[name] = self._value(value, (*path, name))
 
     def _key(self, node: _Node) -> str | None:
         if node.kind != "scalar":
-            self.found.append(("a key must be a text", "quote it: templates too need quotes", node.place))
+            self._flaw("a key must be a text", "quote it: templates too need quotes", node.place)
             return None
         if node.plain and not isinstance(_scalar_or_text(node), str):
-            self.found.append((f"the key {node.value or 'null'} is no text", "quote it", node.place))
+            self._flaw(f"the key {node.value or 'null'} is no text", "quote it", node.place)
             return None
         return str(node.value)
 
@@ -299,20 +321,27 @@ class _Constructor:
         sources = node.items if node.kind == "list" else [node]
         for source in sources:
             if source.kind != "map":
-                self.found.append(("<< merges mappings only", "", source.place))
+                self._flaw("<< merges mappings only", "", source.place)
+                self.broken.add(path)
                 continue
             inner = _Node("map", source.place, source.end, items=[])
             inner.items = [(k, v) for k, v in source.items if k.kind == "scalar" and k.value not in data]
             self._merge_one(data, inner, path)
 
     def _merge_one(self, data: dict[str, Any], node: _Node, path: Path) -> None:
-        nested = [value for key, value in node.items if key.value == "<<" and key.plain]
+        nested = [value for key, value in node.items if _is_merge(key)]
         for key, value in node.items:
-            name = None if key.value == "<<" and key.plain else self._key(key)
+            name = None if _is_merge(key) else self._key(key)
             if name is not None and name not in data:
                 self._put(data, name, key, value, path)
+            elif name is None and not _is_merge(key):
+                self.broken.add(path)
         for value in nested:
             self._merge(data, value, path)
+
+
+def _is_merge(key: _Node) -> bool:
+    return key.value == "<<" and key.plain
 
 
 def _is_secret(path: Path) -> bool:
