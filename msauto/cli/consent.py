@@ -7,6 +7,7 @@ import sys
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
 from msauto.planning.limits import deletes_asset
+from msauto.report.sentences import plural, refusals_told
 
 
 def ask(plan: Plan, *, yes: bool) -> None:
@@ -18,10 +19,8 @@ def ask(plan: Plan, *, yes: bool) -> None:
     on_terminal = sys.stdin.isatty() and not yes
     refused = [refusal for refusal in plan.refusals if not (on_terminal and refusal.code == "delete_assets")]
     if refused:
-        raise RefusedError(
-            "the plan is over the limits: " + ", ".join(f"{r.code} {r.count} (limit {r.limit})" for r in refused),
-            remedy="; ".join(refusal.remedy for refusal in refused),
-        )
+        reason, remedy = refusals_told(refused)
+        raise RefusedError(reason, remedy=remedy)
     if yes or not plan.requests:
         return
     if not on_terminal:
@@ -34,7 +33,9 @@ def ask(plan: Plan, *, yes: bool) -> None:
 def _ask_person(plan: Plan) -> None:
     deleted = sum(map(deletes_asset, (change for target in plan.targets for change in target.changes)))
     if deleted:
-        agreed = _answer(f"This deletes {deleted} asset(s) for good. Type the number to go on: ") == str(deleted)
+        agreed = _answer(f"This deletes {plural(deleted, 'asset')} for good. Type the number to go on: ") == str(
+            deleted
+        )
     else:
         agreed = _answer("Apply this plan? Only 'yes' goes on: ").lower() == "yes"
     if not agreed:

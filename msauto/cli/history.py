@@ -13,14 +13,13 @@ from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give, say
 from msauto.ledger import Ledger
 from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
+from msauto.model.result import OUTCOMES, key_of
 from msauto.planning.planfile import target_to_json
 from msauto.report.heads import head_of
 from msauto.report.json import dump
 from msauto.report.sentences import plural
 from msauto.report.tables import render_table
 from msauto.report.visible import visible
-
-_OUTCOMES = ("changed", "failed", "unproved", "skipped", "not attempted")
 
 
 @click.command("history")
@@ -58,8 +57,7 @@ def _time(text: str | None) -> str:
 
 
 def _outcome(run: RunSummary) -> str:
-    counts = [f"{run.summary[name]} {name}" for name in _OUTCOMES if run.summary.get(name)]
-    counts += [f"{run.summary['unchanged']} unchanged"] if run.summary.get("unchanged") else []
+    counts = [f"{run.summary[key_of(each)]} {each}" for each in OUTCOMES if run.summary.get(key_of(each))]
     return "; ".join(filter(None, [", ".join(counts), plural(run.summary.get("requests", 0), "request")]))
 
 

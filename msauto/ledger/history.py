@@ -65,7 +65,8 @@ def _run(row: Row, lives: Path) -> RunSummary:
         ended=None if ended is None else str(ended),
         status=cast("RunStatus", status),
         playbooks=tuple(json.loads(str(playbooks))),
-        summary=json.loads(str(summary)),
+        # A ledger of an earlier msauto counts «not attempted» under its two words.
+        summary={name.replace(" ", "_"): count for name, count in json.loads(str(summary)).items()},
     )
 
 

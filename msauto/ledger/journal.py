@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from msauto.ledger.codec import dump
 from msauto.ledger.locks import FileLock
 from msauto.ledger.store import Row, Store
 from msauto.model.plan import Plan, Target
-from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 
 ACTIONS = ("add", "change", "delete", "run")
 
@@ -239,5 +240,5 @@ def _summary(plan: Plan) -> dict[str, int]:
 
 
 def _outcomes(result: Result) -> dict[str, int]:
-    names = ("changed", "failed", "unproved", "skipped", "not attempted")
-    return {name: sum(target.outcome == name for target in result.targets) for name in names}
+    counts = Counter(target.outcome for target in result.targets)
+    return {key_of(outcome): counts[outcome] for outcome in OUTCOMES if outcome != "unchanged"}

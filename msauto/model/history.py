@@ -21,7 +21,7 @@ class RunSummary:
     """One run. Times are ISO 8601 in UTC; ``ended`` is ``None`` for a run that goes on or died.
 
     ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads) and,
-    once ended, what came of its targets (changed, failed, unproved, skipped, not attempted).
+    once ended, what came of its targets (changed, failed, unproved, skipped, not_attempted).
     """
 
     run: str

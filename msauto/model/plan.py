@@ -202,11 +202,6 @@ class Plan:
         """How many targets cannot be planned."""
         return sum(target.error is not None for target in self.targets)
 
-    @property
-    def can_apply(self) -> bool:
-        """A plan with an error or a refusal can be looked at, not applied."""
-        return not self.errors and not self.refusals
-
     def count(self, action: Action) -> int:
         """Count the changes of one action."""
         return sum(change.action == action for target in self.targets for change in target.changes)

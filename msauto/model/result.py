@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from msauto.model.plan import Json, Plan, Target
 
 Outcome = Literal["changed", "unchanged", "failed", "unproved", "skipped", "not attempted"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unproved", "skipped", "not attempted")
+"""All outcomes, in the order in which they are counted."""
 RequestOutcome = Literal["done", "failed", "unproved", "not sent"]
+
+
+def key_of(outcome: Outcome) -> str:
+    """Return the outcome as the name of a count: ``not_attempted``, in JSON and in the recap alike."""
+    return outcome.replace(" ", "_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ wrapped so that it renders to itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,8 +192,3 @@ def _block(head: str, text: str, indent: int) -> Iterator[str]:
     pad = " " * indent
     for line in text.removesuffix("\n").split("\n"):
         yield f"{pad}{line}" if line else ""
-
-
-def join_lines(lines: Iterable[str]) -> str:
-    """Return lines as a text that ends with a line end; nothing for no lines."""
-    return "".join(f"{line}\n" for line in lines)

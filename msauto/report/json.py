@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from msauto.errors import Problem
-from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 from msauto.report.visible import is_hidden
 
 
@@ -112,11 +112,10 @@ def _request(result: RequestResult) -> dict[str, Any]:
 
 
 def _summary(result: Result) -> dict[str, Any]:
-    counts = Counter(target.outcome.replace(" ", "_") for target in result.targets)
-    outcomes = ("changed", "unchanged", "failed", "unproved", "skipped", "not_attempted")
+    counts = Counter(target.outcome for target in result.targets)
     return {
         "run": result.run,
         "ok": result.ok,
         "interrupted": result.interrupted,
-        **{outcome: counts[outcome] for outcome in outcomes},
+        **{key_of(outcome): counts[outcome] for outcome in OUTCOMES},
     }

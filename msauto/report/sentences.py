@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from msauto.model.plan import Plan, Refusal, Target
-from msauto.model.result import Outcome, Result, TargetResult
+from msauto.model.result import OUTCOMES, Outcome, Result, TargetResult, key_of
 from msauto.report.visible import visible
 
 _KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
 _REFUSALS: Final = {
-    "delete_assets": "deletes {count}, the limit is {limit}",
-    "remove_items": "removes {count} by `exactly`, the limit is {limit}",
-    "requests": "sends {count}, the limit is {limit}",
+    "delete_assets": ("asset", "the plan deletes {count}, and {limit} may be deleted unless it is allowed"),
+    "remove_items": (
+        "list item",
+        "the plan removes {count} that `exactly` does not name, and {limit} may be removed unless it is allowed",
+    ),
+    "requests": ("request", "the plan sends {count}, and {limit} may be sent unless it is allowed"),
 }
 _BATCHES: Final = 5
-_COUNTED: Final = {"delete_assets": "asset", "remove_items": "list item", "requests": "request"}
+_REASONS: Final = 3
 
 
 def plural(count: int, word: str) -> str:
@@ -49,12 +52,35 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
 
 def refusal_sentence(refusal: Refusal) -> str:
     """Return what is refused, by which limit, and what allows it; visible, for it may hold titles and globs."""
-    form = _REFUSALS.get(refusal.code)
+    allows = "To allow it" if refusal.remedy.startswith("--") else "No flag allows it"
+    return visible(f"Refused: {_reason(refusal)}." + (f" {allows}: {refusal.remedy}" if refusal.remedy else ""))
+
+
+def refusals_told(refusals: Sequence[Refusal]) -> tuple[str, str]:
+    """Return why a plan is not applied, and what to do, for the error that says so; visible."""
+    reasons = [_reason(refusal) for refusal in refusals[:_REASONS]]
+    more = len(refusals) - len(reasons)
+    told = "; ".join([*reasons, *([f"{more} more, told with the plan"] if more else [])])
+    flags = " ".join(refusal.remedy for refusal in refusals if refusal.remedy.startswith("--"))
+    others = [refusal.remedy for refusal in refusals if not refusal.remedy.startswith("--")]
+    remedy = "; ".join(filter(None, dict.fromkeys([flags, *others[:_REASONS]])))
+    return visible(f"{told}: nothing was sent"), visible(remedy)
+
+
+def _reason(refusal: Refusal) -> str:
+    word, form = _REFUSALS.get(refusal.code, ("", ""))
     if form and isinstance(refusal.count, int):
-        reason = form.format(count=plural(refusal.count, _COUNTED[refusal.code]), limit=refusal.limit)
-    else:
-        reason = f"{refusal.code.replace('_', ' ')}: {refusal.count}, the limit is {refusal.limit}"
-    return visible(f"Refused: {reason}." + (f" To allow it: {refusal.remedy}" if refusal.remedy else ""))
+        limit = f"no more than {refusal.limit}" if refusal.limit else "none"
+        return form.format(count=plural(refusal.count, word), limit=limit)
+    if refusal.code == "empty_list" and isinstance(refusal.limit, int):
+        least = refusal.limit + 1
+        return (
+            f"by `exactly`, the plan empties a list of {refusal.count}, "
+            f"and a list of {least} or more may not be emptied unless it is allowed"
+        )
+    if refusal.code == "protected":
+        return f"{refusal.count} is protected by {refusal.limit!r}: nothing may be deleted there, or removed from it"
+    return f"{refusal.code.replace('_', ' ')}: {refusal.count}, the limit is {refusal.limit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +98,8 @@ class Recap:
 
     def counts(self) -> list[tuple[str, int]]:
         """Names and numbers, in the order of the line."""
-        return [
-            ("changed", self.changed),
-            ("unchanged", self.unchanged),
-            ("failed", self.failed),
-            ("unproved", self.unproved),
-            ("skipped", self.skipped),
-            ("not-attempted", self.not_attempted),
-            ("requests", self.requests),
-        ]
+        names = (*map(key_of, OUTCOMES), "requests")
+        return [(name, getattr(self, name)) for name in names]
 
 
 def recap_of(result: Result) -> tuple[Recap, ...]:
@@ -183,8 +202,7 @@ def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped
 
 
 def _outcomes(result: Result) -> dict[Outcome, int]:
-    outcomes: tuple[Outcome, ...] = ("changed", "unchanged", "failed", "unproved", "skipped", "not attempted")
-    counts = {outcome: _count(result.targets, outcome) for outcome in outcomes}
+    counts = {outcome: _count(result.targets, outcome) for outcome in OUTCOMES}
     counts["unchanged"] += result.plan.unchanged
     counts["skipped"] += result.plan.skipped
     return counts

@@ -151,7 +151,9 @@ def test_emptying_a_list_takes_a_word(desk: Desk, sim: Simulator, flag: tuple[st
 
 def test_a_limit_of_requests(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "EP001", "fields": {"comment": "a", "user_1": "b"}}})
-    desk.run("apply", "--yes", "--allow-requests", "1", *INV, "play.yml").one_error("requests 2 (limit 1)")
+    desk.run("apply", "--yes", "--allow-requests", "1", *INV, "play.yml").one_error(
+        "sends 2 requests", "no more than 1"
+    )
     assert desk.run("apply", "--yes", "--allow-requests", "1", *INV, "play.yml").code == 4
     assert not sim.writes()
     assert desk.run("apply", "--yes", "--allow-requests", "2", *INV, "play.yml").code == 0

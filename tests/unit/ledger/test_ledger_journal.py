@@ -1,5 +1,6 @@
 """The journal: what goes in comes out, in every state that a run can be left in."""
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     assert summary.ended is not None
     assert summary.started < summary.ended
     assert summary.summary["requests"] == 3
-    assert (summary.summary["failed"], summary.summary["not attempted"]) == (1, 1)
+    assert (summary.summary["failed"], summary.summary["not_attempted"]) == (1, 1)
     assert set(summary.to_json()) == {"run", "started", "ended", "status", "playbooks", "summary"}
     one, two = details.targets
     assert (one.target, two.target) == (first, second)
@@ -143,3 +144,12 @@ def test_an_unknown_run(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="knows no run last") as caught:
         ledger.run_details("last")
     assert "msauto history" in caught.value.remedy
+
+
+def test_counts_of_an_earlier_msauto_come_under_the_same_names(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, now=Time()) as ledger:
+        ledger.journal.start(plan(), ["news.yml"])
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("UPDATE run SET summary = ?", ('{"requests": 3, "not attempted": 2}',))
+    with Ledger.open(tmp_path, readonly=True) as ledger:
+        assert ledger.history()[0].summary == {"requests": 3, "not_attempted": 2}

@@ -54,7 +54,7 @@ def test_deleting_assets_needs_a_word() -> None:
     (refusal,) = plan_of(scene, gone("A"), gone("B")).refusals
     assert (refusal.code, refusal.limit, refusal.count, refusal.remedy) == ("delete_assets", 0, 2, "--allow-delete 2")
     assert plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=1)).refusals
-    assert plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=2)).can_apply
+    assert not plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=2)).refusals
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,8 @@ def test_removing_by_exactly(count: int, keep: int, limits: Limits, refused: str
 def test_what_a_task_names_as_absent_is_no_removal_by_exactly() -> None:
     segments = {n: {"start": n, "duration": 1} for n in range(1, 4)}
     wanted = [{"number": n, "state": "absent"} for n in segments]
-    assert plan_of(
-        stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": wanted})
-    ).can_apply
+    plan = plan_of(stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": wanted}))
+    assert (plan.errors, plan.refusals, plan.count("delete")) == (0, (), 3)
 
 
 def test_emptying_other_lists_is_asked_about_too() -> None:
@@ -100,7 +99,7 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
 def test_a_limit_of_requests() -> None:
     scene = stage(Clip("Film", fields={"comment": ""}))
     intent = asset_intent({"title": "Film", "fields": {"comment": "x"}})
-    assert plan_of(scene, intent, limits=Limits(requests=1)).can_apply
+    assert not plan_of(scene, intent, limits=Limits(requests=1)).refusals
     assert plan_of(scene, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
 
 
@@ -125,7 +124,8 @@ def test_protected(glob: str, refused: bool) -> None:
 def test_protected_may_still_be_added_to() -> None:
     scene = stage(Clip("Film", folder="Master"))
     intent = asset_intent({"title": "Film", "markers": [{"at": 1}]})
-    assert plan_of(scene, intent, limits=Limits(protected=("Master/*",))).can_apply
+    plan = plan_of(scene, intent, limits=Limits(protected=("Master/*",)))
+    assert (plan.errors, plan.refusals, plan.count("add")) == (0, (), 1)
 
 
 # The plan as JSON ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from msauto.playbook.document import Document, Spot
 from msauto.playbook.schema_values import is_template
 from msauto.playbook.templates import render_text
 from msauto.playbook.yaml import load_yaml
-from msauto.playbook.yamltext import WIDTH, Line, Noted, comment, join_lines, literal, yaml_lines
+from msauto.playbook.yamltext import WIDTH, Line, Noted, comment, literal, yaml_lines
 
 
 class NoNames(dict[str, Any]):
@@ -50,7 +50,7 @@ values = st.recursive(
 
 
 def written(value: Any) -> str:
-    return join_lines(yaml_lines({"value": value}))
+    return "".join(f"{line}\n" for line in yaml_lines({"value": value}))
 
 
 def rendered(data: Any) -> Any:

@@ -31,7 +31,7 @@ def good(**more: object) -> Result:
 
 
 def test_recap_line_is_in_the_manner_of_ansible() -> None:
-    line = "studio-a : changed=1 unchanged=12 failed=0 unproved=0 skipped=0 not-attempted=0 requests=3"
+    line = "studio-a : changed=1 unchanged=12 failed=0 unproved=0 skipped=0 not_attempted=0 requests=3"
     assert render_result(good(), colour=False).splitlines()[0] == line
 
 
