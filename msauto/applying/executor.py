@@ -15,7 +15,7 @@ from msauto.applying.turns import Patience
 from msauto.errors import MsautoError
 from msauto.flow import Place, run_each, run_unless
 from msauto.model import events
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import Plan
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
 
@@ -100,16 +100,27 @@ class _Run:
             yield numbered
 
     async def _apply_watched(self, watch: Watch, numbered: Numbered, place: Place) -> None:
-        await self.apply_target(numbered, place)
-        watch.note(self._results[numbered[0]])
-
-    async def apply_target(self, numbered: tuple[int, Target], place: Place) -> None:
         number, target = numbered
         server = self._servers.get(target.server)
         if target.error is not None or server is None:
             self._leave_out(number, target.error or f"the server {target.server} is not part of this run")
             return
-        if why := self._frozen():
+        async with server.standing.door(place, self._pause):
+            if self._context.stop.requested or watch.why_stop():
+                return  # somebody asked, or too much has failed, while it waited
+            await self._apply_target(number, server, place)
+        watch.note(self._results[number], given_up=server.standing.reach.given_up)
+
+    async def _pause(self, missed: int) -> None:
+        """Wait before a server in doubt is tried again."""
+        pauses = self._context.patience.doubt
+        if pauses:
+            await self._context.stop.sleep(self._context.clock, pauses[min(missed, len(pauses)) - 1])
+
+    async def _apply_target(self, number: int, server: Server, place: Place) -> None:
+        target, reach = self._plan.targets[number], server.standing.reach
+        why = reach.words(target.server, self._context.run) if reach.given_up else self._frozen()
+        if why:
             self._leave_out(number, why)
             return
         life = Life(self._context, server, target, place)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from msauto.applying import keeping, proving
 from msauto.applying.gate import Call, Gate
+from msauto.applying.reach import Standing, contact_of
 from msauto.applying.step import abandon, begin, conclude, step
 from msauto.applying.stop import Stop
 from msauto.applying.turns import (
@@ -36,7 +39,7 @@ from msauto.applying.turns import (
     Waited,
     WriteAhead,
 )
-from msauto.errors import MsautoError, NotSentError, RejectedError
+from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError
 from msauto.flow import Place
 from msauto.model import events
 from msauto.model.plan import Json, Request, Target, TargetId
@@ -44,14 +47,17 @@ from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sende
 from msauto.model.result import TargetResult
 from msauto.planning.remember import learned, memories
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The ports of one server, and the folder readings that its proofs share."""
+    """The ports of one server, the folder readings that its proofs share, and how it stands in the run."""
 
     reader: Reader
     sender: Sender
     folders: proving.SharedFolders = field(default_factory=proving.SharedFolders, compare=False, repr=False)
+    standing: Standing = field(default_factory=Standing, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ class Life:
         self._ahead: int | None = None
         self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
+        self._begun_at = server.standing.reach.missed
+        self._silent = ""  # why the server could not be reached when it was last asked
         self.result: TargetResult | None = None
 
     async def live(self) -> None:
@@ -110,7 +118,12 @@ class Life:
         command = self._take(first)
         while not isinstance(command, Finish):
             event = await self._carry_out(command)
-            command = self._take(step(self._progress, event, self._context.patience))
+            command = self._take(step(self._progress, event, self._patience))
+
+    @property
+    def _patience(self) -> Patience:
+        patience = self._context.patience
+        return patience.in_doubt if self._begun_at and self._server.standing.reach.in_doubt else patience
 
     def _take(self, turn: Turn) -> Command:
         """Make a turn's progress ours, and record what it settled."""
@@ -144,6 +157,8 @@ class Life:
         context, target = self._context, self._target
         if context.stop.requested:
             return Stopped()
+        if self._server.standing.reach.given_up:
+            return NotJournalled(self._server.standing.reach.words(target.server, context.run))
         if target.requests[index].guarded and not self._guarded:
             held_back = await self._hold_back(index)
             if held_back is not None:
@@ -196,12 +211,10 @@ class Life:
             return await self._fetch(request, index)
         try:
             answer = await self._server.sender.send(request)
-        except NotSentError as error:
-            return NotSent(_words(error))
-        except RejectedError as error:
-            return Rejected(error.status, _words(error), error.retry_after)
         except Exception as error:  # noqa: BLE001 - what we do not know the meaning of, we do not know the fate of
-            return Lost(_words(error))
+            self._hear(error, read=False)
+            return _unanswered(error)
+        self._hear()
         return Answered(answer.status)
 
     async def _fetch(self, request: Request, index: int) -> Event:
@@ -209,7 +222,9 @@ class Life:
         try:
             answer = await self._server.sender.send(request)
         except Exception as error:  # noqa: BLE001 - a file that is not there whole is not there
+            self._hear(error, read=False)  # one that breaks off is no silence
             return Failed(_words(error), getattr(error, "status", None))
+        self._hear()
         self._files[index] = answer.sha256
         return Answered(answer.status)
 
@@ -229,12 +244,24 @@ class Life:
 
     async def _look(self, index: int) -> Event:
         if not proving.can_see(proving.only(self._target, index, index + 1)):
+            await self._knock()
             return Seen("hidden")
         try:
             live = await self._read(index, index + 1)
             return Seen(proving.verdict_of(self._target.requests[index], live))
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing was seen
             return Unreadable(_words(error))
+
+    async def _knock(self) -> None:
+        """Where an answer is missing that nothing can be read of, ask the server whether it is still there."""
+        if not isinstance(self._progress.trouble, Lost):
+            return
+        reader, target = self._server.reader.fresh(), self._target
+        with suppress(Exception):
+            if target.kind == "rss_channel":
+                await self._asked(reader.read_channel(target.address.name))
+            else:
+                await self._asked(reader.has_database(target.database))
 
     async def _prove(self) -> Event:
         done = proving.only(self._target, 0, self._progress.done)
@@ -255,7 +282,32 @@ class Life:
         """Read what the requests from ``first`` to before ``end`` are about."""
         places = proving.addresses(self._target, max(end, self._progress.index))
         part = proving.only(self._target, first, end)
-        return await proving.read_again(self._server.reader.fresh(), self._server.folders, part, places)
+        reach = self._server.standing.reach
+        if reach.locked_out:  # asking on could lock the account
+            raise UnreachableError(f"it was not asked any more, for the server does not let us in: {reach.why}")
+        return await self._asked(proving.read_again(self._server.reader.fresh(), self._server.folders, part, places))
+
+    async def _asked(self, reading: Awaitable[T]) -> T:
+        """Return what a reading gives; note what it says of the way to the server."""
+        try:
+            found = await reading
+        except Exception as error:
+            self._hear(error, read=True)
+            raise
+        self._hear()
+        return found
+
+    def _hear(self, error: Exception | None = None, *, read: bool = False) -> None:
+        """Take note of what an answer, or its lack, says of the way to the server."""
+        standing = self._server.standing
+        contact = "answered" if error is None else contact_of(error, read=read)
+        if contact is None:
+            return
+        self._silent = _words(error) if error is not None and contact == "silent" else ""
+        if error is not None and contact == "locked out":
+            standing.learn(standing.reach.not_let_in(_words(error)))
+        elif contact == "answered":
+            standing.learn(standing.reach.answered())
 
     def _elapsed(self) -> float:
         """Seconds since all was sent."""
@@ -296,7 +348,9 @@ class Life:
 
     def _finish(self) -> None:
         outcome, message = conclude(self._progress)
-        context = self._context
+        context, standing = self._context, self._server.standing
+        if self._silent and outcome in {"failed", "unproved"}:
+            standing.learn(standing.reach.missed_by(self._begun_at, self._silent))
         self.result = TargetResult(
             self._target, outcome, message, self._progress.all_results, self._progress.differences, self._learned
         )
@@ -305,6 +359,15 @@ class Life:
         if self._begun:
             context.gate.note(partial(context.journal.finished, context.run, self.result))
         context.tell(events.TargetFinished(self.result))
+
+
+def _unanswered(error: Exception) -> NotSent | Rejected | Lost:
+    """Return what an error says of a write: that it never left, was refused, or may have been done."""
+    if isinstance(error, NotSentError):
+        return NotSent(_words(error))
+    if isinstance(error, RejectedError):
+        return Rejected(error.status, _words(error), error.retry_after)
+    return Lost(_words(error))
 
 
 def _words(error: BaseException) -> str:

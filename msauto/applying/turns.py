@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, NamedTuple
 
@@ -15,7 +15,8 @@ class Patience:
 
     ``tries``: how often a request may be sent in all, where it is certain that it was not done; ``backoff`` the
     pauses between. ``looks``: the pauses between reads that look for what a request should have done.
-    ``restore``: the pauses between looks for a restored file, the last one repeated.
+    ``restore``: the pauses between looks for a restored file, the last one repeated. ``doubt``: the pauses before
+    the next target of a server that could not be reached (:mod:`msauto.applying.reach`), the last one repeated.
     """
 
     tries: int = 3
@@ -23,6 +24,12 @@ class Patience:
     retry_after: float = 60.0  # a server that asks for more patience than this gets none
     looks: tuple[float, ...] = (0.2, 0.8, 2.0, 4.0)
     restore: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 15.0)
+    doubt: tuple[float, ...] = (2.0, 10.0)
+
+    @property
+    def in_doubt(self) -> Patience:
+        """The patience with a server of which nobody knows whether it is still there: once, without back-off."""
+        return replace(self, tries=1, looks=())
 
 
 Verdict = Literal["all", "some", "none", "hidden"]

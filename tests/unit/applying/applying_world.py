@@ -10,7 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msauto.applying.executor import Server, apply
-from msauto.errors import FateUnknownError, LedgerError, NotSentError, Place, RejectedError, UnreadableError
+from msauto.errors import (
+    FateUnknownError,
+    LedgerError,
+    NotSentError,
+    Place,
+    RejectedError,
+    ServerError,
+    UnreachableError,
+    UnreadableError,
+)
 from msauto.model.events import Event
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel
 from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target, TargetId
@@ -63,12 +72,21 @@ class World:
     busy: int = 0
     busiest: int = 0
     on_send: Callable[[str], object] = len
+    asked: int = 0
+    state: Callable[[World], str] = lambda _: "up"  # or: down, mute (takes what is sent, answers nothing), 401
 
     def act(self, path: str) -> None:
         self.done.append(path)
         effect = self.effects.get(path)
         if effect is not None:
             effect(self)
+
+    def ask(self) -> None:
+        """Count whatever is asked, and answer as a server does that is not up."""
+        self.asked += 1
+        state = self.state(self)
+        if state != "up":
+            raise _NOT_UP.get(state) or RejectedError(f"the server says {state}", status=int(state))
 
     def settle(self) -> None:
         due = [each for each in self.later if each[0] <= self.clock.seconds]
@@ -83,6 +101,12 @@ class World:
         self.change(title, attributes={**self.assets[title].attributes, name: value})
 
 
+_NOT_UP: Mapping[str, ServerError] = {
+    "down": UnreachableError("no connection: Connection refused"),
+    "mute": FateUnknownError("no answer within the time allowed"),
+}
+
+
 @dataclass
 class WorldSender:
     world: World
@@ -90,6 +114,7 @@ class WorldSender:
     async def send(self, request: Request) -> Answer:
         world, path = self.world, request.path
         world.on_send(path)
+        world.ask()
         world.settle()
         fates = world.fates.get(path, [])
         fate = fates.pop(0) if fates else "ok"
@@ -130,6 +155,7 @@ class WorldReader:
         self.world.settle()
         self.world.reads.append(what)
         await asyncio.sleep(0)
+        self.world.ask()
         if self.world.unreadable:
             self.world.unreadable -= 1
             raise UnreadableError("the answer is garbage")

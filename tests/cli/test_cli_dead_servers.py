@@ -1,0 +1,64 @@
+"""Servers that shut us out, or die, after planning: the exit code, what is told, and ``--resume`` afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator, empty_house
+from tests.cli.command_line import Desk
+
+FLAGS = ("-i", "inventory.yml", "--state-dir", "state", "--yes")
+TITLES = [f"Clip {number:02}" for number in range(30)]
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    house = empty_house()
+    for title in TITLES:
+        house.databases["NEWS"].add_clip(title, "Raw", frames=100)
+    with Simulator(house=house) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(tmp_path: Path, sim: Simulator) -> Desk:
+    return Desk(tmp_path, sim.url)
+
+
+def playbook(desk: Desk) -> str:
+    return desk.play({"asset": {"title": "{{ item }}", "fields": {"comment": "Ready"}}, "loop": TITLES})
+
+
+def ready(sim: Simulator) -> int:
+    return sum(sim.house.clip(title).home.fields.get("comment") == "Ready" for title in TITLES)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("status:401@.*+40", "does not let us in any more"),
+        ("cut_before@.*+40", "cannot be reached any more"),
+    ],
+)
+@pytest.mark.usefixtures("hurried")
+def test_what_a_lost_server_leaves_is_taken_up_again(desk: Desk, sim: Simulator, fault: str, words: str) -> None:
+    sim.faults.add(fault)
+    ended = desk.run("apply", playbook(desk), *FLAGS, "--forks", "2", "--format", "json")
+    assert ended.code == 3
+    results = [target["result"] for target in ended.json["targets"]]
+    left = [result for result in results if result["outcome"] == "not attempted"]
+    assert len(left) >= 20
+    assert all(words in result["message"] for result in left)
+    asked = list(sim.log)[40:]
+    assert len(asked) < 80
+    run = desk.run("history", "--state-dir", "state", "--format", "json").json[0]["run"]
+    assert all(f"msauto apply --resume {run}" in result["message"] for result in left)
+
+    sim.faults.clear()
+    before = ready(sim)
+    again = desk.run("apply", "--resume", run, *FLAGS)
+    assert again.code == 0
+    assert ready(sim) == before + len(left)

@@ -1,0 +1,192 @@
+"""A server that dies, or shuts us out, while a run goes on: asked a few times more, then left; others go on."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.applying.executor import Server, apply
+from msauto.applying.reach import Reach, contact_of
+from msauto.errors import (
+    FateUnknownError,
+    NotSentError,
+    RejectedError,
+    UnreachableError,
+    UnreadableError,
+)
+from msauto.model.plan import Plan, Target
+from msauto.model.result import Result
+from msauto.model.wanted import Batch
+from tests.unit.applying.applying_world import Stage, World, WorldReader, WorldSender, command_target, fields_target
+
+COUNT = 200
+
+
+def many(stage: Stage, count: int = COUNT) -> list[Target]:
+    return [fields_target(stage.world, f"Film {number}", 1) for number in range(count)]
+
+
+def outcomes(result: Result) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for target in result.targets:
+        found[target.outcome] = found.get(target.outcome, 0) + 1
+    return found
+
+
+def dead_after(asks: int, state: str = "down") -> Callable[[World], str]:
+    return lambda world: state if world.asked > asks else "up"
+
+
+@pytest.mark.parametrize("forks", [1, 8])
+def test_a_dead_server_is_given_up_after_a_few_targets(forks: int) -> None:
+    stage = Stage()
+    stage.world.state = dead_after(40)
+    result = stage.run(*many(stage), forks=forks)
+    found = outcomes(result)
+    assert found["changed"] == {1: 20, 8: found["changed"]}[forks]
+    assert found["not attempted"] >= COUNT - 20 - 8 - 2
+    assert found["failed"] + found.get("unproved", 0) <= forks + 2
+    assert stage.world.asked <= 40 + forks * 6 + 2 * 2
+    assert not result.ok
+
+
+def test_what_is_left_is_told_with_the_server_and_what_to_do() -> None:
+    stage = Stage()
+    stage.world.state = dead_after(0)
+    result = stage.run(*many(stage), forks=8)
+    last = result.targets[-1]
+    assert last.outcome == "not attempted"
+    assert [request.outcome for request in last.requests] == ["not sent"]
+    assert last.message == (
+        "the server studio-a cannot be reached any more (no connection: Connection refused); "
+        "once it can: msauto apply --resume run-1"
+    )
+    assert "Film 199" not in stage.journal.outcomes  # never begun: for --resume
+
+
+def test_a_silent_server_is_given_up_too() -> None:
+    stage = Stage()
+    stage.world.state = dead_after(0, "mute")
+    result = stage.run(*many(stage), forks=4)
+    assert outcomes(result) == {"unproved": 4 + 2, "not attempted": COUNT - 6}
+    assert stage.world.asked <= 4 * (1 + 5) + 2 * (1 + 1)
+
+
+def test_a_silent_server_is_given_up_where_reading_shows_nothing_of_what_is_sent() -> None:
+    stage = Stage()
+    stage.world.state = dead_after(0, "mute")
+    result = stage.run(*(command_target(stage.world, f"Film {number}") for number in range(COUNT)), forks=4)
+    assert outcomes(result) == {"unproved": 4 + 2, "not attempted": COUNT - 6}
+
+
+def test_commands_whose_answers_are_lost_one_by_one_are_no_dead_server() -> None:
+    stage = Stage()
+    targets = [command_target(stage.world, f"Film {number}") for number in range(20)]
+    for target in targets:
+        stage.world.fates[target.requests[0].path] = ["cut before"]
+    assert outcomes(stage.run(*targets)) == {"unproved": 20}
+
+
+@pytest.mark.parametrize("status", ["401", "407"])
+def test_a_server_that_does_not_let_us_in_is_asked_no_more(status: str) -> None:
+    stage = Stage()
+    stage.world.state = dead_after(10, status)
+    result = stage.run(*many(stage), forks=4)
+    assert stage.world.asked <= 10 + 4
+    last = result.targets[-1]
+    assert last.outcome == "not attempted"
+    assert last.message == (
+        f"the server studio-a does not let us in any more (the server says {status}); check its `auth`, "
+        "then: msauto apply --resume run-1"
+    )
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 8, 14])
+@pytest.mark.parametrize("forks", [1, 8])
+def test_a_server_that_comes_back_shortly_gets_the_rest(seconds: int, forks: int) -> None:
+    stage = Stage()
+    stage.world.state = lambda world: "down" if world.asked > 20 and world.clock.seconds < seconds else "up"
+    found = outcomes(stage.run(*many(stage), forks=forks))
+    assert found.get("not attempted", 0) == 0
+    assert found["changed"] >= COUNT - forks - 2
+
+
+@pytest.mark.parametrize("fate", ["403", "500", "404", "refused", "cut before", "swallowed", "502"])
+def test_no_other_failure_stops_the_others(fate: str) -> None:
+    stage = Stage()
+    targets = many(stage, 12)
+    for target in targets[:11]:
+        stage.world.fates[target.requests[0].path] = [fate] * 9
+    result = stage.run(*targets, forks=2)
+    assert "not attempted" not in outcomes(result)
+    assert result.targets[-1].outcome == "changed"
+
+
+def test_another_server_goes_on() -> None:
+    stage = Stage()
+    there = World(clock=stage.world.clock)
+    here = many(stage, 50)
+    others = [replace(fields_target(there, f"Film {number}", 1), server="studio-b") for number in range(50)]
+    stage.world.state = dead_after(0)
+    mixed = [target for both in zip(here, others, strict=True) for target in both]
+    result = run_two(stage, there, Plan("", "", targets=tuple(mixed)), forks=4)
+    by_server = {name: {t.outcome for t in result.targets if t.target.server == name} for name in ("studio-b",)}
+    assert by_server == {"studio-b": {"changed"}}
+
+
+def run_two(stage: Stage, there: World, plan: Plan, forks: int) -> Result:
+    servers = {"studio-a": stage.server(), "studio-b": Server(WorldReader(there), WorldSender(there))}
+
+    async def main() -> Result:
+        clock = stage.world.clock
+        return await apply(plan, servers, stage.journal, stage.memory, clock, stage.events, forks=forks)
+
+    return asyncio.run(main())
+
+
+def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
+    stage, there = Stage(), World()
+    stage.world.state = dead_after(0)
+    both = ("studio-a", "studio-b")
+    first = many(stage, 20)
+    second = [replace(fields_target(stage.world, f"Late {number}", 1), batch=1) for number in range(2)]
+    other = [replace(fields_target(there, f"There {number}", 1), server="studio-b", batch=1) for number in range(9)]
+    batches = (Batch("one", ("studio-a", "studio-b"), max_fail=50.0), Batch("two", both, max_fail=0.0))
+    plan = Plan("", "", targets=(*first, *second, *other), batches=batches)
+    result = run_two(stage, there, plan, forks=1)
+    late = {target.target.name: target for target in result.targets}
+    assert "cannot be reached" in late["Late 0"].message
+    assert late["There 8"].outcome == "not attempted"
+    assert "1 of 2 servers failed (studio-a)" in late["There 8"].message
+
+
+@given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 5)), max_size=12))
+def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple[str, int]]) -> None:
+    reach = Reach()
+    for kind, begun_at in events:
+        before = reach
+        reach = reach.answered() if kind == "answer" else reach.missed_by(begun_at, "gone")
+        if kind == "answer":
+            assert not reach.in_doubt
+            assert not reach.given_up
+        else:
+            assert before.missed <= reach.missed <= before.missed + 1
+            assert reach.in_doubt
+            assert reach.missed <= max(begun_at + 1, before.missed)
+    assert reach.given_up == (reach.missed >= 3)
+
+
+def test_what_an_error_says_of_the_way_to_the_server() -> None:
+    refused = UnreachableError("x")
+    assert contact_of(refused, read=True) == contact_of(refused, read=False) == "silent"
+    assert contact_of(FateUnknownError("x"), read=True) == "silent"
+    assert contact_of(FateUnknownError("x"), read=False) is None
+    assert contact_of(RejectedError("x", status=504), read=True) == "silent"
+    assert contact_of(RejectedError("x", status=503), read=True) == "answered"
+    assert contact_of(RejectedError("x", status=401), read=False) == "locked out"
+    assert contact_of(UnreadableError("x"), read=True) == "answered"
+    assert contact_of(NotSentError("the request line is too long"), read=False) is None
+    assert contact_of(ZeroDivisionError(), read=True) is None
