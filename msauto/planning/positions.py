@@ -42,12 +42,24 @@ def to_frames(position: Position, asset: Asset, source: Source) -> int:
     except TimecodeError as error:
         raise refuse(f"{error}; {show_length(asset)}", source, "correct the time code") from error
     if frames < 0:
-        raise refuse(
-            f"{position} lies {-frames} frames before the clip's first frame; {show_length(asset)}",
-            source,
-            "correct the position, or the origin of the task",
-        )
+        raise _too_early(position, -frames, asset, source, rate)
     return frames
+
+
+def _too_early(position: Position, missing: int, asset: Asset, source: Source, rate: Fraction) -> PlanningError:
+    """Make the error of a position before the clip: where the task names an origin, that is what it counts from."""
+    told = f"{position} lies {missing} frame{'s' if missing > 1 else ''} before the clip's first frame"
+    if position.origin is None:
+        return refuse(f"{told}; {show_length(asset)}", source, "correct the position")
+    frame = position.timecode.to_frames(rate)
+    meant = ""
+    if asset.frames is not None and frame < asset.frames:
+        meant = f" ({show_timecode(frame + position.origin.to_frames(rate), rate)} for frame {frame})"
+    return refuse(
+        f"{told}, which has the position {position.origin} in this task (`origin`); {show_length(asset)}",
+        source,
+        f"write the task's positions from {position.origin} on{meant}, or take `origin` out",
+    )
 
 
 def to_point(position: Position, asset: Asset, source: Source) -> int:

@@ -53,7 +53,7 @@ def test_just_inside(args: dict[str, Any]) -> None:
         ({"markers": [{"at": 250}]}, "frame 250 lies beyond the end"),
         ({"markers": [{"at": "00:00:10:00"}]}, "00:00:10:00 (frame 250) lies beyond the end"),
         ({"markers": [{"at": "00:00:09.98"}]}, "00:00:09.98 (frame 250) lies beyond the end"),
-        ({"markers": [{"at": "09:59:59:24"}], "origin": "10:00:00:00"}, "1 frames before the clip's first frame"),
+        ({"markers": [{"at": "09:59:59:24"}], "origin": "10:00:00:00"}, "1 frame before the clip's first frame"),
         ({"markers": [{"at": "10:00:10:00"}], "origin": "10:00:00:00"}, "10:00:10:00 (frame 250) lies beyond the end"),
         ({"segments": [segment(0, 251)]}, "segment 1 ends at frame 251, beyond the end"),
         ({"segments": [segment(250, 1)]}, "segment 1 ends at frame 251, beyond the end"),
@@ -75,6 +75,21 @@ def test_just_outside_names_the_length(args: dict[str, Any], what: str) -> None:
     assert what in error
     assert LENGTH in error
     assert requests == 0
+
+
+@pytest.mark.parametrize(
+    ("at", "remedy"),
+    [
+        ("00:00:04:00", "write the task's positions from 10:00:00:00 on (10:00:04:00 for frame 100), or take"),
+        ("00:00:04.00", "write the task's positions from 10:00:00:00 on (10:00:04:00 for frame 100), or take"),
+        ("09:00:00:00", "write the task's positions from 10:00:00:00 on, or take `origin` out"),
+    ],
+)
+def test_a_position_before_the_origin_says_what_may_be_meant(at: str, remedy: str) -> None:
+    error, *_ = plan({"markers": [{"at": at}], "origin": "10:00:00:00"})
+    assert error is not None
+    assert "the clip's first frame, which has the position 10:00:00:00 in this task (`origin`)" in error
+    assert remedy in error
 
 
 def test_drop_frame_where_it_is() -> None:
