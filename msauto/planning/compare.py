@@ -88,7 +88,7 @@ def _values(values: Sequence[str]) -> list[str]:
 
 def segment_title(segment: Segment) -> str:
     """Return what a segment is called: its first title, else its name (interface, «Segment»)."""
-    return segment.titles[0] if segment.titles else segment.name or ""
+    return segment.title
 
 
 def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder
 from msauto.server.shapes.attrs import need_integer, read_attrs, read_flag, read_integer
@@ -38,7 +39,7 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
         markers=tuple(_marker(part) for part in parts if local(part).lower() == "marker"),
-        segments=tuple(_segment(part) for part in parts if local(part).lower() == "segment"),
+        segments=_titled(tuple(_segment(part) for part in parts if local(part).lower() == "segment")),
         links=_links(clip, parts),
         parameters=_parameters(parts),
     )
@@ -86,6 +87,17 @@ def _segment(element: Element) -> Segment:
         keywords=texts.get("keywords"),
         extra={name: value for name, value in extra.items() if name not in {"title", "track", "rating", "keywords"}},
     )
+
+
+def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Give an empty title to a segment without one, where others of the clip show theirs as the interface has it.
+
+    On such a server a title is a child («Segment»: «title (child)»), and the name of one without is no title of
+    anybody's: servers make one up. Where no segment shows a child, the name may be what was sent as the title.
+    """
+    if not any(segment.titles for segment in segments):
+        return segments
+    return tuple(segment if segment.titles else replace(segment, titles=("",)) for segment in segments)
 
 
 def _name(element: Element) -> str:
