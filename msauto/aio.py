@@ -30,7 +30,7 @@ from msauto.model.result import Result
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
-from msauto.planning.stale import why_stale
+from msauto.planning.stale import placed_anew, why_stale
 from msauto.planning.survey import Survey, survey
 from msauto.planning.undo import undo_run
 from msauto.server.client import AsyncMediaServer
@@ -140,12 +140,13 @@ async def make_plan(
 
 
 async def recheck_plan(
-    plan: Plan, specs: Sequence[ServerSpec], *, memory: Memory, clock: Clock, forks: int
+    plan: Plan, specs: Sequence[ServerSpec], *, memory: Memory, clock: Clock, forks: int, find_links: bool = False
 ) -> tuple[Plan, int]:
     """Read every target of a saved plan again; return the plan that still fits, and how many targets do not.
 
     A target that has changed, or that cannot be read, carries that as its error, and no changes or requests; only the
-    former count as stale. Sends GET and HEAD only.
+    former count as stale. ``find_links`` looks anew where assets show from which something is to be taken: for limits
+    that protect folders, which may be others than when the plan was made. Sends GET and HEAD only.
     """
     remembered = _by_url(memory, specs)
     async with AsyncExitStack() as stack:
@@ -159,6 +160,8 @@ async def recheck_plan(
                 return target, False
             try:
                 why = await why_stale(target, readers[target.server], remembered)
+                if find_links and why is None:
+                    target = await placed_anew(target, readers[target.server])
             except MsautoError as error:
                 return replace(target, changes=(), requests=(), error=str(error)), False
             return (replace(target, changes=(), requests=(), error=f"stale: {why}"), True) if why else (target, False)

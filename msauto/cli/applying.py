@@ -54,15 +54,19 @@ def _moment(context: click.Context, option: click.Parameter, text: str | None) -
     """Read a time of day (the next one, here), or an ISO 8601 date and time; without a zone it is this machine's."""
     if text is None:
         return None
-    now = datetime.now().astimezone()
     try:
         if len(text) <= len("05:30"):
-            moment = datetime.combine(now.date(), time.fromisoformat(text)).astimezone()
-            return moment if moment > now else (moment + timedelta(days=1))
+            return next_time(time.fromisoformat(text), datetime.now().astimezone())
         return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter: a date that another zone's calendar does not reach
         message = f"{text!r} is no time: write 05:30, or 2026-11-21T05:30"
         raise click.BadParameter(message, ctx=context, param=option) from None
+
+
+def next_time(clock: time, now: datetime) -> datetime:
+    """Return when it is this time of day next, here; each day's own distance from UTC counts."""
+    today = datetime.combine(now.date(), clock).astimezone()
+    return today if today > now else datetime.combine(now.date() + timedelta(days=1), clock).astimezone()
 
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (

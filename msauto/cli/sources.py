@@ -89,7 +89,10 @@ class SavedPlan:
 
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
         """Read every target again."""
-        plan, stale = await recheck_plan(self.saved, self.specs, memory=memory, clock=clock, forks=forks)
+        look = bool(limits.protected)
+        plan, stale = await recheck_plan(
+            self.saved, self.specs, memory=memory, clock=clock, forks=forks, find_links=look
+        )
         return Planned(replace(plan, refusals=refusals(plan, limits)), stale)
 
 

@@ -190,7 +190,8 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(table)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(sqlite3.Error):  # SQLite may have rolled back by itself, on a full disk for one
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -24,6 +24,7 @@ class Store:
         self._readonly = readonly
         self._depth = 0
         self._connection = self._translated(self._connect)
+        self._file = None if readonly else self._translated(self._identity)
 
     def _connect(self) -> sqlite3.Connection | None:
         if not self._readonly:
@@ -58,6 +59,7 @@ class Store:
         if self._depth:
             yield
             return
+        self._check_still_there()
         self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
         self._depth += 1
         try:
@@ -69,6 +71,22 @@ class Store:
             raise
         finally:
             self._depth -= 1
+
+    def _identity(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
+
+    def _check_still_there(self) -> None:
+        """Raise where somebody took the file away: what we write would be lost with it, and nobody could tell."""
+        try:
+            there = self._identity() == self._file
+        except OSError:
+            there = False
+        if not there:
+            raise LedgerError(
+                f"the ledger {self.path} was taken away, or replaced, while it was in use",
+                remedy="let nothing remove or restore files there while msauto runs; put a copy back if there is one",
+            )
 
     def _writable(self) -> sqlite3.Connection:
         if self._connection is None or self._readonly:

@@ -18,6 +18,7 @@ from msauto.planning.draft import refuse
 from msauto.planning.grouping import Group, Member
 from msauto.planning.handlers import in_order, notified, owed_calls
 from msauto.planning.layers import Layers
+from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.target import AssetPlan, Found, Given, link_places
@@ -200,7 +201,10 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     plan.tasks(runs)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
     warnings = await _call_handlers(plan, layers, group, here, wanted, recalled)
-    live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=layers.links or live.links)
+    links = layers.links or live.links
+    if links is None and world.find_links and removes(plan.draft.changes):
+        links = await world.reader.read_links(found.database, found.asset)
+    live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=links)
     target, told = plan.target(layers.looked, live)
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
     return outcome if here or target.changes else replace(outcome, state="skipped")
@@ -320,8 +324,7 @@ async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWa
     if wanted.xmp and xmp is None and found.database not in world.batches:
         names = frozenset(wanted.xmp)
         xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
-    deleting = world.find_links and not wanted.present
-    if links is None and (wanted.exactly.links or deleting):
+    if links is None and wanted.exactly.links:
         links = await world.reader.read_links(found.database, found.asset)
     folders = await read_folders(world.reader, found.database, link_places(found, wanted))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from msauto.model.limits import Limits
@@ -30,6 +30,11 @@ def _changes(plan: Plan) -> Iterator[Change]:
 def deletes_asset(change: Change) -> bool:
     """Tell whether a change counts as a deletion: of an asset, or of a link by its title."""
     return change.action == "delete" and change.aspect in {"asset", "link"}
+
+
+def removes(changes: Iterable[Change]) -> bool:
+    """Tell whether something goes: the asset, or an item of its lists."""
+    return any(change.action == "delete" for change in changes)
 
 
 def _deletions(plan: Plan, limits: Limits) -> Refusal | None:
@@ -60,8 +65,8 @@ def _requests(plan: Plan, limits: Limits) -> Refusal | None:
 
 def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
     for target in plan.targets:
-        taking = any(change.action == "delete" for change in target.changes)
-        glob = next((glob for glob in globs if taking and _is_under(target, glob)), None)
+        taken = removes(target.changes)
+        glob = next((glob for glob in globs if taken and _is_under(target, glob)), None)
         if glob is not None:
             remedy = f"take the task out, or {glob!r} out of `protected` in msauto.toml"
             yield Refusal("protected", glob, f"{target.server} {target.database} {target.name}".strip(), remedy)
@@ -73,10 +78,18 @@ def _is_under(target: Target, glob: str) -> bool:
     for folder in (target.folder, *target.link_folders):
         if folder is not None:
             names += [*_paths(folder), show_folder((*folder, target.name))]
-    return any(fnmatchcase(plain(name), plain(glob)) for name in names)
+    return any(_fits(plain(name), plain(glob)) for name in names)
+
+
+def _fits(name: str, glob: str) -> bool:
+    """Tell whether a glob names this; one that was copied from a title with brackets, or a path with slashes, does.
+
+    A protection that silently misses is worse than one that holds too much.
+    """
+    return name == glob or any(fnmatchcase(name, each) for each in (glob, glob.strip("/")))
 
 
 def _paths(folder: Folder) -> Iterator[str]:
-    """Yield a folder and all above it, each also with a slash, so that ``Master/*`` means all below Master."""
+    """Yield a folder and all above it."""
     for depth in range(1, len(folder) + 1):
         yield show_folder(folder[:depth])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.compare import plain
 from msauto.planning.fingerprint import is_fresh
+from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
 
 _REMEMBERED = frozenset({"field", "xmp"})
@@ -35,6 +37,17 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in target.changes):
         return "another run has written it since the plan was made"
     return None
+
+
+async def placed_anew(target: Target, reader: Reader) -> Target:
+    """Return a target with the folders that it shows in by now, where something of it goes. Raises ``ServerError``."""
+    if target.kind != "asset" or not removes(target.changes):
+        return target
+    asset = await reader.read_asset(target.database, target.address)
+    if asset is None:
+        return target
+    links = await reader.read_links(target.database, asset) or ()
+    return replace(target, folder=asset.folder or target.folder, link_folders=tuple({link.folder: 0 for link in links}))
 
 
 def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:

@@ -25,12 +25,14 @@ DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _clock(value: Any) -> time:
-    if isinstance(value, time):
-        return value
+    """Read a time of day; its zone is said beside it (`tz`), where it follows the changes of the clocks."""
     try:
-        return time.fromisoformat(value if isinstance(value, str) else "")
+        read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
     except ValueError as error:
         raise said("must be a time of day such as 18:00") from error
+    if read.tzinfo is not None:
+        raise said("must be a time of day without a zone, such as 18:00", "say the zone as tz")
+    return read
 
 
 _Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]

@@ -104,6 +104,15 @@ def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: st
     assert not sim.writes()
 
 
+def test_where_a_clip_shows_is_looked_at_anew(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "Promo 1", "state": "absent"}})
+    assert desk.run("plan", "--out", "promo.plan", *INV, "play.yml").code == 0
+    desk.write("msauto.toml", 'protected = ["Playout/*"]')  # where it had only a link, when nothing was protected yet
+    said = desk.run("apply", *ALLOWED, *INV, "promo.plan")
+    assert (said.code, sim.writes()) == (4, [])
+    said.one_error("Playout/*")
+
+
 def test_a_plan_kept_elsewhere_keeps_its_settings(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "Master Film", "state": "absent"}}, name="books/play.yml")
     desk.write("books/msauto.toml", 'protected = ["Master/*"]')

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from datetime import time as wall_time
 from pathlib import Path
 
 import pytest
 
+from msauto.cli.applying import next_time
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_house
@@ -29,6 +33,13 @@ def sim() -> Iterator[Simulator]:
 @pytest.fixture
 def desk(tmp_path: Path, sim: Simulator) -> Desk:
     return Desk(tmp_path, sim.url)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "what the test waits for did not come"
+        time.sleep(0.01)
 
 
 def all_three(desk: Desk) -> str:
@@ -83,6 +94,36 @@ def test_not_after_is_refused_where_it_is_past(desk: Desk, sim: Simulator) -> No
     assert (said.code, sim.writes()) == (4, [])
 
 
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "5:30", "0001-01-01", "0001-01-01T00:00+14:00", "23:16Z"])
+def test_not_after_wants_a_time(desk: Desk, sim: Simulator, text: str) -> None:
+    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--not-after", text)
+    said.one_error("--not-after", "is no time: write 05:30, or 2026-11-21T05:30")
+    assert (said.code, sim.writes()) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("now", "clock", "expected"),
+    [
+        ("2026-11-20T22:00+01:00", "05:30", "2026-11-21T05:30+01:00"),
+        ("2026-11-20T05:29+01:00", "05:30", "2026-11-20T05:30+01:00"),
+        ("2026-11-20T05:30+01:00", "05:30", "2026-11-21T05:30+01:00"),
+        ("2026-10-24T22:00+02:00", "05:30", "2026-10-25T05:30+01:00"),  # the clocks are put back in between
+        ("2026-03-28T22:00+01:00", "05:30", "2026-03-29T05:30+02:00"),  # and forward
+    ],
+)
+def test_not_after_is_by_the_clock_on_the_wall(
+    monkeypatch: pytest.MonkeyPatch, now: str, clock: str, expected: str
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Oslo")
+    time.tzset()
+    try:
+        here = datetime.fromisoformat(now).astimezone()
+        assert next_time(wall_time.fromisoformat(clock), here) == datetime.fromisoformat(expected)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_not_after_begins_no_target_any_more(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("delay:2@POST")
     until = (datetime.now(UTC) + timedelta(seconds=1.7)).isoformat()
@@ -132,6 +173,19 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     states = [target["requests"][0]["result"]["outcome"] for target in story["targets"]]
     assert states == ["done" if sent else "unproved", "not sent", "not sent"], story
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
+
+
+def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("delay:1@POST")
+    with desk.start("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", "--format", "json") as process:
+        wait_for(lambda: bool(sim.writes()))
+        for path in desk.state.glob("ledger*"):
+            path.unlink()
+        out, _ = process.communicate(timeout=30)
+    results = [target["result"] for target in json.loads(out)["targets"]]
+    assert [each["outcome"] for each in results] == ["changed", "not attempted", "not attempted"]
+    assert (process.returncode, comments(sim)) == (3, ["Ready", "", ""])
+    assert "was taken away" in results[1]["message"]
 
 
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:

@@ -137,3 +137,16 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
             async with ledger.hold([NEWS], Clock()):
                 pass
     assert "--state-dir" in caught.value.remedy
+
+
+@pytest.mark.parametrize("other", ["http://127.0.0.1:7901", "http://[::1]:7901", "http://localhost:7901"])
+def test_names_of_this_host_are_one(tmp_path: Path, other: str) -> None:
+    async def both() -> None:
+        with Ledger.open(tmp_path) as ledger:
+            async with ledger.hold([Scope("http://localhost:7901", "NEWS")], Clock()):
+                await take(tmp_path, Scope("http://127.0.0.1:7902", "NEWS"))
+                await take(tmp_path, Scope("http://127.0.0.12:7901", "NEWS"))
+                with pytest.raises(LockedError):
+                    await take(tmp_path, Scope(other, "NEWS"))
+
+    asyncio.run(both())

@@ -174,3 +174,28 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
         run = one.journal.start(plan(), [])
         assert two.history()[0].run == run
         assert one.memory.recall(target("b").id) == {"b": 1}
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        run = ledger.journal.start(plan(target()), [])
+        for path in tmp_path.glob("ledger*"):
+            path.unlink()
+        if replaced:
+            Ledger.open(tmp_path).close()
+        with pytest.raises(LedgerError, match="was taken away, or replaced, while it was in use") as caught:
+            ledger.journal.planned(run, target())
+        assert caught.value.remedy
+
+
+def test_no_room_for_the_tables(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; from msauto.ledger import Ledger;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); Ledger.open(sys.argv[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], check=False, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert "LedgerError" in done.stderr
+    assert "rollback" not in done.stderr.splitlines()[-2], done.stderr

@@ -111,6 +111,9 @@ def test_a_limit_of_requests() -> None:
         ("Fil?", True),
         ("Playout/*", True),
         ("Playout/Tonight", True),
+        ("/Master/*", True),
+        ("/Master/2026/", True),
+        ("Playout/", True),
         ("Raw/*", False),
         ("Mast", False),
     ],
@@ -118,6 +121,24 @@ def test_a_limit_of_requests() -> None:
 def test_protected(glob: str, refused: bool) -> None:
     scene = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
     plan = plan_of(scene, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
+    assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
+
+
+@pytest.mark.parametrize("glob", ["Cut [final] 1*", "Cut [[]final]*", "Cut [final] 1*?", "*[final]*"])
+def test_a_title_with_glob_signs_is_protected_as_it_is_written(glob: str) -> None:
+    scene = stage(Clip("Cut [final] 1*"))
+    plan = plan_of(scene, gone("Cut [final] 1*"), limits=Limits(delete_assets=1, protected=(glob,)))
+    assert bool(plan.refusals) == (glob != "Cut [final] 1*?")
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"markers": [], "exactly": ["markers"]}, {"markers": [{"uid": 1, "state": "absent"}]}]
+)
+@pytest.mark.parametrize(("glob", "refused"), [("Playout/*", True), ("Master/*", True), ("Raw/*", False)])
+def test_what_shows_in_a_protected_folder_keeps_its_items(wanted: Any, glob: str, refused: bool) -> None:
+    markers = [{"uid": 1, "frame": 2, "track": "General"}]
+    scene = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"], markers=markers))
+    plan = plan_of(scene, asset_intent({"title": "Film", **wanted}), limits=Limits(protected=(glob,)))
     assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
 
 

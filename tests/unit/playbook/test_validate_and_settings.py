@@ -99,6 +99,8 @@ require = true
         ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets'\n.*\n.*\n.*'delete_assets'"),
         ("a = ", r"msauto.toml:1:5: this is no TOML"),
         ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
+        ('[[freeze]]\nfrom = "18:00Z"\nto = "19:00"\ntz = "UTC"', r"msauto.toml:2:8: .* without a zone"),
+        ('[[freeze]]\nfrom = "18:00"\nto = "19:00+02:00"\ntz = "UTC"', r"msauto.toml:3:6: .* without a zone"),
     ],
 )
 def test_wrong_settings(text: str, message: str, tmp_path: Path) -> None:
