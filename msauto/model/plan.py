@@ -52,7 +52,8 @@ class Expect:
 
     ``want`` maps attributes to values that must be equal (other attributes are free); ``None``: it must be gone.
     ``visible`` false: reading cannot show it (partner commands, what the server does not report).
-    ``not_uids``: uids of markers that were there before, so that a new twin is told from an old one.
+    ``not_uids``: uids of markers that were there before, so that a new twin is told from an old one. ``kept``: texts
+    that a changed marker had, and no task names: they must not be gone afterwards, whatever they say by then.
     """
 
     aspect: Aspect
@@ -60,6 +61,7 @@ class Expect:
     want: Json
     visible: bool = True
     not_uids: tuple[int, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

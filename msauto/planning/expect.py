@@ -46,7 +46,7 @@ def difference(expect: Expect, live: LiveTarget) -> Difference | None:
     """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
     if holds(expect, live) is not False:
         return None
-    return Difference(expect.aspect, expect.key, wanted=_wanted(expect), live=_found(expect, live))
+    return Difference(expect.aspect, expect.key, wanted=_wanted(expect, live), live=_found(expect, live))
 
 
 def last_words(target: Target) -> tuple[Expect, ...]:
@@ -118,7 +118,7 @@ def _marker(expect: Expect, live: LiveTarget) -> bool | None:
     marker = marker_expected(expect, live)
     if expect.want is None or marker is None:
         return (expect.want is None) == (marker is None)
-    return marker_matches(mapping(expect.want), marker)
+    return marker_matches(mapping(expect.want), marker) and not _lost(expect, marker)
 
 
 def _link(expect: Expect, live: LiveTarget) -> bool | None:
@@ -181,6 +181,11 @@ def marker_expected(expect: Expect, live: LiveTarget) -> Marker | None:
     return next((m for m in at_place if marker_matches(want, m)), at_place[0] if at_place else None)
 
 
+def _lost(expect: Expect, marker: Marker) -> dict[str, Json]:
+    """Return what a marker had, no task names, and the server cleared all the same."""
+    return {name: text for name, text in expect.kept if marker_matches({name: ""}, marker)}
+
+
 def item_expected(expect: Expect, live: LiveTarget) -> RssItem | None:
     """Return the item that is meant: by one of the guids it may show under, else the one new item that says it."""
     items = live.channel.items if live.channel else ()
@@ -218,8 +223,11 @@ def _text(value: Json) -> str | None:
 # What to show of it where it differs ---------------------------------------------------------------------------
 
 
-def _wanted(expect: Expect) -> Json:
+def _wanted(expect: Expect, live: LiveTarget) -> Json:
     """Return what a person reads as wanted: of an RSS item its content, without how it is recognised."""
+    if expect.aspect == "marker" and expect.kept:
+        marker = marker_expected(expect, live)
+        return {**mapping(expect.want), **(_lost(expect, marker) if marker else {})}
     if expect.aspect != "rss_item" or expect.want is None:
         return expect.want
     want = mapping(expect.want)

@@ -138,7 +138,8 @@ def _body(body: Body) -> dict[str, str]:
 def _expect(expect: Expect) -> dict[str, Any]:
     shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.want}
     shown |= {} if expect.visible else {"visible": False}
-    return shown | ({"not_uids": list(expect.not_uids)} if expect.not_uids else {})
+    shown |= {"not_uids": list(expect.not_uids)} if expect.not_uids else {}
+    return shown | ({"kept": dict(expect.kept)} if expect.kept else {})
 
 
 def _address(address: Address) -> dict[str, str]:

@@ -87,9 +87,11 @@ class _Expect(_Model):
     want: JsonValue = None
     visible: bool = True
     not_uids: list[int] = Field(default_factory=list)
+    kept: dict[str, str] = Field(default_factory=dict)
 
     def value(self) -> Expect:
-        return Expect(self.aspect, self.key, _json(self.want), self.visible, tuple(self.not_uids))
+        not_uids, kept = tuple(self.not_uids), tuple(self.kept.items())
+        return Expect(self.aspect, self.key, _json(self.want), self.visible, not_uids, kept)
 
 
 class _Body(_Model):

@@ -114,6 +114,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "want": "what it must be; null: gone",
         "visible": "false where the server does not report it",
         "not_uids": "markers that were there before: a new one has another uid",
+        "kept": "what a changed marker had and no task names: it must not be gone",
     },
 }
 _NUMBER = {"type": "integer", "minimum": 0}

@@ -10,6 +10,10 @@ import pytest
 
 from msauto.applying.turns import Patience
 from msauto.model.limits import Limits
+from msauto.model.live import Asset, Marker
+from msauto.model.ports import LiveTarget
+from msauto.planning.expect import holds
+from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_house
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_house
 from tests.stage import Stage
@@ -84,15 +88,37 @@ def test_a_deep_listing_that_is_not_misses_clips_and_expect_tells(sim: Simulator
     assert house.plan(STORY[6]).errors == 1
 
 
-# Unseen by the proof -------------------------------------------------------------------------------------------
-
-
-def test_unsent_fields_of_a_marker_are_lost_unseen(sim: Simulator, tmp_path: Path) -> None:
+def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, tmp_path: Path) -> None:
     house = stage(sim, tmp_path, {"marker_update": "clear"}, {"marker_update": "changed"})
-    assert house.apply({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}}).ok
     marker = sim.house.clip(FILM).marker(3)
     assert marker is not None
-    assert "kept too" not in marker.fields.values()
+    marker.fields |= {"user": "anna", "rating": "0"}
+    result = house.apply({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
+    (target,) = result.targets
+    assert target.outcome == "failed"
+    (told,) = target.differences
+    assert isinstance(told.wanted, dict)
+    assert isinstance(told.live, dict)
+    unlike = {name: value for name, value in told.wanted.items() if told.live.get(name) != value}
+    assert unlike == {"comment": "kept too", "user": "anna"}
+    text = render_result(result, colour=False)
+    assert "marker uid 3 comment: wanted kept too, live (nothing)" in text
+    assert "marker uid 3 user: wanted anna, live (nothing)" in text
+
+
+@pytest.mark.parametrize("ours", ["changed", "full"])
+def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator, tmp_path: Path, ours: str) -> None:
+    house = stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
+    plan = house.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
+    ((expect,),) = (request.expect for request in plan.targets[0].requests)
+    assert expect.kept == (("comment", "kept too"),)
+    stamped = Marker(3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"})
+    assert holds(expect, LiveTarget(Asset(FILM, markers=(stamped,))))
+    cleared = Marker(3, 150, {"track": "General", "title": "New"})
+    assert holds(expect, LiveTarget(Asset(FILM, markers=(cleared,)))) is False
+
+
+# Unseen by the proof -------------------------------------------------------------------------------------------
 
 
 def test_positions_are_off_by_the_in_point_unseen(sim: Simulator, tmp_path: Path) -> None:

@@ -266,7 +266,17 @@ def _rewrite(
     number = draft.change("change", "marker", item.key, before=live, after=place | dict(fields), source=item.source)
     sent = _sent(scene, marker, fields)
     request = requests.create_marker(scene.path, marker.uid, wire, track, sent)
-    draft.send(Phase.MARKER_CHANGE, request, [number], Expect("marker", word, place | {"frame": wire} | dict(fields)))
+    want = place | {"frame": wire} | dict(fields)
+    draft.send(Phase.MARKER_CHANGE, request, [number], Expect("marker", word, want, kept=_kept(marker, fields)))
+
+
+def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return what nobody names of a marker that is written: a server may clear it all the same (field notes).
+
+    It must not be gone. It may say something else: a server may stamp its own user or time on what it changes.
+    """
+    unnamed = ((name, text) for name, text in marker.fields.items() if name not in fields and name not in _RESERVED)
+    return tuple((name, text) for name, text in unnamed if marker_misses({name: ""}, marker))
 
 
 def _sent(scene: Scene, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
