@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msauto.applying.turns import Verdict
@@ -162,8 +162,8 @@ def _is_the_one(target: Target, asset: Asset) -> bool:
     return target.create_time is None or created is None or target.create_time == created
 
 
-async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, tuple[Entry, ...] | None]:
-    found: dict[Folder, tuple[Entry, ...] | None] = {}
+async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
+    found: dict[Folder, Sequence[Entry] | None] = {}
     for folder in dict.fromkeys(expect.folder_of(each.key) for each in _expected(target, "link")):
         listing = await shared.read(reader, target.database, folder)
         found[folder] = None if listing is None else listing.entries

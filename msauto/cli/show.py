@@ -118,12 +118,9 @@ def assets(*, flags: Flags, folder: str, database: str | None, mimetype: str | N
         name = _database(server, database)
         listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
         headers = ("title", "folder", "length", "rate", "created")
-        values = [
-            {"title": e.title, "folder": show_folder(e.folder), "link_id": e.link_id, "finalized": e.finalized}
-            | dict(e.attributes)
-            for e in listing.entries
-        ]
-        return Shown((("", headers, [_entry(entry) for entry in listing.entries]),), values)
+        if flags.format == "json":  # one of the two forms only: there may be 300,000
+            return Shown((), [_facts(entry) for entry in listing.entries])
+        return Shown((("", headers, [_entry(entry) for entry in listing.entries]),), None)
 
     _show(flags, read)
 
@@ -193,6 +190,11 @@ def _address(title: str) -> Address:
     if not colon:
         raise MsautoError(f"{title!r} names no key field", remedy="write id:NS:ID, such as id:handle:4711")
     return Address(identifier, namespace)
+
+
+def _facts(entry: Entry) -> dict[str, Any]:
+    own = {"title": entry.title, "folder": show_folder(entry.folder)}
+    return own | {"link_id": entry.link_id, "finalized": entry.finalized} | dict(entry.attributes.items())
 
 
 def _entry(entry: Entry) -> list[str]:

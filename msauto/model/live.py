@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -102,10 +102,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed."""
+    """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
+
+    ``entries`` may be 300,000: an entry is made when it is looked at, and two looks need not give the same object.
+    """
 
     folder: Folder
-    entries: tuple[Entry, ...] = ()
+    entries: Sequence[Entry] = ()
     folders: tuple[Folder, ...] = ()
 
 

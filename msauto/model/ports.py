@@ -163,6 +163,6 @@ class LiveTarget:
 
     asset: Asset | None = None
     xmp: Xmp | None = None
-    folders: Mapping[Folder, tuple[Entry, ...] | None] = field(default_factory=dict)
+    folders: Mapping[Folder, Sequence[Entry] | None] = field(default_factory=dict)
     channel: RssChannel | None = None
     links: tuple[Link, ...] | None = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.errors import MsautoError, PlanningError
-from msauto.flow import concurrent_map
+from msauto.flow import concurrent_map, in_turns
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
@@ -49,7 +49,7 @@ class Group:
     kind: Kind
     database: str
     name: str
-    names: list[str] = field(default_factory=list)
+    names: tuple[str, ...] = ()
     by_id: tuple[Address, Asset | None] | None = None
     members: list[Member] = field(default_factory=list)
     error: MsautoError | None = None
@@ -84,7 +84,7 @@ async def group_intents(
         return await _lead(intent, work.server, reader, forks, batches or {})
 
     async for led in concurrent_map(lead, work.intents, limit=forks):
-        for key, group, member in _places(led, former):
+        async for key, group, member in in_turns(_places(led, former)):
             found = groups.setdefault(key, group)
             found.members.append(member)
             found.by_id = found.by_id or group.by_id
@@ -115,8 +115,8 @@ class _Former:
     def now(self, database: str, title: str) -> str:
         return self._now.get((database, plain(title)), title)
 
-    def names(self, database: str, title: str) -> list[str]:
-        return [title, *self._was.get((database, plain(title)), ())]
+    def names(self, database: str, title: str) -> tuple[str, ...]:
+        return (title, *self._was.get((database, plain(title)), ()))
 
     def error(self, database: str, title: str) -> PlanningError | None:
         """Return the error of a former title that two titles claim, or that has a former title itself."""
@@ -133,7 +133,7 @@ class _Former:
         return None
 
 
-def _places(led: _Led, former: _Former) -> list[tuple[Key, Group, Member]]:
+def _places(led: _Led, former: _Former) -> Iterable[tuple[Key, Group, Member]]:
     """Return the groups that an intent belongs to; new ones, to be united with those of the same key."""
     intent, ref = led.intent, led.intent.ref
     if isinstance(ref, ChannelRef):
@@ -148,10 +148,12 @@ def _places(led: _Led, former: _Former) -> list[tuple[Key, Group, Member]]:
         return [_place_by_id(led, ref, former)]
     if isinstance(ref, TitleRef):
         return [_place(ref.database, ref.title, former, Member(intent, ref.title))]
-    return [
-        _place(ref.database, one.entry.title, former, Member(intent, one.entry.title, one.entry, one.looked))
-        for one in led.chosen
-    ]
+    return (_selected(ref.database, intent, one, former) for one in led.chosen)
+
+
+def _selected(database: str, intent: Intent, one: _Chosen, former: _Former) -> tuple[Key, Group, Member]:
+    title = one.entry.title
+    return _place(database, title, former, Member(intent, title, one.entry, one.looked))
 
 
 def _place(database: str, asked: str, former: _Former, member: Member) -> tuple[Key, Group, Member]:
@@ -208,7 +210,8 @@ async def _select(
         return await _holds(where, ref.database, entry, reader, batch, intent.source)
 
     found = tuple([chosen async for chosen in _chosen(ref, entries, holds, forks)])
-    _check_expected(intent, ref, len({plain(chosen.entry.title) for chosen in found}))
+    if ref.expect_min is not None or ref.expect_max is not None:
+        _check_expected(intent, ref, len({plain(chosen.entry.title) for chosen in found}))
     return found
 
 
@@ -216,7 +219,7 @@ async def _chosen(ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks
     """Yield the entries that ``where`` holds for; a clip is read only where its listing cannot answer."""
     where = ref.where
     if where is None:
-        for entry in entries:
+        async for entry in in_turns(entries):
             yield _Chosen(entry)
         return
 
@@ -224,7 +227,7 @@ async def _chosen(ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks
         return await holds(where, entry)
 
     pending: list[Entry] = []
-    for entry in entries:
+    async for entry in in_turns(entries):
         facts = Facts(entry=entry)
         try:
             if where(facts):

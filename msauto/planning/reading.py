@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msauto.errors import UnsupportedError
 from msauto.model.live import Entry, Folder, parse_folder
 from msauto.model.plan import Address, Target
@@ -65,9 +67,9 @@ async def read_xmp_fields(
 
 async def read_folders(
     reader: Reader, database: str, folders: tuple[Folder, ...]
-) -> dict[Folder, tuple[Entry, ...] | None]:
+) -> dict[Folder, Sequence[Entry] | None]:
     """Return the entries of each folder; ``None`` for one that is not there."""
-    found: dict[Folder, tuple[Entry, ...] | None] = {}
+    found: dict[Folder, Sequence[Entry] | None] = {}
     for folder in folders:
         listing = await reader.read_folder(database, folder)
         found[folder] = None if listing is None else listing.entries

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from msauto.errors import MsautoError
@@ -12,7 +13,7 @@ from msauto.model.ports import Clock, Disk, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.model.wanted import DatabaseRef, RssWanted, Source, Work, XmpBatchWanted
 from msauto.planning.draft import refuse
-from msauto.planning.finding import Outcome, World, survey_asset
+from msauto.planning.finding import Outcome, State, World, survey_asset
 from msauto.planning.grouping import Group, group_intents
 from msauto.planning.layers import Layers
 from msauto.planning.memories import settlements_of
@@ -53,31 +54,57 @@ async def survey(
     owing = memory.owing(work.server.name)
     world = World(work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed)
     whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
-    outcomes = [
-        await _plan_group(world, group) for group in await group_intents(replace(work, intents=whole), reader, 1)
-    ]
-    world = replace(world, batches=_batches(outcomes))
+    found = _Found()
+    for group in await group_intents(replace(work, intents=whole), reader, 1):
+        found.add(await _plan_group(world, group))
+    world = replace(world, batches=_batches(found.targets))
     rest = replace(work, intents=tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef)))
     groups = await group_intents(rest, reader, forks, world.batches)
 
     async def plan(group: Group) -> Outcome:
         return await _plan_group(world, group)
 
-    outcomes += [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
-    return _survey(work, outcomes, reader.reads)
+    async for outcome in concurrent_map(plan, _used_up(groups), limit=forks):
+        found.add(outcome)
+    return found.survey(work.server.name, reader.reads)
 
 
-def _survey(work: Work, outcomes: Sequence[Outcome], reads: int) -> Survey:
-    first = min((outcome.target.batch for outcome in outcomes if outcome.target), default=0)
-    return Survey(
-        work.server.name,
-        tuple(_in_batch(outcome.target, first) for outcome in outcomes if outcome.target),
-        sum(outcome.state == "unchanged" for outcome in outcomes),
-        sum(outcome.state == "skipped" for outcome in outcomes),
-        reads,
-        tuple(warning for outcome in outcomes for warning in outcome.warnings),
-        tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
-    )
+def _used_up(groups: list[Group]) -> Iterator[Group]:
+    """Yield the groups in their order, each dropped once it is drawn: a select may have led to 300,000."""
+    groups.reverse()
+    while groups:
+        yield groups.pop()
+
+
+class _Found:
+    """What came of the targets so far: those that are unchanged are counted, not kept."""
+
+    def __init__(self) -> None:
+        self.targets: list[Target] = []
+        self._states: Counter[State] = Counter()
+        self._warnings: list[str] = []
+        self._settlements: list[Settlement] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Take what came of one."""
+        self._states[outcome.state] += 1
+        self._warnings += outcome.warnings
+        self._settlements += outcome.settlements
+        if outcome.target is not None:
+            self.targets.append(outcome.target)
+
+    def survey(self, server: str, reads: int) -> Survey:
+        """Return all of it."""
+        first = min((target.batch for target in self.targets), default=0)
+        return Survey(
+            server,
+            tuple(_in_batch(target, first) for target in self.targets),
+            self._states["unchanged"],
+            self._states["skipped"],
+            reads,
+            tuple(self._warnings),
+            tuple(self._settlements),
+        )
 
 
 def _in_batch(target: Target, first: int) -> Target:
@@ -85,9 +112,8 @@ def _in_batch(target: Target, first: int) -> Target:
     return replace(target, batch=first) if target.kind == "database" else target
 
 
-def _batches(outcomes: Sequence[Outcome]) -> dict[str, Source]:
+def _batches(targets: Iterable[Target]) -> dict[str, Source]:
     """Return the databases that a batch is pending for, and where the playbook says so."""
-    targets = (outcome.target for outcome in outcomes if outcome.target)
     return {target.database: target.changes[0].source for target in targets if target.changes}
 
 

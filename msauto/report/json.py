@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from msauto.errors import Problem
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 from msauto.report.visible import is_hidden
+
+_UNPLAIN: Final = re.compile(r"[^\n -~]")
+"""Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to look at one by one."""
 
 
 def dump(value: object) -> str:
@@ -21,7 +26,7 @@ def dump(value: object) -> str:
     ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
     """
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
-    return "".join(_escaped(sign) if sign != "\n" and is_hidden(sign) else sign for sign in text) + "\n"
+    return _UNPLAIN.sub(lambda found: _harmless(found[0]), text) + "\n"
 
 
 def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
@@ -64,6 +69,11 @@ def _plain(value: object) -> str:
     if isinstance(value, Fraction):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+@lru_cache(4096)
+def _harmless(sign: str) -> str:
+    return _escaped(sign) if is_hidden(sign) else sign
 
 
 def _escaped(sign: str) -> str:

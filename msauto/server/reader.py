@@ -16,8 +16,8 @@ from msauto.model.ports import Clock, XmpAnswer
 from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
 from msauto.server.retries import SystemClock
-from msauto.server.selection import Bounds, bounds_of, same_text, unlike, within
-from msauto.server.shapes.links import links_of
+from msauto.server.selection import Bounds, bounds_of, pick, same_text, within
+from msauto.server.shapes.links import LinkIndex, index_links
 from msauto.server.versions import Feature, supports
 
 T = TypeVar("T")
@@ -133,13 +133,13 @@ class ServerReader:
         """
         self._now = self._now or self._clock.now()  # one moment for all of a run
         bounds = bounds_of(select, self._now, self._client.spec.timezone)
-        found: list[Entry] = []
+        listings: list[Listing] = []
         for mimetype in select.mimetypes or (None,):
             listing = await self._tree(select.database, select.folder, bounds.asked, mimetype, deep=select.recursive)
             if listing is None:
                 return None
-            found.extend(listing.entries)
-        return [entry for entry in unlike(found) if _chosen(entry, select, bounds)]
+            listings.append(listing)
+        return await pick(_joined(listings), lambda entry: _chosen(entry, select, bounds))
 
     async def _tree(
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
@@ -193,8 +193,12 @@ class ServerReader:
         """Return all shortcuts to an asset: those that the clip lists, else by a listing of the whole database."""
         if asset.links is not None:
             return asset.links
-        whole = await self._once(("tree", database), lambda: self._tree(database, (), None, None, deep=True))
-        return links_of(asset, whole.entries) if whole is not None else ()
+        index = await self._once(("links", database), lambda: self._index_links(database))
+        return index.all_of(asset)
+
+    async def _index_links(self, database: str) -> LinkIndex:
+        whole = await self._tree(database, (), None, None, deep=True)
+        return await index_links(whole.entries if whole is not None else ())
 
     # Channels --------------------------------------------------------------------------------------------------
 
@@ -259,6 +263,11 @@ def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
     """Let ``dc:subject`` be found where the server shows just ``subject``."""
     bare = {name: name.rpartition(":")[2] for name in names if name not in fields}
     return {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
+
+
+def _joined(listings: Sequence[Listing]) -> Sequence[Entry]:
+    """Return the entries of all listings; those of a single one as they are, for it may be large."""
+    return listings[0].entries if len(listings) == 1 else [entry for each in listings for entry in each.entries]
 
 
 def _chosen(entry: Entry, select: SelectRef, bounds: Bounds) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from typing import overload
 from zoneinfo import ZoneInfo
 
+from msauto.flow import in_turns
 from msauto.model.live import Entry
 from msauto.model.wanted import SelectRef
 
@@ -54,16 +57,45 @@ def within(entry: Entry, bounds: Bounds) -> bool:
     return late_enough and (bounds.before is None or created < bounds.before)
 
 
-def unlike(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield each entry once: by its link id, or by folder and title where it has none."""
+class Selected(Sequence[Entry]):
+    """Some entries of a listing, by their numbers: they may be 300,000, and each is made when it is looked at."""
+
+    __slots__ = ("_entries", "_numbers")
+
+    def __init__(self, entries: Sequence[Entry], numbers: Iterable[int]) -> None:
+        self._entries = entries
+        self._numbers = array("L", numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return Selected(self._entries, self._numbers[index])
+        return self._entries[self._numbers[index]]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(self._entries.__getitem__, self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> Selected:
+    """Return the entries that ``holds`` is true for, each once: by its link id, or by folder and title without one."""
     seen: set[object] = set()
-    for entry in entries:
+    numbers = array("L")
+    async for number, entry in in_turns(enumerate(entries)):
+        if not holds(entry):
+            continue
         key: object = (
             (entry.folder, entry.title) if entry.link_id is None else (entry.link_id, entry.folder, entry.title)
         )
         if key not in seen:
             seen.add(key)
-            yield entry
+            numbers.append(number)
+    return Selected(entries, numbers)
 
 
 def same_text(one: str, other: str) -> bool:

@@ -19,7 +19,7 @@ from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.selection import same_text
-from msauto.server.shapes.links import LinkIndex
+from msauto.server.shapes.links import LinkIndex, index_links
 
 
 class Snapshots:
@@ -47,7 +47,8 @@ class Snapshots:
                 remedy="msauto show folders lists what there is",
             )
         if not folder and recursive and self._find_links:
-            self._index = LinkIndex(entries)  # the same listing: a big house is not asked twice for all it holds
+            # The same listing: a big house is not asked twice for all it holds.
+            self._index = await index_links(entries)
         return tuple(sorted(map(Found.of, entries), key=lambda found: (found.folder, found.title)))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
@@ -135,7 +136,7 @@ class Snapshots:
         async with self._indexing:
             if self._index is None:
                 everything = SelectRef(self._database, (), recursive=True)
-                self._index = LinkIndex(await self._reader.fresh().read_select(everything) or ())
+                self._index = await index_links(await self._reader.fresh().read_select(everything) or ())
         return self._index.of(asset)
 
 

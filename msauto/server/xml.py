@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
-from io import BytesIO
-from typing import Any, Final, Literal, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from lxml import etree
 
 from msauto.errors import UnreadableError
+from msauto.server.encoding import to_utf8
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
 T = TypeVar("T")
@@ -32,28 +34,16 @@ _OPTIONS: Final[dict[str, Any]] = {
     "remove_pis": True,
     "encoding": "utf-8",
 }
-_MOST_ATTRIBUTES: Final = 256
+MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
-_TEXT_CODEC = re.compile(
-    r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
-)
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
-_DECLARED = re.compile(rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE)
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _ROOT_NAME = re.compile(rb"<([^\s/>]+)")
 _STRAY_END = re.compile(rb"(?:</xml\s*+>\s*+)++\Z", re.IGNORECASE)
+_MAYBE_STRAY = re.compile(rb"(?:</xml\s*+>\s*+)*+(?:<(?:/(?:x(?:m(?:l\s*+)?)?)?)?)?\Z", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-    (b"<\x00", "utf-16-le"),
-    (b"\x00<", "utf-16-be"),
-)
 
 
 def parse_document(data: bytes, charset: str | None = None) -> Element:
@@ -65,24 +55,78 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     return _parsed(data, charset, parse)
 
 
-def walk_document(
-    data: bytes,
-    charset: str | None,
-    visit: Callable[[Iterator[tuple[Literal["start", "end"], Element]]], T],
-    *names: str,
-) -> T:
-    """Walk a large document by the starts and ends of some elements, without holding it whole.
+class Target(Protocol):
+    """Takes the events of a document as it arrives; what it raises ends the reading. ``whole``: the root has ended."""
 
-    ``visit`` gets an iterator over elements of these local names; it clears what it has seen, and it must read the
-    iterator to its end, for only that proves the document whole. It may be called again, from the beginning.
+    @property
+    def data(self) -> Callable[[str], object]:
+        """Take a piece of text."""
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether the root has begun and ended."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take the start of an element; names are as lxml writes them, values are for :func:`plain_value`."""
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
+
+    def doctype(self, *what: object) -> None:
+        """Refuse a DTD."""
+
+    def close(self) -> None:
+        """Do nothing: whoever made the target asks it."""
+
+
+class Pushed:
+    """Parses a clean document piece by piece into a target, and never builds a tree.
+
+    A prefix without a declaration is dropped from its name, as all prefixes are. Raises ``UnreadableError``.
     """
 
-    def parse(clean: bytes) -> T:
-        tags = [f"{{*}}{name}" for name in names]
-        events = etree.iterparse(BytesIO(clean), events=("start", "end"), tag=tags, **_OPTIONS)
-        return visit(cast("Iterator[tuple[Literal['start', 'end'], Element]]", iter(events)))
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._parser = etree.XMLParser(target=cast("Any", target), **_OPTIONS)
 
-    return _parsed(data, charset, parse)
+    def feed(self, data: bytes) -> None:
+        """Parse the next bytes, UTF-8."""
+        if data:
+            with _errors_told():
+                self._parser.feed(data)
+
+    def close(self) -> None:
+        """End the document, which must be whole: after some errors that are forgiven, libxml2 does not say so."""
+        with _errors_told():
+            self._parser.close()
+        if not self._target.whole:
+            raise unreadable("the answer is not whole")
+
+
+def plain_value(value: str) -> str:
+    """Return an attribute's value as the document means it.
+
+    Where entities are not expanded, libxml2 hands a target each ``&`` as a reference, and only a tree undoes that.
+    """
+    return value.replace(_ampersand(), "&") if "&" in value else value
+
+
+@cache
+def _ampersand() -> str:
+    class Look:
+        seen = ""
+
+        def start(self, _: str, attributes: Mapping[str, str]) -> None:
+            self.seen = attributes["a"]
+
+        def close(self) -> None:
+            pass
+
+    look = Look()
+    parser = etree.XMLParser(target=cast("Any", look), **_OPTIONS)
+    parser.feed(b'<a a="&amp;"/>')
+    parser.close()
+    return look.seen
 
 
 def local(element: Element) -> str:
@@ -107,9 +151,14 @@ def children(element: Element) -> list[Element]:
 
 def attributes(element: Element) -> dict[str, str]:
     """Return the attributes by local name. More than any honest element has are an error: reading costs the square."""
-    if len(element.attrib) > _MOST_ATTRIBUTES:
-        raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
+    if len(element.attrib) > MOST_ATTRIBUTES:
+        raise too_many_attributes()
     return {name_of(str(name)): str(value) for name, value in element.attrib.items()}
+
+
+def too_many_attributes() -> UnreadableError:
+    """Make the error for an element with more attributes than any honest one has."""
+    return unreadable(f"an element of the answer has more than {MOST_ATTRIBUTES} attributes")
 
 
 def unwrap(root: Element) -> Element:
@@ -156,13 +205,19 @@ def unreadable(message: str, remedy: str = "") -> UnreadableError:
 
 def _parsed(data: bytes, charset: str | None, parse: Callable[[bytes], T]) -> T:
     clean = _prepared(data, charset)
-    try:
+    with _errors_told():
         try:
             return parse(clean)
         except etree.XMLSyntaxError as error:
             if getattr(error, "code", None) != _UNDECLARED_PREFIX:
                 raise
             return parse(_with_declared_prefixes(clean))
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    try:
+        yield
     except etree.XMLSyntaxError as error:
         raise unreadable(f"the answer is not whole, or no XML: {error.msg}") from None
     except (ValueError, AssertionError) as error:
@@ -171,33 +226,67 @@ def _parsed(data: bytes, charset: str | None, parse: Callable[[bytes], T]) -> T:
 
 def _prepared(data: bytes, charset: str | None) -> bytes:
     if len(data) > MAX_BYTES:
-        raise unreadable(f"the answer is larger than {MAX_BYTES // 2**20} MiB", "list single folders instead")
-    if looks_like_html(data):
-        title = _HTML_TITLE.search(data[:4096])
-        shown = f" titled {title[1].decode('utf-8', 'replace').strip()[:100]!r}" if title else ""
-        raise unreadable(
-            f"the server answered with an HTML page{shown}",
-            "check the server's address and port: something else answers there, such as a proxy or a login page",
-        )
-    clean = _DECLARATION.sub(rb"\1", _as_utf8(data, charset), count=1).lstrip()
-    if not clean:
-        raise unreadable("the answer is empty")
-    _refuse_doctype(clean)
+        raise too_large()
+    refuse_html(data)
+    clean = begin(_as_utf8(data, charset))
     return _without_stray_end(clean)
 
 
-def _refuse_doctype(clean: bytes) -> None:
+def too_large() -> UnreadableError:
+    """Make the error for an answer beyond all bounds."""
+    return unreadable(f"the answer is larger than {MAX_BYTES // 2**20} MiB", "list single folders instead")
+
+
+def refuse_html(data: bytes) -> None:
+    """Raise where the answer is a web page."""
+    if not looks_like_html(data):
+        return
+    title = _HTML_TITLE.search(data[:4096])
+    shown = f" titled {title[1].decode('utf-8', 'replace').strip()[:100]!r}" if title else ""
+    raise unreadable(
+        f"the server answered with an HTML page{shown}",
+        "check the server's address and port: something else answers there, such as a proxy or a login page",
+    )
+
+
+def begin(clean: bytes) -> bytes:
+    """Return a document, or the beginning of one, from its root on; raise where it has a DTD, or nothing at all."""
+    clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
+    if not clean:
+        raise unreadable("the answer is empty")
     prolog = _PROLOG.match(clean)
     if prolog and clean[prolog.end() : prolog.end() + 2] == b"<!":
-        raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
+        raise has_dtd()
+    return clean
+
+
+def has_dtd() -> UnreadableError:
+    """Make the error for a document with a DTD."""
+    return unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
+
+
+def may_have_stray_end(clean: bytes) -> bool:
+    """Tell whether a document that begins so may be followed by ``</xml>``: its root is no ``<xml>``."""
+    prolog = _PROLOG.match(clean)
+    root = _ROOT_NAME.match(clean, prolog.end() if prolog else 0)
+    return root is not None and root[1].lower() != b"xml"
+
+
+def hold_back(clean: bytes) -> int:
+    """Return where, at the end of these bytes, something begins that may turn out to be stray ends."""
+    found = _MAYBE_STRAY.search(clean, max(0, len(clean) - 4096))
+    return found.start() if found else len(clean)
 
 
 def _without_stray_end(clean: bytes) -> bytes:
-    # Field notes: a published sample ends with a stray </xml>. The root must still be whole, which parsing proves.
-    prolog = _PROLOG.match(clean)
-    root = _ROOT_NAME.match(clean, prolog.end() if prolog else 0)
-    if root is None or root[1].lower() == b"xml":
-        return clean
+    return without_stray_end(clean) if may_have_stray_end(clean) else clean
+
+
+def without_stray_end(clean: bytes) -> bytes:
+    """Cut stray ends off the end of a document, or of the end of one.
+
+    Field notes: a published sample ends with a stray </xml>. The root must still be whole, which parsing proves.
+    """
     end = len(clean)
     while stray := _STRAY_END.search(clean, max(0, end - 4096), end):
         end = stray.start()
@@ -219,38 +308,13 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
 
 
 def _as_utf8(data: bytes, charset: str | None) -> bytes:
-    for codec in _codecs(data, charset):
-        try:
-            text = data.decode(codec)
-        except UnicodeError:
-            continue
-        if codec == "utf-8":
-            return data.removeprefix(codecs.BOM_UTF8)
-        return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
+    clean = to_utf8(data, charset)
+    if clean is None:
+        raise no_encoding(charset)
+    return clean
+
+
+def no_encoding(charset: str | None) -> UnreadableError:
+    """Make the error for an answer whose encoding cannot be told; ``charset`` is what HTTP said."""
     told = f", though it is said to be {charset}" if charset else ""
-    raise unreadable(f"the answer's encoding cannot be told: it is not UTF-8{told}", "have the server declare it")
-
-
-def _codecs(data: bytes, charset: str | None) -> list[str]:
-    """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
-
-    A declared UTF-8 goes before what HTTP says: bytes that are valid UTF-8 are hardly ever anything else, while a
-    web server's default charset is often wrong, and any bytes are valid in an eight-bit one.
-    """
-    for mark, codec in _BOMS:
-        if data.startswith(mark):
-            return [codec]
-    declared = _DECLARED.match(data[:512])
-    named = [_codec(charset), _codec(declared[1].decode("ascii", "replace") if declared else None)]
-    known = [name for name in named if name]
-    if named[1] == "utf-8":
-        known.reverse()
-    return [*dict.fromkeys([*known, "utf-8"])]
-
-
-def _codec(name: str | None) -> str | None:
-    try:
-        found = codecs.lookup(name.strip("\"' ")).name if name else None
-    except (LookupError, ValueError):
-        return None
-    return found if found and _TEXT_CODEC.fullmatch(found) else None
+    return unreadable(f"the answer's encoding cannot be told: it is not UTF-8{told}", "have the server declare it")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+from msauto.flow import in_turns
 from msauto.model.live import Asset, Entry, Link
 
 _IDENTITY = ("orig_name", "create_time", "frames")
+_KEYS: Final = 3  # a title, a link id, and what identifies the clip
 
 
 def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
@@ -24,28 +27,58 @@ def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
 class LinkIndex:
     """The entries of a listing by what makes them shortcuts: for many assets, where :func:`links_of` looks at all.
 
-    Of an entry only what tells clips apart is kept.
+    A table of chains by the hash of each key, in some 50 bytes an entry; whether an entry that is found so really has
+    the key is for :func:`links_of` to say. Made by :func:`index_links`.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._by: dict[object, list[tuple[int, Entry]]] = {}
-        for number, entry in enumerate(entries):
-            kept = {name: entry.attributes[name] for name in _IDENTITY if name in entry.attributes}
-            slim = (number, replace(entry, attributes=kept))
-            for key in _keys(entry):
-                self._by.setdefault(key, []).append(slim)
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._heads = array("l", [-1]) * (1 << (len(entries) * _KEYS).bit_length())
+        self._next = array("l", [-1]) * (len(entries) * _KEYS)
+
+    def add(self, number: int, entry: Entry) -> None:
+        """Add an entry by its number."""
+        for place, key in enumerate(_keys(entry), number * _KEYS):
+            head = self._head(key)
+            self._next[place] = self._heads[head]
+            self._heads[head] = place
+
+    def all_of(self, asset: Asset) -> tuple[Link, ...]:
+        """Return the shortcuts to an asset as :func:`links_of` does."""
+        return links_of(asset, self._near(asset))
 
     def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
         """Return the shortcuts to an asset as :func:`links_of` does, and those of them that are surely other clips.
 
         Others differ in both length and creation time: of the same title, and not in the same folder.
         """
-        near = {number: entry for key in _keys(asset) for number, entry in self._by.get(key, ())}
-        entries = [entry for _, entry in sorted(near.items())]
+        entries = self._near(asset)
         links = links_of(asset, entries)
         strange = {(each.folder, each.title, each.link_id) for each in entries if _is_other(asset, each)}
         others = tuple(link for link in links if (link.folder, link.title, link.link_id) in strange)
         return tuple(link for link in links if link not in others), others
+
+    def _near(self, asset: Asset) -> list[Entry]:
+        """Return, in order, all entries that share a key with the asset, and maybe some more."""
+        numbers = {number for key in _keys(asset) for number in self._chain(key)}
+        return [self._entries[number] for number in sorted(numbers)]
+
+    def _chain(self, key: object) -> Iterator[int]:
+        place = self._heads[self._head(key)]
+        while place >= 0:
+            yield place // _KEYS
+            place = self._next[place]
+
+    def _head(self, key: object) -> int:
+        return hash(key) & (len(self._heads) - 1)
+
+
+async def index_links(entries: Sequence[Entry]) -> LinkIndex:
+    """Index the entries of a listing."""
+    index = LinkIndex(entries)
+    async for number, entry in in_turns(enumerate(entries)):
+        index.add(number, entry)
+    return index
 
 
 def _keys(clip: Asset | Entry) -> list[object]:

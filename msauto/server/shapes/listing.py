@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
 
-from msauto.model.live import Database, Entry, Folder, Listing, MamAsset, parse_folder
+from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
+from msauto.server.arriving import PIECE, Arriving
 from msauto.server.shapes.attrs import read_attrs, read_flag, read_integer
-from msauto.server.xml import (
-    Element,
-    attributes,
-    children,
-    find_root,
-    local,
-    parse_document,
-    text_of,
-    unreadable,
-    walk_document,
-)
-
-Events = Iterator[tuple[Literal["start", "end"], Element]]
+from msauto.server.shapes.entries import Entries, Names, Packer
+from msauto.server.shapes.tree import Node, StoredTree
+from msauto.server.xml import Element, attributes, children, find_root, local, parse_document, text_of, unreadable
 
 
-@dataclass(slots=True, eq=False)
-class _Node:
-    """A Folder element, or the StoredTree itself (no parent)."""
+class ListingReading:
+    """Reads a StoredTree (or a folderlist) while it arrives: see :func:`parse_listing`.
 
-    name: str
-    parent: _Node | None = None
-    folders: list[_Node] = field(default_factory=list)
-    clips: list[Entry] = field(default_factory=list)
+    ``piece`` bytes are parsed in one go.
+    """
+
+    def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
+        self._database = database
+        self._asked = asked
+        self._tree = StoredTree()
+        self._document = Arriving(self._tree, charset, piece=piece)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises ``UnreadableError``."""
+        self._document.feed(data)
+
+    def close(self) -> Listing:
+        """Return the listing. Raises ``UnreadableError``, also where the answer ended too early."""
+        self._document.close()
+        if self._tree.tree is None:
+            raise unreadable("the answer is no listing: it has no <StoredTree>")
+        return _listing(self._tree.tree, self._database, self._asked)
 
 
 def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None = None) -> Listing:
@@ -39,62 +41,9 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 
     ``asked`` is the folder of the request. Raises ``UnreadableError``.
     """
-    root = walk_document(data, charset, _read_tree, "xml", "StoredTree", "Folder", "Clip")
-    return _listing(root, database, asked)
-
-
-def _read_tree(events: Events) -> _Node:
-    tree: _Node | None = None
-    here: _Node | None = None
-    hidden = 0  # depth inside elements that the interface does not know
-    for event, element in events:
-        if here is None:
-            if tree is None and event == "start" and local(element) == "StoredTree":
-                tree = here = _Node("")
-        elif hidden or not _belongs(element):
-            hidden += 1 if event == "start" else -1
-        elif event == "start":
-            here = _start(here, element)
-        else:
-            here = _end(here, element)
-    if tree is None:
-        raise unreadable("the answer is no listing: it has no <StoredTree>")
-    return tree
-
-
-def _belongs(element: Element) -> bool:
-    parent = element.getparent()
-    return local(element) == "StoredTree" or (parent is not None and local(parent) in {"StoredTree", "Folder"})
-
-
-def _start(here: _Node, element: Element) -> _Node:
-    if local(element) != "Folder":
-        return here
-    child = _Node(attributes(element).get("name", ""), here)
-    here.folders.append(child)
-    return child
-
-
-def _end(here: _Node, element: Element) -> _Node | None:
-    if local(element) == "Clip":
-        here.clips.append(_entry(element))
-        _forget_before(element)
-        return here
-    return here.parent
-
-
-def _forget_before(element: Element) -> None:
-    """Drop what has been read, so that the listing of a big house is never held as a tree."""
-    parent = element.getparent()
-    while parent is not None and element.getprevious() is not None:
-        del parent[0]
-
-
-def _entry(element: Element) -> Entry:
-    own = attributes(element)
-    texts = {name: value for name, value in own.items() if name not in {"link_id", "finalized"}} | read_attrs(element)
-    title = texts.get("title", texts.get("clip_name", texts.get("name", "")))
-    return Entry((), title, read_integer(own.get("link_id")), read_flag(own.get("finalized")), texts)
+    reading = ListingReading(database, asked, charset)
+    reading.feed(data)
+    return reading.close()
 
 
 # Where the folders stand ---------------------------------------------------------------------------------------
@@ -103,15 +52,15 @@ def _entry(element: Element) -> Entry:
 # StoredTree itself) is the asked folder; the top Folder bears its name; the whole chain from the root leads to it.
 
 
-def _listing(tree: _Node, database: str, asked: Folder) -> Listing:
+def _listing(tree: Node, database: str, asked: Folder) -> Listing:
     top = _asked_node(tree, database, asked)
-    entries: list[Entry] = []
+    entries = Entries()
     folders: list[Folder] = []
     _collect(top, asked, entries, folders)
-    return Listing(asked, tuple(entries), tuple(folders))
+    return Listing(asked, entries, tuple(folders))
 
 
-def _asked_node(tree: _Node, database: str, asked: Folder) -> _Node:
+def _asked_node(tree: Node, database: str, asked: Folder) -> Node:
     root = _only(tree, "") or tree
     by_chain = _descend(root, asked)
     if by_chain is not None:
@@ -122,7 +71,7 @@ def _asked_node(tree: _Node, database: str, asked: Folder) -> _Node:
     return _only(tree, named) or tree
 
 
-def _descend(node: _Node, names: Folder) -> _Node | None:
+def _descend(node: Node, names: Folder) -> Node | None:
     for name in names:
         below = _only(node, name)
         if below is None:
@@ -131,7 +80,7 @@ def _descend(node: _Node, names: Folder) -> _Node | None:
     return node if names else None
 
 
-def _only(node: _Node, name: str) -> _Node | None:
+def _only(node: Node, name: str) -> Node | None:
     """Return the single folder below, if it bears this name and there is nothing beside it."""
     if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None
@@ -142,11 +91,11 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _collect(top: _Node, asked: Folder, entries: list[Entry], folders: list[Folder]) -> None:
+def _collect(top: Node, asked: Folder, entries: Entries, folders: list[Folder]) -> None:
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
-        entries.extend(Entry(path, clip.title, clip.link_id, clip.finalized, clip.attributes) for clip in node.clips)
+        entries.extend(path, node.clips)
         below = [(child, (*path, child.name) if child.name else path) for child in node.folders]
         folders.extend(child_path for child, child_path in below if child.name)
         waiting.extend(reversed(below))
@@ -192,16 +141,22 @@ def _name(element: Element) -> str:
 def _database(element: Element) -> Database:
     name = _name(element)
     tree = next((child for child in children(element) if local(child) == "StoredTree"), None)
-    return Database(name, _listing(_node_of(tree), name, ()) if tree is not None else None)
+    return Database(name, _listing(_node_of(tree, Packer()), name, ()) if tree is not None else None)
 
 
-def _node_of(element: Element) -> _Node:
-    node = _Node(attributes(element).get("name", "") if local(element) == "Folder" else "")
+def _node_of(element: Element, packer: Packer) -> Node:
+    node = Node(attributes(element).get("name", "") if local(element) == "Folder" else "")
     for child in children(element):
         if local(child) == "Folder":
-            below = _node_of(child)
+            below = _node_of(child, packer)
             below.parent = node
             node.folders.append(below)
         elif local(child) == "Clip":
-            node.clips.append(_entry(child))
+            node.clips.add(*_packed(child, packer))
     return node
+
+
+def _packed(element: Element, packer: Packer) -> tuple[Names, bytes]:
+    own = attributes(element)
+    link_id, finalized = read_integer(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
+    return packer.pack(link_id, finalized, own | read_attrs(element))

@@ -1,0 +1,108 @@
+"""Which encoding an answer is in, and UTF-8 of it: whole, or as it arrives.
+
+Real servers declare one encoding over HTTP and another in the document, or none (field notes). Candidates are tried
+in order; the first in which the bytes make sense is taken.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import cache
+from typing import Final
+
+_TEXT_CODEC = re.compile(
+    r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
+)
+_DECLARED = re.compile(rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE)
+_MARK: Final = "\ufeff"
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"<\x00", "utf-16-le"),
+    (b"\x00<", "utf-16-be"),
+)
+
+
+class Transcoder:
+    """Any encoding to UTF-8, piece by piece; ``head`` is the beginning of the bytes, ``charset`` what HTTP said.
+
+    While all is ASCII the choice is put off, for most encodings agree on that: so the choice is made by the first
+    piece that tells them apart.
+    """
+
+    def __init__(self, head: bytes, charset: str | None) -> None:
+        self._names = _codecs(head, charset)
+        self._put_off = all(map(_holds_ascii, self._names))
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
+        """Return the next bytes as UTF-8; ``None`` where they are in none of the encodings that it could be."""
+        if self._decoder is not None:
+            return _decode(self._decoder, data, final=final)
+        if self._put_off and data.isascii():
+            return data
+        for name in self._names:
+            decoder = codecs.getincrementaldecoder(name)()
+            clean = _decode(decoder, data, final=final)
+            if clean is not None:
+                self._decoder = decoder
+                return clean.removeprefix(codecs.BOM_UTF8)
+        return None
+
+
+def to_utf8(data: bytes, charset: str | None) -> bytes | None:
+    """Return bytes as UTF-8 without a mark; ``None`` where they are in none of the encodings that it could be."""
+    for codec in _codecs(data, charset):
+        try:
+            text = data.decode(codec)
+        except UnicodeError:
+            continue
+        if codec == "utf-8":
+            return data.removeprefix(codecs.BOM_UTF8)
+        return text.removeprefix(_MARK).encode("utf-8", "surrogatepass")
+    return None
+
+
+def _decode(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool) -> bytes | None:
+    try:
+        return decoder.decode(data, final).encode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return None
+
+
+@cache
+def _holds_ascii(name: str) -> bool:
+    every = bytes(range(128))
+    try:
+        return every.decode(name) == every.decode("ascii")
+    except UnicodeError:
+        return False
+
+
+def _codecs(data: bytes, charset: str | None) -> list[str]:
+    """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
+
+    A declared UTF-8 goes before what HTTP says: bytes that are valid UTF-8 are hardly ever anything else, while a
+    web server's default charset is often wrong, and any bytes are valid in an eight-bit one.
+    """
+    for mark, codec in _BOMS:
+        if data.startswith(mark):
+            return [codec]
+    declared = _DECLARED.match(data[:512])
+    named = [_codec(charset), _codec(declared[1].decode("ascii", "replace") if declared else None)]
+    known = [name for name in named if name]
+    if named[1] == "utf-8":
+        known.reverse()
+    return [*dict.fromkeys([*known, "utf-8"])]
+
+
+def _codec(name: str | None) -> str | None:
+    try:
+        found = codecs.lookup(name.strip("\"' ")).name if name else None
+    except (LookupError, ValueError):
+        return None
+    return found if found and _TEXT_CODEC.fullmatch(found) else None
