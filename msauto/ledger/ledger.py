@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from msauto.errors import LedgerError
 from msauto.ledger import locks
 from msauto.ledger.history import read_history, read_run
 from msauto.ledger.journal import LedgerJournal, show_time
@@ -64,7 +65,11 @@ class Ledger:
     def run_details(self, run: str) -> RunDetails:
         """Return everything about one run, by its name, or ``last``; raises ``LedgerError`` if there is none."""
         if run == "last":
-            run = next((each.run for each in self.history()), run)
+            runs = self.history()
+            if not runs:
+                remedy = "it is another one that you mean? name its folder with --state-dir"
+                raise LedgerError(f"the ledger {self.path} holds no run yet", remedy=remedy)
+            run = runs[0].run
         return read_run(self._store, self._lives, run)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:

@@ -39,7 +39,8 @@ def _request(number: int, request: RequestResult, result: TargetResult) -> str:
     what = f" {sent.method} {visible(sent.path)}" if sent else ""
     status = f" {request.status}" if request.status is not None else ""
     tries = f", sent {request.tries} times" if request.tries > 1 else ""
-    message = f": {show(request.message)}" if request.message else ""
+    told = request.message in result.message  # in the target's own words, just above
+    message = f": {show(request.message)}" if request.message and not told else ""
     return f"request {number} of {len(result.requests)}{what}: {request.outcome}{status}{tries}{message}"
 
 

@@ -68,7 +68,7 @@ def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None
 
 def test_undo_of_what_is_not_there(desk: Desk) -> None:
     said = desk.run("undo", "last", *FLAGS, "--yes")
-    said.one_error("knows no run last", "msauto history")
+    said.one_error("holds no run yet", "--state-dir")
     assert said.code == 1
 
 

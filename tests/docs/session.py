@@ -7,7 +7,10 @@ import io
 import os
 import re
 import shlex
+import signal
+import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +21,14 @@ import click
 from msauto.cli.main import main
 from msauto.cli.simulate import command as simulate
 from msauto.simulator import SimDialect, Simulator, house_of
-from tests.docs.pages import Block
+from tests.docs.pages import ROOT, Block
 
 HOME = "127.0.0.1:7901"
 """Where the pages say that the simulator listens; in a test it takes any free port."""
 _ASKS = re.compile(r"(?:Only 'yes' goes on|Type the number to go on): ?(?P<answer>\S*)$", re.MULTILINE)
+
+_ENDS = re.compile(r"^(?P<how>\^C|Killed)$", re.MULTILINE)
+"""How a page shows that a command did not end by itself: what a shell prints of it."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,9 @@ class Session:
     def _msauto(self, words: Sequence[str], step: Step) -> str:
         if words[0] == "simulate":
             return self._simulate(words[1:])
+        ending = _ENDS.search(step.expected)
+        if ending is not None:
+            return self._ended(words, ending["how"])
         out = io.StringIO()
         answers = "".join(f"{match['answer']}\n" for match in _ASKS.finditer(step.expected))
         stdin = _Terminal(answers, out) if answers else io.StringIO()
@@ -122,6 +131,25 @@ class Session:
         finally:
             sys.stdin = before
         return out.getvalue()
+
+    def _ended(self, words: Sequence[str], how: str) -> str:
+        """Run in a process of its own, and end it as the page says once its first write is under way."""
+        self.server.clear_log()
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "msauto", *words],
+            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with process:
+            end = time.monotonic() + 30
+            while not self.server.writes() and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT if how == "^C" else signal.SIGKILL)
+            out, err = process.communicate(timeout=30)
+        self.code = 137 if process.returncode < 0 else process.returncode  # as a shell has it
+        plan, _, result = out.partition("\n\nPlan:")
+        sentence, _, result = result.partition("\n")
+        return f"{plan}\n\nPlan:{sentence}\n{how}\n{err}{result}"
 
     def _simulate(self, words: Sequence[str]) -> str:
         """Start another simulator in place of the one that is there, with the flags of the page."""
@@ -174,9 +202,9 @@ def session(folder: Path) -> Iterator[Session]:
 
 _VARYING = (
     (re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}"), "RUN"),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)"), "NOW"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)"), "NOW"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),
-    (re.compile(r"process \d+ on \S+,"), "process PID on HOST,"),
+    (re.compile(r"process +\d+ on [^\s,)]+"), "process PID on HOST"),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
 

@@ -141,9 +141,15 @@ def test_together_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_run(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="knows no run last") as caught:
-        ledger.run_details("last")
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="knows no run R") as caught:
+        ledger.run_details("R")
     assert "msauto history" in caught.value.remedy
+
+
+def test_a_ledger_without_runs_has_no_last_one(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="holds no run yet") as caught:
+        ledger.run_details("last")
+    assert "--state-dir" in caught.value.remedy
 
 
 def test_counts_of_an_earlier_msauto_come_under_the_same_names(tmp_path: Path) -> None:

@@ -116,3 +116,11 @@ def test_errors_left_out_are_not_attempted() -> None:
     target = {"server": wrong.server, "database": "NEWS", "kind": "asset", "name": wrong.name, "requests": []}
     joined = result_json({"targets": [target]}, Result("r", plan_of(wrong), ()))
     assert joined["targets"][0]["result"]["outcome"] == "not attempted"
+
+
+def test_what_went_wrong_is_said_once() -> None:
+    why = "the server answered 409: Error: segment 1 exists"
+    failed = TargetResult(film(), "failed", f"request 1 of 1: {why}", (RequestResult("failed", 409, why, 1),))
+    text = render_result(Result("r", plan_of(film()), (failed,)), colour=False)
+    assert text.count(why) == 1
+    assert "failed 409" in text
