@@ -1,6 +1,6 @@
 """Every path through the state machine, with every fate at every step, and a crash after each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from msauto.applying.step import abandon, begin, begin_again, conclude, step
@@ -31,6 +31,7 @@ from msauto.applying.turns import (
     WriteAhead,
 )
 from msauto.model.result import Difference
+from tests.conftest import COUNTED
 
 PATIENCE = Patience(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0,))
 REQUESTS = 2
@@ -104,7 +105,8 @@ ALL = list(all_turns())
 MAYBE_DONE = (Lost, Rejected)
 
 
-def test_there_are_many_paths() -> None:
+def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
+    record_property(COUNTED, f"turns of the state machine, each also followed by a crash: {len(ALL)}")
     assert len(ALL) > 5_000
     assert {turn.progress.state for turn, _, _ in ALL} == set(State) - {State.OVER}
 

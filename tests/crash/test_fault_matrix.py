@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from msauto.model.result import Result
 from msauto.simulator import SimDialect, Simulator
+from tests.conftest import COUNTED
 from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, house, twins
 from tests.stage import Stage
 
@@ -36,8 +37,10 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def test_the_matrix_is_whole() -> None:
+def test_the_matrix_is_whole(record_property: Callable[[str, object], None]) -> None:
     assert len(MATRIX) == 17 * 18 * 4
+    each = f"{len(KINDS)} kinds × {len(WRITES)} requests × {len(DIALECTS)} dialects"
+    record_property(COUNTED, f"fault matrix: {each} = {len(MATRIX)} ({len(FAST)} without -m scale)")
     assert {case[0] for case in FAST} == set(KINDS)
     assert {case[1] for case in FAST} == set(WRITES)
     assert {case[2] for case in FAST} == set(DIALECTS)

@@ -16,6 +16,7 @@ from msauto.applying.executor import apply
 from msauto.ledger import Ledger, schema
 from msauto.model.plan import Target
 from msauto.model.result import Result
+from tests.conftest import COUNTED
 from tests.unit.applying.applying_world import Stage, fields_target, marker_target, plan_of
 
 TITLES = ("Film", "Other")
@@ -166,8 +167,9 @@ def look_at_ledger(folder: Path, done: list[str]) -> None:
             assert record.begun
 
 
-def test_kill_at_every_moment(tmp_path: Path) -> None:
+def test_kill_at_every_moment(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     moments = run_and_die(tmp_path / "whole", 0)
+    record_property(COUNTED, f"kill points of a run (before and after each commit and each request): {moments}")
     assert moments > 20
     for at in range(1, moments + 1):
         folder = tmp_path / str(at)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from msauto.simulator import Channel, Clip, Marker, Segment, Simulator, empty_house
+from tests.conftest import COUNTED
 
 TITLES = ("Film", "Новости 50% & more", "Third")
 WRITES = 8 * len(TITLES) + 2
@@ -112,7 +113,14 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 FAST = {("slow_body:0.4", WRITES)}
+SHARES = 20
 POINTS = [(kind, number) for kind in ("delay:0.4", "slow_body:0.4") for number in range(1, WRITES + 1)]
+
+
+def test_the_points(record_property: Callable[[str, object], None]) -> None:
+    each = f"{len(POINTS)} at a request, {SHARES} at a share of the run"
+    record_property(COUNTED, f"kill points of the command: {each} (2 without -m scale)")
+    assert len(POINTS) == 2 * WRITES
 
 
 @pytest.mark.parametrize(
@@ -133,7 +141,7 @@ def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str
     assert finish(sim, book)[1]["summary"]["requests"] == 0
 
 
-@pytest.mark.parametrize("share", [pytest.param(s, marks=() if s == 9 else pytest.mark.scale) for s in range(20)])
+@pytest.mark.parametrize("share", [pytest.param(s, marks=() if s == 9 else pytest.mark.scale) for s in range(SHARES)])
 def test_killed_at_any_moment(sim: Simulator, book: Path, share: int) -> None:
     sim.faults.add("delay:0.02@.")
     process = start(sim, book, forks=1)
