@@ -17,6 +17,11 @@ from msauto.planning.positions import in_point, to_wire
 from msauto.server import requests
 
 
+def recreates(scene: Scene) -> bool:
+    """Tell whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
+    return scene.server.dialect.segment_update == "recreate"
+
+
 def live_segments(scene: Scene) -> tuple[Segment, ...]:
     """Return the live segments, counted from the first frame of the file, by number."""
     origin = in_point(scene.asset, scene.server.dialect)
@@ -49,11 +54,15 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
 
 
 def check_lossy(scene: Scene, segment: Segment, source: Source) -> None:
-    """Refuse to recreate a segment that cannot be made again as it is, unless the task says ``lossy``."""
+    """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
+
+    Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
+    """
     losses = cannot_write_back(segment)
-    if losses and not scene.lossy and scene.server.dialect.segment_update == "recreate":
+    if losses and not scene.lossy:
+        way = "making it anew, which loses" if recreates(scene) else "writing over it, which may lose"
         raise refuse(
-            f"segment {segment.number} can only be changed by making it anew, which loses {' and '.join(losses)}",
+            f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
             source,
             "say `lossy: true` in the task, or change the segment by hand",
         )
@@ -77,9 +86,8 @@ class NewSegment:
 
 
 def show_after(scene: Scene, live: Segment, new: NewSegment) -> dict[str, Json]:
-    """Return a changed segment as plans show it: one that is made anew has no track and no rating any more."""
-    lost = ("track", "rating") if scene.server.dialect.segment_update == "recreate" else ()
-    kept = {name: value for name, value in show(scene, live).items() if name not in lost}
+    """Return a changed segment as plans show it: it has no track and no rating any more."""
+    kept = {name: value for name, value in show(scene, live).items() if name not in {"track", "rating"}}
     return kept | new.shown()
 
 

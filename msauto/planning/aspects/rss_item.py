@@ -121,7 +121,7 @@ def _put_if_needed(scene: RssScene, said: Said[RssItemWanted], live: RssItem | N
     earlier = _written(scene, wanted.guid)
     earlier_content = earlier.get("content")
     remembered = earlier_content if isinstance(earlier_content, dict) else None
-    if live is not None and item_matches(content, live, remembered):
+    if live is not None and item_matches(content, live, remembered) and _carries(scene, wanted, live):
         return
     if live is None and _unseen(scene, wanted.guid) and remembered == content:
         return  # the channel never showed it under a name that we know, and it is as we wrote it
@@ -205,11 +205,22 @@ def _is_document(scene: RssScene, wanted: RssItemWanted) -> bool:
     return kind == "item" or (kind == "auto" and _file(wanted).lower().endswith(".xml"))
 
 
+def _lost(scene: RssScene, wanted: RssItemWanted) -> dict[str, str]:
+    """Return what is wanted of an item that would be sent as a text, and that no text can carry."""
+    if wanted.item is ABSENT or _is_document(scene, wanted):
+        return {}
+    return {name: value for name, value in wanted.item.items() if value and name not in {"title", "description"}}
+
+
+def _carries(scene: RssScene, wanted: RssItemWanted, live: RssItem) -> bool:
+    """Tell whether a live item has what no text could give it."""
+    lost: dict[str, Json] = dict(_lost(scene, wanted))
+    return not lost or item_matches({"item": lost}, live)
+
+
 def _check_fits(scene: RssScene, said: Said[RssItemWanted]) -> None:
     """Refuse an item that would be sent as a text and holds what no text can carry."""
-    if said.value.item is ABSENT or _is_document(scene, said.value):
-        return
-    lost = [name for name, value in said.value.item.items() if value and name not in {"title", "description"}]
+    lost = _lost(scene, said.value)
     if lost:
         raise refuse(
             f"item {said.value.guid} is sent as a text (rss_body: {scene.server.dialect.rss_body}), which cannot carry "

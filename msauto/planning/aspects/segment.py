@@ -21,6 +21,7 @@ from msauto.planning.segments import (
     free_first,
     keywords_of,
     live_segments,
+    recreates,
     remake,
     send_create,
     send_delete,
@@ -150,7 +151,7 @@ def _check_conflicts(present: Sequence[_Wanted], absent: Sequence[_Wanted]) -> N
 
 def _in_order(scene: Scene, matched: Sequence[tuple[_Wanted, Segment]]) -> Sequence[tuple[_Wanted, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
-    if scene.server.dialect.segment_update == "recreate":
+    if recreates(scene):
         return matched
     moves = []
     for item, live in matched:
@@ -177,7 +178,7 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
         basis=_basis(item, live, keywords),
         reversible=not cannot_write_back(live),
     )
-    if scene.server.dialect.segment_update == "recreate":
+    if recreates(scene):
         send_delete(scene, live.number, [number], draft)
     send_create(scene, new, [number], item.source, draft)
 
@@ -223,7 +224,7 @@ def _new(
 ) -> list[New]:
     """Number the wanted segments that are not there: written over what goes where the dialect can, else lowest free."""
     there = {id(item) for item, _ in matched}
-    over = list(surplus) if scene.server.dialect.segment_update == "overwrite" else []
+    over = [] if recreates(scene) else list(surplus)
     named = {item.number for item in (*present, *absent) if item.number is not None}
     held = {*named, *staying, *over, *_between(scene)}
     free = (number for number in count(1) if number not in held)

@@ -23,6 +23,7 @@ from msauto.planning.segments import (
     check_lossy,
     keywords_of,
     live_segments,
+    recreates,
     remake,
     send_create,
     send_delete,
@@ -55,7 +56,7 @@ def plan_segmentation(scene: Scene, wanted: Said[SegmentationWanted], exactly: S
     extra = grid.others if exactly else ()
     if not grid.renamed and not grid.missing and not extra:
         return
-    update = 2 if scene.server.dialect.segment_update == "recreate" else 1
+    update = 2 if recreates(scene) else 1
     singly = len(grid.missing) + update * len(grid.renamed) + len(extra)
     whole = len(scene.asset.segments) + 1
     if not scene.asset.segments or (whole < singly and _may_go(scene, grid, exactly)):
@@ -143,7 +144,7 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
             source=source,
             reversible=not cannot_write_back(segment),
         )
-        if scene.server.dialect.segment_update == "recreate":
+        if recreates(scene):
             send_delete(scene, segment.number, [number], draft)
         send_create(scene, new, [number], source, draft)
     over = _over(scene, grid, exactly)
@@ -153,7 +154,7 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
 
 def _over(scene: Scene, grid: _Grid, exactly: Source | None) -> list[Segment]:
     """Return the surplus segments that missing pieces are written over: one request instead of two."""
-    if not exactly or scene.server.dialect.segment_update == "recreate":
+    if not exactly or recreates(scene):
         return []
     return list(grid.others[: len(grid.missing)])
 
