@@ -25,6 +25,8 @@ from msauto.model.result import Result
 from msauto.model.wanted import Resolved
 from msauto.playbook.resolve import Options, resolve
 from msauto.simulator import Simulator
+from tests.dialects.fitting import auth_of, ours_of, server_of
+from tests.dialects.pairwise import Row
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)
 Plays = Sequence[Mapping[str, Any]]
@@ -38,6 +40,14 @@ class Theatre:
     folder: Path
     version: str | None = None
     dialect: Mapping[str, str] = field(default_factory=dict)
+    auth: Mapping[str, Any] = field(default_factory=dict)
+
+    def on(self, row: Row) -> Theatre:
+        """Give all servers the habits of a row of the pairwise set, and the inventory what fits them."""
+        for sim in self.sims.values():
+            sim.dialect = server_of(row)
+        self.dialect, self.auth = ours_of(row), auth_of(server_of(row))
+        return self
 
     @property
     def sim(self) -> Simulator:
@@ -120,7 +130,7 @@ class Theatre:
         (self.folder / name).write_text(yaml.safe_dump(value, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
     def _server(self, sim: Simulator) -> dict[str, Any]:
-        block: dict[str, Any] = {"url": sim.url, "dialect": dict(self.dialect)}
+        block: dict[str, Any] = {"url": sim.url, "dialect": dict(self.dialect), "auth": dict(self.auth)}
         return block | ({"version": self.version} if self.version else {})
 
 

@@ -41,7 +41,13 @@ def attributes_xml(entry: Entry, dialect: SimDialect) -> str:
             f'<Attr name="mime_type">{clip.mime_type}</Attr>\n',
         )
     )
-    return own + _link_fields(entry, dialect) + _extra_attribute(dialect)
+    told = own + _link_fields(entry, dialect) + _extra_attribute(dialect)
+    return _without(clip.untold, told) if clip.untold else told
+
+
+def _without(names: Iterable[str], attributes: str) -> str:
+    starts = tuple(f'<Attr name="{name}">' for name in names)
+    return "".join(line for line in attributes.splitlines(keepends=True) if not line.startswith(starts))
 
 
 def clip_xml(entry: Entry, dialect: SimDialect) -> str:

@@ -52,7 +52,10 @@ class Segment:
 
 @dataclass(slots=True, eq=False)
 class Clip:
-    """One asset. `file` is where its high-resolution file is when it is on disk, see `hires`."""
+    """One asset. `file` is where its high-resolution file is when it is on disk, see `hires`.
+
+    `untold` names attributes that answers leave out, as `frame_time` of what has no frames.
+    """
 
     rate: Fraction = Fraction(25)
     frames: int = 250
@@ -78,6 +81,7 @@ class Clip:
     segments: list[Segment] = field(default_factory=list)
     xmp: dict[str, list[str]] = field(default_factory=dict)
     params: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
     partner: tuple[dict[str, str], ...] = ()
     entries: list[Entry] = field(default_factory=list)
 

@@ -17,7 +17,7 @@ FORMAT = "msauto-simulator-house"
 _PLAIN = tuple(
     entry.name
     for entry in fields(Clip)
-    if entry.name not in ("rate", "markers", "segments", "entries", "params", "partner")
+    if entry.name not in ("rate", "markers", "segments", "entries", "params", "partner", "untold")
 )
 
 
@@ -93,6 +93,7 @@ def _clip_out(clip: Clip) -> dict[str, Any]:
         "rate": str(clip.rate),
         "params": clip.params,
         "partner": clip.partner,
+        **({"untold": clip.untold} if clip.untold else {}),
         "markers": [asdict(marker) for marker in clip.markers],
         "segments": [asdict(segment) for segment in clip.segments],
         "entries": [_entry_out(entry) for entry in clip.entries],
@@ -128,6 +129,7 @@ def _clip_in(database: Database, data: dict[str, Any]) -> Clip:
     clip = Clip(**{name: data[name] for name in _PLAIN})
     clip.rate = Fraction(data["rate"])
     clip.params, clip.partner = tuple(data["params"]), tuple(data["partner"])
+    clip.untold = tuple(data.get("untold", ()))
     clip.markers = [Marker(**marker) for marker in data["markers"]]
     clip.segments = [Segment(**segment) for segment in data["segments"]]
     for entry in data["entries"]:

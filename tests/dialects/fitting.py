@@ -1,17 +1,22 @@
 """Which ``dialect:`` of the inventory fits a server: from the simulator's switches to our keys, as a table.
 
-Where several values fit, the first is the careful one (the default where that works) and the last the one that saves
-requests or trusts the server more; a pairwise parameter of the key's name with ``our_`` before it takes its pick.
+Where several values fit, the first is the careful one (the default where that works: what the server shows is left to
+``auto``) and the last the one that saves requests or trusts the server more. In a row our keys stand under their names
+with ``our_`` before them; :func:`possible` tells which values go together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import product
+from typing import get_args, get_type_hints
 
+from msauto.model.spec import Dialect
 from msauto.simulator import SimDialect
-from tests.dialects.pairwise import Row
+from tests.dialects.pairwise import Row, pairwise
 
-PICKS = ("careful", "bold")
+SEPARATORS = (",", ";", "|")
 Fit = Callable[[SimDialect], tuple[str, ...]]
 
 
@@ -63,10 +68,59 @@ FITTING: Mapping[str, Fit] = {
 }
 
 
+LOOKS_AT: Mapping[str, tuple[str, ...]] = {
+    "xmp_read": (),
+    "title_address": ("ns_id", "title_address"),
+    "rss_guid": ("rss_guid", "rss_body"),
+}
+"""The switches that a fit depends on, where these are not just the one of its name."""
+
+
 def parameters() -> dict[str, tuple[str, ...]]:
-    """Return every switch of the simulator with its values, and a pick for each of our keys."""
+    """Return every switch of the simulator with its values, and every key of ours with its own."""
     switches = {name: values for name, values in SimDialect.choices().items() if values}
-    return switches | {"list_separator": (",", ";", "|")} | {f"our_{key}": PICKS for key in FITTING}
+    return switches | {"list_separator": SEPARATORS} | {f"our_{key}": values for key, values in _our_values().items()}
+
+
+def rows(seed: int = 0) -> list[Row]:
+    """Return servers with fitting keys, in which every two values that can meet do so in one of them."""
+    return pairwise(parameters(), seed, possible)
+
+
+def _our_values() -> dict[str, tuple[str, ...]]:
+    hints = get_type_hints(Dialect)
+    return {key: get_args(hints[key]) or SEPARATORS for key in FITTING}
+
+
+def possible(row: Mapping[str, str]) -> bool:
+    """Whether a row, or the part of one that is given, can be a server with a ``dialect:`` that fits it."""
+    return all(_possible(group, tuple(row.get(name) for name in group)) for group in _groups())
+
+
+@cache
+def _groups() -> tuple[tuple[str, ...], ...]:
+    """Parameters that depend on each other."""
+    groups: list[set[str]] = []
+    for key in FITTING:
+        group = {f"our_{key}", *LOOKS_AT.get(key, (key,))}
+        for other in [each for each in groups if each & group]:
+            groups.remove(other)
+            group |= other
+        groups.append(group)
+    return tuple(tuple(sorted(group)) for group in groups)
+
+
+@cache
+def _possible(group: tuple[str, ...], given: tuple[str | None, ...]) -> bool:
+    known = parameters()
+    choices = [known[name] if value is None else (value,) for name, value in zip(group, given, strict=True)]
+    return any(_fits(dict(zip(group, values, strict=True))) for values in product(*choices))
+
+
+def _fits(row: Row) -> bool:
+    server = server_of(row)
+    ours = {name.removeprefix("our_"): value for name, value in row.items() if name.startswith("our_")}
+    return all(value in FITTING[key](server) for key, value in ours.items())
 
 
 def server_of(row: Row) -> SimDialect:
@@ -75,9 +129,10 @@ def server_of(row: Row) -> SimDialect:
 
 
 def ours_of(row: Row) -> dict[str, str]:
-    """Return the inventory's side of a row: the ``dialect:`` that fits."""
+    """Return the inventory's side of a row; where a row was bent and the two do not fit any more, what does."""
     server = server_of(row)
-    return {key: fit(server)[PICKS.index(row[f"our_{key}"]) and -1] for key, fit in FITTING.items()}
+    said = {key: row.get(f"our_{key}", "") for key in FITTING}
+    return {key: said[key] if said[key] in fit(server) else fit(server)[0] for key, fit in FITTING.items()}
 
 
 def auth_of(server: SimDialect) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from random import Random
 
@@ -11,19 +11,22 @@ Value = tuple[str, str]
 Pair = frozenset[Value]
 
 
-def pairwise(parameters: Mapping[str, Sequence[str]], seed: int = 0) -> list[Row]:
+def pairwise(
+    parameters: Mapping[str, Sequence[str]], seed: int = 0, possible: Callable[[Row], bool] = lambda _: True
+) -> list[Row]:
     """Return the rows, the same each time for one seed; greedy, so a few more than the least possible.
 
     Each row begins with a pair that no row has yet, then takes, parameter by parameter, the value with which most
-    new pairs are met.
+    new pairs are met. ``possible`` tells whether a part of a row can be one: pairs that cannot are left out.
     """
-    missing = dict.fromkeys(all_pairs(parameters))  # a set that keeps its order
+    missing = dict.fromkeys(pair for pair in all_pairs(parameters) if possible(dict(pair)))  # a set, in order
     rows: list[Row] = []
     while missing:
         row = dict(sorted(next(iter(missing))))
         for name in Random(1000 * seed + len(rows)).sample(list(parameters), len(parameters)):
             if name not in row:
-                row[name] = _best(name, parameters[name], row, missing, len(rows))
+                values = [value for value in parameters[name] if possible(row | {name: value})]
+                row[name] = _best(name, values, row, missing, len(rows))
         for pair in pairs_of(row):
             missing.pop(pair, None)
         rows.append({name: row[name] for name in parameters})

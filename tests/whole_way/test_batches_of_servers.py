@@ -13,13 +13,14 @@ from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.playbook.serial import divide
 from msauto.simulator import Simulator, empty_house
+from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, outcomes
 
 NAMES = ("a", "b", "c", "d")
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
     with ExitStack() as stack:
         sims = {}
         for name in NAMES:
@@ -27,7 +28,7 @@ def stage(tmp_path: Path) -> Iterator[Theatre]:
             for title in ("Film", "News"):
                 house.add_clip(title, "Raw", frames=500)
             sims[name] = stack.enter_context(Simulator(house=house))
-        yield Theatre(sims, tmp_path)
+        yield Theatre(sims, tmp_path).on(row)
 
 
 def play(title: str = "Film", *, text: str = "Ready", **more: Any) -> dict[str, Any]:

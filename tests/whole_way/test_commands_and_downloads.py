@@ -11,18 +11,20 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.simulator import Simulator, empty_house
+from tests.dialects.keeping_switches import keeps
+from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, errors, outcomes
 
 FILM = "/storage/NEWS@Long%20Film"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
     house = empty_house()
     house.add_clip("Long Film", "Films", frames=2000)
     house.handles["4711"] = house.add_clip("Going", "Films", frames=100)
     with Simulator(house=house) as sim:
-        yield Theatre({"studio": sim}, tmp_path)
+        yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
 def play(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -121,6 +123,7 @@ def test_changed_is_owed_where_the_run_fails_in_between(stage: Theatre) -> None:
     assert [(change.aspect, change.owed) for change in again.targets[0].changes] == [("command", result.run)]
 
 
+@keeps(ns_id="yes")
 def test_ns_and_id_follow_the_address(stage: Theatre) -> None:
     task = {"command": {"name": "PARTNER_EXPORT_VERSION", "id": "handle:4711"}}
     stage.sim.clear_log()
@@ -128,6 +131,7 @@ def test_ns_and_id_follow_the_address(stage: Theatre) -> None:
     assert stage.writes() == ["POST /storage/NEWS@handle:4711?command=PARTNER_EXPORT_VERSION&ns=handle&id=4711"]
 
 
+@keeps(ns_id="yes")
 def test_the_card_has_no_ns(stage: Theatre) -> None:
     task = {"command": {"name": "PARTNER_MOVE_TO_ASSET", "id": "handle:4711", "params": {"asset_id": "C 1"}}}
     stage.sim.clear_log()

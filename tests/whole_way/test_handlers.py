@@ -10,6 +10,8 @@ import pytest
 
 from msauto.planning.planfile import plan_from_json, plan_to_json
 from msauto.simulator import Simulator, empty_house
+from tests.dialects.keeping_switches import keeps
+from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, outcomes
 
 EXPORT = {"name": "Export", "command": {"name": "PARTNER_EXPORT_VERSION"}}
@@ -18,13 +20,13 @@ STILL = {"name": "A still", "thumbnail": {"pos": 0, "dest": "out/{{ asset.title 
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
     house = empty_house()
     for title in ("Film", "News", "Promo"):
         house.add_clip(title, "Raw", frames=500)
     house.databases["NEWS"].make_folder("Tonight")
     with Simulator(house=house) as sim:
-        yield Theatre({"studio": sim}, tmp_path)
+        yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
 def comment(title: str, text: str = "Ready", notify: Any = "Export", **more: Any) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def test_once_for_each_target_that_changed(stage: Theatre) -> None:
     assert (again.requests, again.unchanged, again.warnings) == (0, 3, ())
 
 
+@keeps(link_fields="reported")
 def test_only_those_that_the_changed_task_names(stage: Theatre) -> None:
     tasks = [
         comment("Film", notify="Export"),
@@ -106,6 +109,7 @@ def test_of_two_tasks_that_say_the_same_the_first_one_changed(stage: Theatre) ->
     assert [change.handler for change in stage.plan(play(*tasks)).targets[0].changes] == ["", "Export"]
 
 
+@keeps(ns_id="yes")
 def test_a_handler_follows_a_rename_and_the_address(stage: Theatre) -> None:
     stage.sim.house.handles["7"] = stage.sim.house.clip("Promo")
     tasks = [
@@ -220,6 +224,7 @@ def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
     assert stage.plan(play(task)).requests == 0
 
 
+@keeps(link_fields="reported")
 def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     task = comment("Film", notify=["Copy", "Export"])
     stage.sim.faults.add("delay:5@EXPORT")
@@ -233,6 +238,7 @@ def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     assert stage.plan(play(task), forget_owed=True).warnings == ()
 
 
+@keeps(link_fields="reported")
 def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
     """The server has done it, or will: the handler is owed if the change is there, and planned with it if not."""
     task = comment("Film")
@@ -247,6 +253,7 @@ def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
     assert done.targets[0].changes[0].owed
 
 
+@keeps(link_fields="reported")
 def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
     task = comment("Film", when="asset.comment != 'Ready'")
     stage.sim.house.clip("Film").home.fields["comment"] = "raw"

@@ -10,6 +10,8 @@ import pytest
 
 from msauto.planning.planfile import plan_from_json, plan_to_json
 from msauto.simulator import Simulator, empty_house
+from tests.dialects.keeping_switches import keeps
+from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, errors, outcomes
 
 BATCH = '<batch><clip title="Film"><field name="dc:title">From traffic</field></clip></batch>'
@@ -17,14 +19,14 @@ PUT = "PUT /storage/NEWS?connector=TRAFFIC"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
+def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
     house = empty_house()
     for title in ("Film", "News"):
         house.add_clip(title, "Raw", frames=500)
     house.databases["NEWS"].connectors["TRAFFIC"] = []
     (tmp_path / "batch.xml").write_text(BATCH)
     with Simulator(house=house) as sim:
-        yield Theatre({"studio": sim}, tmp_path)
+        yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
 def load(**args: Any) -> dict[str, Any]:
@@ -98,6 +100,7 @@ def test_wanted_fields_are_sent_whatever_is_there(stage: Theatre) -> None:
         {"name": "Asks", "assert": {"title": "Film", "that": ["asset.xmp is mapping"]}},
     ],
 )
+@keeps(xmp_shape="attr", xmp_without_field="all", our_xmp_read="auto")
 def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Theatre, task: dict[str, Any]) -> None:
     found = errors(stage.plan(play(load(), task)))
     assert found
@@ -123,6 +126,7 @@ def test_a_lost_batch_is_told_and_not_sent_again(stage: Theatre, fault: str) -> 
     assert stage.plan(play(load())).warnings == ()
 
 
+@keeps(errors="status")
 def test_a_refused_batch_is_tried_by_the_next_run(stage: Theatre) -> None:
     result = stage.apply(play(load(connector="NOBODY")))
     assert outcomes(result) == ["studio NEWS: unproved"], "500, and nobody can see what came of it"

@@ -1,0 +1,339 @@
+"""What a case's store must hold afterwards, from the wanted state and the store before: the oracle of the runs.
+
+It is the contract's words as plain dicts: no minimality, no requests, nothing of msauto. ``ANY`` stands for what a
+server chooses (uids, numbers, link ids); ``Loose`` for items of which only what is named is known.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from fractions import Fraction
+from typing import Any
+
+from msauto.simulator import SimDialect
+from tests.dialects.case_seed import Case, file_of
+
+Store = dict[str, Any]
+POSITIONS = frozenset({"first_frame", "last_frame", "icon_pos"})
+MARKER_FIELDS = ("title", "comment", "user", "keywords", "rating")
+
+
+class Anything:
+    """Equal to whatever the server chooses."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "ANY"
+
+
+ANY = Anything()
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of some values: what a switch of the server decides."""
+
+    values: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return other in self.values
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Loose(dict[str, Any]):
+    """An item of which only what is named is known."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and all(value == other.get(name) for name, value in self.items())
+
+    __hash__ = None
+
+
+def end_of(case: Case, before: Store, server: SimDialect) -> Store:
+    """Return the store that must be there afterwards; ``before`` and the answer as :func:`plain_store` has them."""
+    end = deepcopy(before)
+    news = next((each for each in end["databases"] if each["name"] == "NEWS"), None)
+    if news is not None and case.assets:
+        _AssetEnd(case, news, server).play()
+    for args in case.channels:
+        _channel_end(case, end, args, server)
+    changed = end != before
+    for module, args in case.runs:
+        _run_end(case, news, module, args, changed)
+    return end
+
+
+# Assets ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _AssetEnd:
+    case: Case
+    news: Store
+    server: SimDialect
+
+    def play(self) -> None:
+        clip = self._clip()
+        if clip is None:
+            return
+        told = [args for args in self.case.assets if args.get("unfinalized") != "skip" or clip["finalized"]]
+        if any(args.get("state") == "absent" for args in told):
+            self.news["clips"].remove(clip)
+            return
+        exactly = {name: args for args in told for name in args.get("exactly", ())}
+        fields = {name: value for args in told for name, value in args.get("fields", {}).items()}
+        for name, value in fields.items():
+            value = frames(value, clip, told[0].get("origin", 0)) if name in POSITIONS else value
+            clip["entries"][0]["fields"][name] = text_of(value)
+        for name, values in ((n, v) for args in told for n, v in args.get("xmp", {}).items()):
+            clip["xmp"][name] = [text_of(value) for value in ([values] if isinstance(values, str) else values)]
+        if any("restore" in args for args in told):
+            clip["on_disk"] = True
+        self._segments(clip, _all(told, "segments"), "segments" in exactly)
+        for grid in (args["segmentation"] for args in told if "segmentation" in args):
+            self._grid(clip, grid, "segments" in exactly)
+        tracks = next((args["exactly"]["markers"].get("tracks") for args in told if _narrowed(args)), None)
+        self._markers(clip, _all(told, "markers"), "markers" in exactly, tracks)
+        self._links(clip, _all(told, "links"), "links" in exactly)
+
+    def _clip(self) -> Store | None:
+        clips: list[Store] = self.news["clips"]
+        (title,) = {args["title"] for args in self.case.assets}
+        former = [name for args in self.case.assets for name in args.get("was", [])]
+        for name in (title, *former):
+            for clip in clips:
+                if clip["entries"][0]["title"] == name:
+                    clip["entries"][0]["title"] = title
+                    return clip
+        return None
+
+    # Segments: the number is the identity; else start and duration, else the title.
+
+    def _segments(self, clip: Store, wanted: Sequence[Store], only: bool) -> None:
+        live = {each["number"]: each for each in clip["segments"]}
+        end: list[Store] = []
+        for said in (each for each in wanted if each.get("state") == "absent"):
+            live.pop(said["number"], None)
+        for said in (each for each in wanted if each.get("state") != "absent"):
+            want = self._segment(clip, said)
+            found = live.pop(self._match(want, live), None)
+            base = {"number": ANY, "titles": [], "keywords": ""} if found is None else found
+            made: Store = base | want
+            if found is not None and made != found:
+                made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
+            end.append({"name": "", "track": "", "rating": 0} | made)
+        clip["segments"] = end + ([] if only and wanted else list(live.values()))
+
+    def _segment(self, clip: Store, said: Store) -> Store:
+        want: Store = {name: frames(said[name], clip) for name in ("start", "duration") if name in said}
+        want |= {"titles": [said["title"]]} if "title" in said else {}
+        return want | {name: said[name] for name in ("number", "keywords") if name in said}
+
+    def _match(self, want: Store, live: Mapping[int, Store]) -> int | None:
+        if "number" in want:
+            return int(want["number"])
+        tests: tuple[Callable[[Store], bool], ...] = (
+            lambda each: (each["start"], each["duration"]) == (want["start"], want["duration"]),
+            lambda each: "titles" in want and each["titles"][:1] == want["titles"],
+        )
+        return next((number for test in tests for number, each in live.items() if test(each)), None)
+
+    def _grid(self, clip: Store, said: Store, only: bool) -> None:
+        step, title = frames(said["duration"], clip), said.get("title")
+        live, end = list(clip["segments"]), []
+        for index, start in enumerate(range(0, clip["frames"], step)):
+            place = (start, min(step, clip["frames"] - start))
+            found = next((each for each in live if (each["start"], each["duration"]) == place), None)
+            new = {"name": "", "titles": [], "track": "", "rating": 0, "keywords": ""}
+            made = (new if found is None else found) | {"number": ANY, "start": place[0], "duration": place[1]}
+            if title is not None:
+                made["titles"] = Either(([title], [f"{title} {index + 1}"]))
+            if self.server.segment_keywords == "hidden" and found is not None:
+                made["keywords"] = ANY  # nobody can know them: field notes, «fields that the Clip XML does not report»
+            end.append(made)
+            live = [each for each in live if each is not found]
+        clip["segments"] = end + ([] if only else live)
+
+    # Markers: the uid is the identity; without one, the track and the position.
+
+    def _markers(self, clip: Store, wanted: Sequence[Store], only: bool, tracks: Sequence[str] | None) -> None:
+        live = {each["uid"]: each for each in clip["markers"]}
+        gone = {each["uid"] for each in wanted if each.get("state") == "absent" and "uid" in each}
+        live = {uid: each for uid, each in live.items() if uid not in gone}
+        present = [each for each in wanted if each.get("state") != "absent"]
+        named = {each["uid"] for each in present if "uid" in each}
+        for said in (each for each in present if "uid" in each):
+            live[said["uid"]] = live[said["uid"]] | self._marker(clip, said)
+        ours = {value for name, value in self.case.ledger.items() if name.startswith("marker:")}
+        end: list[Store] = []
+        for said in (each for each in present if "uid" not in each):
+            want = {"track": track_of("General")} | self._marker(clip, said)
+            places = [each for each in live.values() if (each["pos"], each["track"]) == (want["pos"], want["track"])]
+            found = next((each for each in places if Loose(want) == each), next(iter(places), None))
+            if found is not None:
+                live[found["uid"]] = found | want
+                named.add(found["uid"])
+            else:
+                end.append(Loose(want) if only or ours else dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
+        for said in (each for each in wanted if each.get("state") == "absent" and "uid" not in each):
+            place = (frames(said["at"], clip), track_of(said.get("track", "General")))
+            live = {uid: each for uid, each in live.items() if (each["pos"], each["track"]) != place}
+        if only:
+            kinds = None if tracks is None else set(map(track_of, tracks))
+            live = {uid: each for uid, each in live.items() if uid in named or (kinds and each["track"] not in kinds)}
+        clip["markers"] = end + [each for uid, each in live.items() if uid in named or uid not in ours]
+
+    def _marker(self, clip: Store, said: Store) -> Store:
+        want: Store = {"pos": frames(said["at"], clip)} if "at" in said else {}
+        want |= {"track": track_of(said["track"])} if "track" in said else {}
+        want |= {name: text_of(said[name]) for name in MARKER_FIELDS if name in said}
+        return want | {name: said[name] for name in ("uid",) if name in said}
+
+    # Links: folder and title.
+
+    def _links(self, clip: Store, wanted: Sequence[Store], only: bool) -> None:
+        home, *links = clip["entries"]
+        for said in wanted:
+            folder, title = path_of(said["folder"]), said.get("title", home["title"])
+            there = [each for each in (home, *links) if (each["folder"], each["title"]) == (folder, title)]
+            if said.get("state") == "absent":
+                links = [each for each in links if each not in there]
+            elif not there:
+                links.append({"link_id": ANY, "folder": folder, "title": title, "fields": {}})
+                self._folder(folder)
+        if only and wanted:
+            kept = [(path_of(each["folder"]), each.get("title", home["title"])) for each in wanted]
+            links = [each for each in links if (each["folder"], each["title"]) in kept]
+        clip["entries"] = [home, *links]
+
+    def _folder(self, folder: list[str]) -> None:
+        above = [folder[: depth + 1] for depth in range(len(folder))]
+        self.news["folders"] += [each for each in above if each not in self.news["folders"]]
+
+
+def _all(told: Iterable[Store], name: str) -> list[Store]:
+    return [each for args in told for each in args.get(name, [])]
+
+
+def _narrowed(args: Store) -> bool:
+    return isinstance(args.get("exactly"), dict)
+
+
+# Channels -------------------------------------------------------------------------------------------------------
+
+
+def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> None:
+    (channel,) = [each for each in end["channels"] if each["name"] == args["channel"]]
+    if case.said.get("unchanged") and case.ledger:
+        return  # what the ledger of the case says: it is there under a name that nobody can know
+    learned = case.ledger
+    kept: list[Store] = []
+    for said in args["items"]:
+        file = learned.get(f"rss-guid:{said['guid']}", file_of(said["guid"], case))
+        found = next((each for each in channel["items"] if file in (each["file"], each["guid"])), None)
+        channel["items"] = [each for each in channel["items"] if each is not found]
+        if said.get("state") == "absent":
+            continue
+        if found is not None and _says(said, found, server):
+            kept.append(found)
+        else:
+            kept.append(_item_end(said, file, server))
+    channel["items"] = kept if args.get("exactly") else kept + channel["items"]
+
+
+def _says(said: Store, item: Store, server: SimDialect) -> bool:
+    """Whether an item says what is wanted: as a text, or field by field."""
+    shown = item["title"], item["description"]
+    if "item" in said:
+        want = said["item"]
+        lines = "\n".join(line for line in (want.get("title"), want.get("description")) if line)
+        fields = all(item.get(name) == want.get(name, "") for name in ("title", "link") if name in want)
+        if server.rss_body == "text" and lines == shown[1]:
+            return True
+        return fields and want.get("description", "") == shown[1] and not _dated(want, item)
+    text = said["text"]
+    return text in (shown[1], "\n".join(part for part in shown if part)) or (text == shown[0] and not shown[1])
+
+
+def _dated(want: Store, item: Store) -> bool:
+    """Whether an item bears another date than is wanted."""
+    if "pubDate" not in want:
+        return False
+    return not item["pub_date"] or parsedate_to_datetime(item["pub_date"]) != datetime.fromisoformat(want["pubDate"])
+
+
+def _item_end(said: Store, file: str, server: SimDialect) -> Store:
+    if "item" in said:
+        want = said["item"]
+        lines = [line for line in (want.get("title", ""), want.get("description", "")) if line]
+        descriptions = (want.get("description", ""), "\n".join(lines))
+        return Loose(
+            file=file, title=want.get("title", ""), description=Either(descriptions), link=want.get("link", "")
+        )
+    text = said["text"]
+    title, _, rest = text.partition("\n")
+    return Loose(file=file, title=title, description=Either((text, rest)))
+
+
+# What is run ----------------------------------------------------------------------------------------------------
+
+
+def _run_end(case: Case, news: Store | None, module: str, args: Store, changed: bool) -> None:
+    if news is None or module in {"thumbnail", "proxy"}:
+        return
+    if module == "xmp_batch":
+        if not any(name.startswith(f"xmp_batch:{args['connector']} ") for name in case.ledger):
+            news["connectors"][args["connector"]].append(args["content"])
+        return
+    clip = next(each for each in news["clips"] if each["entries"][0]["title"] == args.get("title", "Film"))
+    key = "command:" + " ".join([args["name"], *(f"{name}={value}" for name, value in args.get("params", {}).items())])
+    done = args.get("run") == "once" and key in case.ledger
+    if done or (args.get("run") == "changed" and not changed):
+        return
+    namespace, _, number = args.get("id", "").partition(":")
+    address = {"ns": namespace, "id": number} if namespace else {}
+    clip["partner"].append({"command": args["name"], **address, **args.get("params", {})})
+    if args["name"] == "PARTNER_MOVE_TO_ASSET":
+        clip["entries"][0]["folder"] = ["Cards", args["params"]["asset_id"]]
+        news["folders"] += [["Cards"], clip["entries"][0]["folder"]]
+
+
+# Values ---------------------------------------------------------------------------------------------------------
+
+
+def frames(value: int | str, clip: Store, origin: int | str = 0) -> int:
+    """Return a position as frames of the file: a number, or a time code without drop frame."""
+    if isinstance(value, int) or value.isdecimal():
+        count = int(value)
+    else:
+        hours, minutes, seconds, rest = map(int, value.split(":"))
+        count = (3600 * hours + 60 * minutes + seconds) * round(Fraction(clip["rate"])) + rest
+    return count - (frames(origin, clip) if origin else 0)
+
+
+def path_of(folder: str) -> list[str]:
+    """Return a folder's names, with the backslash rule of the interface."""
+    names = folder.replace("\\\\", "\0").replace("\\/", "\1").split("/")
+    return [name.replace("\1", "/").replace("\0", "\\") for name in names if name]
+
+
+def text_of(value: object) -> str:
+    """Return a text as it is compared: composed, with plain line ends, without blanks around."""
+    return unicodedata.normalize("NFC", str(value)).replace("\r\n", "\n").strip()
+
+
+def track_of(name: str) -> str:
+    """Return a track's name as it is compared: by its letters."""
+    return name.replace(" ", "").casefold()

@@ -1,0 +1,111 @@
+"""Which cases a row makes impossible, and for which reason of the field notes' table: the words of the refusal.
+
+One function a rule; each looks at what the case wants and has, and at the row, never at a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from msauto.simulator import SimDialect
+from tests.dialects.case_end import path_of
+from tests.dialects.case_seed import Case
+
+BY_DIALECT: Mapping[str, tuple[str, ...]] = {
+    "link/absent_own_title": (),
+    "link/absent_refused": (),
+    "link/no_such_folder": (),
+    "rss_item/text_hides_no_link": (),
+    "rss_item/text_loses_a_link": (),
+    "segment/in_point_moves_too": (),
+    "segment/lossy_overwrite": ("track 'Rough'", "rating 3", "lossy: true"),
+    "segment/lossy_titles": (),
+    "together/all_errors_at_once": ("uid 8", "segment 1"),
+}
+"""Cases whose error comes of a dialect, with the words that hold in any: the rules below say when it comes."""
+
+Ours = Mapping[str, str]
+Rule = Callable[[Case, SimDialect, Ours], str]
+
+
+def refusal(case: Case, server: SimDialect, ours: Ours) -> list[str]:
+    """Return the words that the refusal must hold; none where the row leaves the case possible."""
+    said = case.said.get("error", [])
+    words = list(BY_DIALECT.get(case.name, [said] if isinstance(said, str) else said))
+    told = [word.replace("studio-a", "studio") for word in words if not word.startswith("task")]
+    return [*told, *filter(None, (rule(case, server, ours) for rule in RULES))]
+
+
+def _by_id(case: Case, server: SimDialect, _: Ours) -> str:
+    named = any("id" in args for _, args in case.runs)
+    return "there is no asset" if named and server.ns_id == "no" else ""
+
+
+def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
+    there = {tuple(path_of(folder)) for folder in case.said.get("server", {}).get("folders", [])}
+    there |= {tuple(path_of(clip.get("folder", ""))) for clip in case.clips}
+    wanted = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
+    return "there is no folder" if wanted - there and ours["folder_missing"] == "refuse" else ""
+
+
+def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:
+    if "error" in case.said and case.name not in BY_DIALECT:
+        return ""
+    live = {tuple(path_of(link)) for clip in case.clips for link in clip.get("links", [])}
+    named = {(*path_of(link["folder"]), link.get("title", "Film")): link.get("state") for link in _links(case)}
+    only = any("links" in args.get("exactly", ()) for args in case.assets)
+    gone = {link for link in live if named.get(link) == "absent" or (only and link not in named)}
+    if gone and ours["link_delete"] == "refuse":
+        return "no way to remove"
+    return "own title" if any(link[-1] == "Film" for link in gone) else ""
+
+
+def _separator(case: Case, _: SimDialect, ours: Ours) -> str:
+    values = [value for args in case.assets for value in args.get("xmp", {}).values()]
+    texts = [text for value in values for text in ([value] if isinstance(value, str) else value)]
+    return "list_separator" if any(ours["list_separator"] in text for text in texts) else ""
+
+
+def _in_point(case: Case, _: SimDialect, ours: Ours) -> str:
+    moves = any("first_frame" in args.get("fields", {}) for args in case.assets)
+    counted = any(args.keys() & {"segments", "markers", "segmentation"} for args in case.assets)
+    return "run of its own" if moves and counted and ours["position_origin"] == "in" else ""
+
+
+def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
+    items = [item["item"] for args in case.channels for item in args["items"] if "item" in item]
+    lost = any(item.keys() & {"link", "pubDate"} for item in items)
+    return "which cannot carry" if lost and not case.said.get("unchanged") and ours["rss_body"] == "text" else ""
+
+
+def _version(case: Case, server: SimDialect, _: Ours) -> str:
+    """What is hidden is written once, and a version that cannot write it is told."""
+    named = any("user_0" in args.get("fields", {}) for args in case.assets)
+    return "2.9.87" if named and "version" in case.said and server.link_fields == "hidden" else ""
+
+
+def _titles(case: Case, server: SimDialect, _: Ours) -> str:
+    """Further titles that a server does not show are nobody's to know."""
+    several = any(len(each.get("titles", [])) > 1 for clip in case.clips for each in clip.get("segments", []))
+    return "further titles" if several and server.segment_title != "seg_name" else ""
+
+
+RULES: tuple[Rule, ...] = (_titles, _version, _by_id, _folder, _unlink, _separator, _in_point, _text_loses)
+
+
+def told_by_server(end: Mapping[str, Any], before: Mapping[str, Any], server: SimDialect) -> bool:
+    """Whether the server itself refuses the end: no key of ours knows a server that takes no overlapping segments."""
+    if server.segment_overlap != "refuse" or end == before:
+        return False
+    return any(_overlap(clip["segments"]) for database in end["databases"] for clip in database["clips"])
+
+
+def _overlap(segments: Iterable[Mapping[str, Any]]) -> bool:
+    spans = sorted((each["start"], each["start"] + each["duration"]) for each in segments)
+    return any(one[1] > other[0] for one, other in pairwise(spans))
+
+
+def _links(case: Case) -> list[dict[str, Any]]:
+    return [link for args in case.assets for link in args.get("links", [])]

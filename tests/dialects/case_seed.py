@@ -1,0 +1,226 @@
+"""``tests/cases/<aspect>/*.json`` as end-to-end cases: the server's store and the playbook that a case describes.
+
+A case says what the store holds (``live``), not how a server shows it: that is the row's. What the ledger of a case
+holds is true of the store as well. Nothing of msauto's planning is used here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from msauto.simulator import House, Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.simulator.house import Item
+
+ROOT = Path(__file__).resolve().parents[1] / "cases"
+NOT_WHOLE_WAY = frozenset({"errors", "language", "xml"})  # cases of texts and of answers, not of wanted and live
+RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
+CREATED = "2026-11-20T08:00:00"
+RATES = {"0.0400000000": Fraction(25), "0.0333666667": Fraction(30000, 1001)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One file of the cases."""
+
+    path: Path
+    said: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    @property
+    def wanted(self) -> list[dict[str, Any]]:
+        wanted = self.said["wanted"]
+        return wanted if isinstance(wanted, list) else [wanted]
+
+    @property
+    def clips(self) -> list[dict[str, Any]]:
+        live = self.said.get("live") or {}
+        return [*([live] if "title" in live else []), *self.said.get("others", [])]
+
+    @property
+    def ledger(self) -> Mapping[str, Any]:
+        ledger: Mapping[str, Any] = self.said.get("ledger", {})
+        return ledger
+
+    @property
+    def assets(self) -> list[dict[str, Any]]:
+        """What is wanted of assets."""
+        return [args for args in self.wanted if "channel" not in args and not args.keys() & RUNS]
+
+    @property
+    def channels(self) -> list[dict[str, Any]]:
+        """What is wanted of channels."""
+        return [args for args in self.wanted if "channel" in args]
+
+    @property
+    def runs(self) -> list[tuple[str, dict[str, Any]]]:
+        """What is run: modules with their arguments."""
+        return [(name, args[name]) for args in self.wanted for name in args if name in RUNS]
+
+
+def load_cases() -> list[Case]:
+    """Return every case that says what is wanted and what is there."""
+    files = sorted(path for path in ROOT.glob("*/*.json") if path.parent.name not in NOT_WHOLE_WAY)
+    return [Case(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
+
+
+def pins_of(case: Case) -> dict[str, str]:
+    """Return the switches of the server that are what the case is about: rows keep them as the case has them."""
+    server = case.said.get("server", {})
+    pins: dict[str, str] = {}
+    if "reported" in server:
+        pins["link_fields"] = "hidden"
+    if server.get("reports_keywords") is False:
+        pins["segment_keywords"] = "hidden"
+    if any(clip.get("xmp", {}) is None for clip in case.clips):
+        pins["xmp_shape"] = "unreadable"
+    if any("/" in item["guid"] for item in _items(case)):
+        pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "auto"}  # a guid that no file has
+    if any(item["guid"].endswith(".txt") for item in _items(case)):
+        pins["rss_guid"] = "file"
+    return pins
+
+
+# The playbook ---------------------------------------------------------------------------------------------------
+
+
+def tasks_of(case: Case, folder: Path) -> list[dict[str, Any]]:
+    """Return the case's tasks, with the files that they name put into the playbook's folder."""
+    return [_task(args, folder) for args in case.wanted]
+
+
+def _task(args: dict[str, Any], folder: Path) -> dict[str, Any]:
+    module = next(iter(args))
+    if module not in RUNS:
+        return {"rss" if "channel" in args else "asset": args}
+    if module == "xmp_batch":
+        (folder / args[module]["src"]).write_text(args[module]["content"], encoding="utf-8")
+    return {module: {name: value for name, value in args[module].items() if name != "content"}}
+
+
+# The store ------------------------------------------------------------------------------------------------------
+
+
+def put_case(sim: Simulator, case: Case, server: SimDialect) -> None:
+    """Give the simulator the case's store and one server's habits."""
+    sim.house, sim.dialect = _house(case), server
+    sim.clear_log()
+
+
+def _house(case: Case) -> House:
+    said = case.said.get("server", {})
+    if "databases" in said:
+        house = House()
+        for name in said["databases"]:
+            house.add_database(name)
+        return house
+    house = empty_house()
+    news = house.databases["NEWS"]
+    news.connectors["DESK 2"] = []
+    for folder in said.get("folders", []):
+        news.make_folder(folder)
+    for clip in case.clips:
+        _put_clip(house, case, clip)
+    house.handles = {name.partition(":")[2]: news.clip(title) for name, title in said.get("ids", {}).items()}
+    live = case.said.get("live") or {}
+    if "channel" in live:
+        house.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
+    bystander = news.add_clip("Bystander", "Elsewhere", frames=77, archive="$(archive)/b")
+    bystander.home.fields.update(comment="mine", user_3="mine")
+    bystander.markers, bystander.segments = [Marker(1, 5, {"track": "General"})], [Segment(1, 0, 9, ["A"])]
+    bystander.xmp = {"dc:title": ["mine"]}
+    return house
+
+
+def _put_clip(house: House, case: Case, said: Mapping[str, Any]) -> None:
+    frames, rate = said.get("frames", 250), said.get("frame_time", "0.0400000000")
+    clip = house.add_clip(
+        said["title"],
+        said.get("folder", ""),
+        frames=frames or 250,
+        rate=RATES[rate or "0.0400000000"],
+        create_time=said.get("create_time", CREATED),
+        finalized=said.get("finalized", True),
+        online=said.get("hires", "here") != "",
+        archive=said.get("archive") or "",
+        untold=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
+    )
+    news = house.databases["NEWS"]
+    for link in said.get("links", []):
+        folder, _, title = link.rpartition("/")
+        news.add_entry(clip, folder, title)
+    clip.home.fields.update({**said.get("fields", {}), **_remembered(case, "field:")})
+    clip.xmp = {**(said.get("xmp") or {}), **_remembered(case, "xmp:")}
+    origin = int(clip.home.fields.get("first_frame", 0)) if case.said.get("dialect", {}).get("position_origin") else 0
+    clip.markers = [_marker(marker, origin) for marker in said.get("markers", [])]
+    clip.segments = [_segment(segment, origin, case) for segment in said.get("segments", [])]
+
+
+def _remembered(case: Case, prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in case.ledger.items() if name.startswith(prefix)}
+
+
+def _marker(said: Mapping[str, Any], origin: int) -> Marker:
+    fields = {name: str(value) for name, value in said.items() if name not in {"uid", "frame"}}
+    return Marker(said["uid"], said["frame"] + origin, fields)
+
+
+def _segment(said: Mapping[str, Any], origin: int, case: Case) -> Segment:
+    titles = said.get("titles") or ([said["title"]] if "title" in said else [])
+    kept = _remembered(case, "segment-keywords:").get(str(said["number"]), "")
+    return Segment(
+        said["number"],
+        said["start"] + origin,
+        said["duration"],
+        list(titles),
+        track=said.get("track", ""),
+        rating=int(said.get("rating", 0)),
+        keywords=said.get("keywords", kept),
+    )
+
+
+def _items(case: Case) -> list[dict[str, Any]]:
+    live: dict[str, Any] = case.said.get("live") or {}
+    items: list[dict[str, Any]] = live.get("items", [])
+    return items
+
+
+def _item(said: Mapping[str, Any], case: Case) -> Item:
+    guid = said["guid"]
+    body = f"{said['title']}\n{said.get('description', '')}".encode()
+    title, description = said["title"], said.get("description", "")
+    return Item(file_of(guid, case), body, guid, title, description, said.get("link", ""), said.get("pubDate", ""))
+
+
+def file_of(guid: str, case: Case) -> str:
+    """Return the file that an item came in: as a task names it, else by its guid."""
+    for args in case.channels:
+        for item in args["items"]:
+            if item["guid"] == guid:
+                return str(item.get("file") or f"{guid}.{'xml' if 'item' in item else 'txt'}")
+    return guid if guid.endswith((".txt", ".xml")) else f"{guid.replace('/', '-')}.txt"
+
+
+# The ledger and the disk ----------------------------------------------------------------------------------------
+
+
+def ledger_of(case: Case, folder: Path) -> dict[str, Any]:
+    """Return what the ledger is to hold, with the sums of files that are put into the playbook's folder."""
+    held = json.loads(json.dumps(case.ledger))
+    held = {name.replace(":out/", f":{folder}/out/"): value for name, value in held.items()}  # as plans name files
+    for name, was in case.said.get("disk", {}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(was.encode())
+    for value in held.values():
+        if isinstance(value, dict) and "sha256" in value:
+            value["sha256"] = hashlib.sha256(value["sha256"].encode()).hexdigest()
+    return dict(held)

@@ -1,0 +1,170 @@
+"""Every case of ``tests/cases`` the whole way, on servers of every habit: playbook, plan, apply, plan, over HTTP.
+
+On each row of the pairwise set, or, where the row makes it impossible, refused for the reason that the field notes
+give. What must be there afterwards is worked out from the case alone (``case_end``), and looked up in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.applying.turns import Patience
+from msauto.errors import InputError
+from msauto.model.plan import Plan
+from msauto.model.result import Result
+from msauto.model.wanted import Resolved
+from msauto.simulator import LogEntry, SimDialect, Simulator, empty_house
+from tests.dialects.case_end import end_of
+from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
+from tests.dialects.case_seed import Case, ledger_of, load_cases, pins_of, put_case, tasks_of
+from tests.dialects.fitting import ours_of, rows, server_of
+from tests.dialects.house_stage import House
+from tests.dialects.pairwise import Row
+from tests.dialects.store import differences, evened, plain_store
+
+CASES = load_cases()
+ROWS = rows()
+SHARE = 3
+"""On how many rows a case is played in everyday runs; all rows together are met by all cases together."""
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+@dataclass
+class Play:
+    """One case on one server."""
+
+    case: Case
+    house: House
+    server: SimDialect
+    ours: dict[str, str]
+
+    @property
+    def told(self) -> str:
+        return f"{self.case.path} on {self.server.as_dict()} as {self.ours}"
+
+    def __call__(self) -> None:
+        put_case(self.house.sim, self.case, self.server)
+        if self.case.ledger:
+            self.house.remember(ledger_of(self.case, self.house.folder))
+        before = plain_store(self.house.sim)
+        words = refusal(self.case, self.server, self.ours)
+        plan, resolved = self.plan()
+        if words:
+            self.check_refused(plan, words, before)
+        else:
+            assert isinstance(plan, Plan), f"{plan}\n{self.told}"
+            self.check_done(plan, resolved, before)
+
+    def plan(self) -> tuple[Plan | InputError, Any]:
+        try:
+            resolved = self.house.resolved(*tasks_of(self.case, self.house.folder))
+            return self.house.planned(resolved), resolved
+        except InputError as error:
+            return error, None
+
+    def check_refused(self, plan: Plan | InputError, words: list[str], before: dict[str, Any]) -> None:
+        if isinstance(plan, InputError):
+            errors = str(plan)
+        else:
+            assert plan.requests == 0 or len(plan.targets) > 1, self.told
+            errors = "\n".join(target.error or "" for target in plan.targets)
+        for word in words:
+            assert word in errors, f"{word!r} is not in {errors!r}\n{self.told}"
+        assert not self.house.sent()
+        assert plain_store(self.house.sim) == before
+
+    def check_done(self, plan: Plan, resolved: Resolved, before: dict[str, Any]) -> None:
+        assert not plan.errors, f"{[target.error for target in plan.targets]}\n{self.told}"
+        end = evened(end_of(self.case, before, self.server))
+        self.check_plan(plan)
+        result = self.house.applied(plan, resolved)
+        if told_by_server(end, before, self.server):
+            assert not result.ok, self.told
+            return
+        self.check_result(result)
+        wrong = differences(end, plain_store(self.house.sim))
+        assert not wrong, "\n".join([*wrong, self.told])
+        assert told(self.house.sim.log, plan) == asked(plan), self.told
+        self.check_files(plan)
+        self.check_again(resolved)
+
+    def check_plan(self, plan: Plan) -> None:
+        """What is as wanted, and shown by the server, is left alone."""
+        if self.shows_all() and self.ours.items() >= self.case.said.get("dialect", {}).items():
+            unchanged = self.case.said.get("unchanged") or self.case.said.get("skipped")
+            assert (plan.requests == 0) == bool(unchanged), f"{asked(plan)}\n{self.told}"
+
+    def shows_all(self) -> bool:
+        hidden = (self.server.link_fields, self.server.segment_keywords) != ("reported", "reported")
+        return not hidden and self.server.xmp_shape != "unreadable" and self.ours["xmp_read"] == "auto"
+
+    def check_result(self, result: Result) -> None:
+        failed = [(each.target.name, each.outcome, each.message, each.differences) for each in result.targets]
+        assert result.ok, f"{failed}\n{self.told}"
+
+    def check_files(self, plan: Plan) -> None:
+        for dest in (each.dest for target in plan.targets for each in target.requests if each.dest):
+            content = Path(dest).read_bytes()
+            assert content.startswith(b"\x89PNG") or content[4:8] == b"ftyp", (dest, content[:16])
+
+    def check_again(self, resolved: Resolved) -> None:
+        again = self.house.planned(resolved)
+        assert not again.errors, self.told
+        left = [f"{each.action} {each.aspect} {each.key}" for target in again.targets for each in target.changes]
+        assert left == self.case.said.get("again", []), f"{left}\n{self.told}"
+
+
+def asked(plan: Plan) -> list[str]:
+    """The requests of a plan, as lines; of several targets in any order."""
+    lines = [f"{each.method} {each.path}" for target in plan.targets for each in target.requests]
+    return lines if len(plan.targets) == 1 else sorted(lines)
+
+
+def told(log: list[LogEntry], plan: Plan) -> list[str]:
+    """What the server was asked to do, and to send as a file."""
+    files = {each.path for target in plan.targets for each in target.requests if each.dest}
+    lines = [entry.line for entry in log if entry.method != "GET" or entry.target in files]
+    return lines if len(plan.targets) == 1 else sorted(lines)
+
+
+def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
+    row = row | pins_of(case)
+    house = House(sim, folder, ours_of(row), case.said.get("version"), Patience(looks=(0.02, 0.05)))
+    Play(case, house, server_of(row), ours_of(row))()
+
+
+def share_of(index: int) -> list[Row]:
+    """The rows of a case in everyday runs: others for each, and over all cases all of them."""
+    return [ROWS[(index * SHARE + turn) % len(ROWS)] for turn in range(SHARE)]
+
+
+def test_every_row_is_met() -> None:
+    met = {id(row) for index in range(len(CASES)) for row in share_of(index)}
+    assert met == {id(row) for row in ROWS}
+    assert len(CASES) > 150
+    assert {case.name for case in CASES} >= BY_DIALECT.keys()
+
+
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case.name for case in CASES])
+def test_case_on_a_share_of_the_rows(index: int, sim: Simulator, tmp_path: Path) -> None:
+    for number, row in enumerate(share_of(index)):
+        (tmp_path / str(number)).mkdir()
+        play(CASES[index], row, sim, tmp_path / str(number))
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case_on_every_row(case: Case, sim: Simulator, tmp_path: Path) -> None:
+    for number, row in enumerate(ROWS):
+        (tmp_path / str(number)).mkdir()
+        play(case, row, sim, tmp_path / str(number))

@@ -1,0 +1,29 @@
+"""Attributes that a server does not tell of a clip: the length and the rate of what has none."""
+
+from __future__ import annotations
+
+import json
+
+from msauto.simulator import Simulator
+from msauto.simulator.persist import house_from_json, house_to_json
+from tests.unit.simulator.asking import Asker
+
+
+def names(ask: Asker, target: str) -> list[str | None]:
+    return [each.get("name") for each in ask.get(target).xml.iter("Attr")]
+
+
+def test_what_is_untold_is_left_out_of_every_answer(ask: Asker, sim: Simulator) -> None:
+    assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
+    sim.house.clip("Long Film").untold = ("frames", "frame_time")
+    told = names(ask, "/storage/NEWS@Long%20Film")
+    assert not {"frames", "frame_time"} & set(told)
+    assert "title" in told
+    assert "frames" not in names(ask, "/storage/NEWS/Films")
+
+
+def test_it_is_kept_in_the_state(sim: Simulator) -> None:
+    sim.house.clip("Long Film").untold = ("frames",)
+    again = house_from_json(json.loads(json.dumps(house_to_json(sim.house))))
+    assert again.clip("Long Film").untold == ("frames",)
+    assert again.clip("EP001").untold == ()
