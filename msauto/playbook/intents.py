@@ -62,6 +62,8 @@ def _notified(task: Task, setting: Setting, scope: Scope) -> tuple[Handler, ...]
         with problems.gather():
             for name in as_list(_notice_text(notice, scope)):
                 if str(name) not in setting.handlers:
+                    if str(name) in task.around.handlers:
+                        continue  # there is one, and what is wrong with it is told
                     raise InputError([unknown_handler(str(name), notice.spot, tuple(setting.handlers))])
                 found += setting.handlers[str(name)]
     problems.check()

@@ -252,9 +252,15 @@ def unknown_handler(name: str, spot: Spot, known: Sequence[str]) -> Problem:
 
 
 def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:
-    handlers = body.get("handlers")
-    found = handlers if isinstance(handlers, list) else []
-    return tuple(str(each["name"]) for each in found if isinstance(each, dict) and "name" in each)
+    """Return the names of a play's handlers; those in a block, which is told, are known as well."""
+    return tuple(_names_in(body.get("handlers")))
+
+
+def _names_in(handlers: Any) -> Iterator[str]:
+    for each in handlers if isinstance(handlers, list) else []:
+        if isinstance(each, dict):
+            yield from [str(each["name"])] if "name" in each else []
+            yield from _names_in(each.get("block"))
 
 
 def _pending(data: Any, path: Path) -> Iterator[tuple[Pending, Path]]:

@@ -44,8 +44,18 @@ def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
         return model.model_validate(data, context=known, by_alias=True, by_name=False)
     except ValidationError as error:
         models = known.get("known", {})
-        found = [_finding(each, data, spot, models) for each in error.errors(include_url=False)]
+        errors = error.errors(include_url=False)
+        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
+        found = [_finding(each, data, spot, models) for each in errors if not _is_of_group(each, groups)]
         return [each for each in found if not spot.document.is_broken(each.path)]
+
+
+_GROUPS = ("block", "import_tasks")
+
+
+def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
+    """Tell whether an error asks for a key where a group stands that cannot: it says nothing new."""
+    return error["type"] == "missing" and error["loc"][:-1] in groups
 
 
 def _finding(error: Any, data: Any, spot: Spot, models: dict[int, type[BaseModel]]) -> Finding:

@@ -123,6 +123,8 @@ class HandlerArgs(_TaskKeys):
         "tags": ("a handler has no tags", "it runs whenever a task that runs notifies it"),
         "listen": ("there is no listen", "notify the handler by its name"),
         **{name: (f"a handler cannot do {name}", f"it may be: {', '.join(HANDLER_MODULES)}") for name in MODULES},
+        "block": ("a handler cannot be a block", "write its handlers one by one, each with its own when and vars"),
+        "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
     }
 
     name: Value[Quoted] = need("what tasks call it by, under notify")
