@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -55,8 +56,16 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raises on bad input, a bad server or Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     with handler_given_back(signal.SIG_IGN if argv is None else None):
         return _exit_code(arguments)
+
+
+def _open_closed_streams() -> None:
+    """Give a closed stdin, stdout or stderr (``>&-``) somewhere to go, before a file of ours gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
 
 
 def _exit_code(arguments: list[str]) -> int:

@@ -15,6 +15,10 @@ _OLD = """
     AND started < ?"""
 
 
+_LONG = 365 * 100  # days: longer than any ledger, and still a date
+_MANY = 2**62  # runs: what SQLite can count to
+
+
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
     """Delete the closed runs that no given rule keeps, with all that belongs to them; return how many.
 
@@ -24,6 +28,6 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
     if keep_runs is None and keep_days is None:
         return 0
     # A rule that is not given keeps nothing: 0 runs, or those since now.
-    since = show_time(now - timedelta(days=keep_days or 0))
-    old = store.read(_OLD, (keep_runs or 0, since))
+    since = show_time(now - timedelta(days=min(keep_days or 0, _LONG)))
+    old = store.read(_OLD, (min(keep_runs or 0, _MANY), since))
     return store.write("DELETE FROM run WHERE id = ?", *old) if old else 0

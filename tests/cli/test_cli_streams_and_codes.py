@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import subprocess
 
 import pytest
@@ -61,6 +62,18 @@ def test_json_is_alone_on_stdout(desk: Desk, command: tuple[str, ...]) -> None:
     assert said.json["format"] == "msauto-plan"
     assert said.json["summary"]["requests"] == 1
     assert ("result" in said.json) is ("--yes" in command)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("history",), ("history", "--format", "json")])
+def test_closed_streams_change_nothing(desk: Desk, sim: Simulator, command: tuple[str, ...], closed: str) -> None:
+    desk.comment("new")
+    paths = () if command[0] == "history" else (*INV, "play.yml")
+    line = shlex.join([*MSAUTO, *command, *paths])
+    done = subprocess.run(
+        ["sh", "-c", f"{line} {closed}"], cwd=desk.folder, env=desk.surroundings(), capture_output=True, check=False
+    )
+    assert (done.returncode, len(sim.writes())) == (0, int(command[0] == "apply")), done.stderr
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])

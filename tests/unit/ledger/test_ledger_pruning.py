@@ -83,6 +83,12 @@ def test_a_run_stays_that_one_of_the_rules_keeps(ledger: Ledger, days: Days) -> 
     assert names(ledger) == runs[:0:-1]
 
 
+def test_numbers_of_any_size_are_rules(ledger: Ledger, days: Days) -> None:
+    runs = [run_on(ledger, days, ago) for ago in (50, 2)]
+    assert ledger.prune(keep_days=10**15) == ledger.prune(keep_runs=10**30) == 0
+    assert names(ledger) == runs[::-1]
+
+
 def test_what_is_not_closed_stays(ledger: Ledger, days: Days, tmp_path: Path) -> None:
     died = run_on(ledger, days, 90, close=False)
     run_on(ledger, days, 80)
