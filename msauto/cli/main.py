@@ -65,7 +65,7 @@ def _open_closed_streams() -> None:
     """Give a closed stdin, stdout or stderr (``>&-``) somewhere to go, before a file of ours gets its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for as long as we live
 
 
 def _exit_code(arguments: list[str]) -> int:
