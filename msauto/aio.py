@@ -17,20 +17,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from msauto.applying.executor import Patience, Server, Stop, apply
+from msauto.applying.hidden import HiddenJournal, HiddenObserver
 from msauto.applying.recover import Recovered, recover
 from msauto.errors import MsautoError, RefusedError
 from msauto.flow import concurrent_list
 from msauto.ledger import Ledger, Scope
 from msauto.model.events import Observer
+from msauto.model.hiding import Hider
 from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
 from msauto.model.plan import Json, Plan, Target, TargetId
-from msauto.model.ports import Clock, Memory, Reader
+from msauto.model.ports import Clock, Journal, Memory, Reader
 from msauto.model.result import Result
+from msauto.model.secrets import SecretsFound
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
 from msauto.planning.stale import placed_anew, why_stale
+from msauto.planning.standins import SecretMemory
 from msauto.planning.survey import Survey, survey
 from msauto.planning.undo import undo_run
 from msauto.server.client import AsyncMediaServer
@@ -118,7 +122,7 @@ async def make_plan(
     ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
     ``forget_owed`` takes as settled what earlier runs have left open: owed handlers, commands that may have run.
     """
-    remembered = _by_url(memory, specs_of(resolved))
+    remembered = SecretMemory(_by_url(memory, specs_of(resolved)), resolved.secrets.known)
 
     async def survey_one(work: Work) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
@@ -134,7 +138,8 @@ async def make_plan(
                 forget_owed=forget_owed,
             )
 
-    surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
+    with resolved.secrets.kept_out_of_errors():
+        surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
 
@@ -249,23 +254,43 @@ async def apply_plan(
     """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
 
     ``frozen`` is asked before each target, ``notes`` are recorded with the run, and where its servers are.
-    ``patience``: how long to try and to look.
+    ``patience``: how long to try and to look. No secret of the plan is in the result, the ledger, or what ``observer``
+    is told. Raises ``RefusedError`` for a plan of which parts are hidden.
     """
+    _refuse_hidden(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    async with _servers(specs, clock) as servers:
-        return await apply(
-            plan,
-            servers,
-            ledger.journal,
-            _by_url(ledger.memory, specs),
-            clock,
-            observer,
-            forks=forks,
-            playbooks=playbooks,
-            stop=stop,
-            frozen=frozen,
-            patience=patience,
-        )
+    memory = SecretMemory(_by_url(ledger.memory, specs), lambda: plan.secrets)
+    journal: Journal = ledger.journal
+    shown = Hider(plan.secrets)
+    if plan.secrets:
+        journal = HiddenJournal(journal, Hider(plan.secrets, memory.conceal))
+        observer = HiddenObserver(observer, shown)
+    with SecretsFound(plan.secrets.texts).kept_out_of_errors():
+        async with _servers(specs, clock) as servers:
+            result = await apply(
+                plan,
+                servers,
+                journal,
+                memory,
+                clock,
+                observer,
+                forks=forks,
+                playbooks=playbooks,
+                stop=stop,
+                frozen=frozen,
+                patience=patience,
+            )
+    return shown.result(result) if plan.secrets else result
+
+
+def _refuse_hidden(plan: Plan) -> None:
+    """Refuse to send ``***``: what was shown or kept of a secret cannot be applied."""
+    for target in plan.targets:
+        if any(request.secret for request in target.requests):
+            raise RefusedError(
+                f"{target.name!r}: a request sends a secret, which neither a plan nor the ledger holds",
+                remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
+            )
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> Resolved:

@@ -14,6 +14,7 @@ from msauto.cli.output import colour_on, give, say
 from msauto.ledger import Ledger
 from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.result import OUTCOMES, key_of
+from msauto.model.secrets import HIDDEN, STAND_IN
 from msauto.planning.planfile import target_to_json
 from msauto.report.heads import head_of
 from msauto.report.json import dump
@@ -63,7 +64,7 @@ def _outcome(run: RunSummary) -> str:
 
 def _give_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        give(dump(_details(details)))
+        give(STAND_IN.sub(HIDDEN, dump(_details(details))))
         return
     run = details.summary
     facts = {
@@ -77,7 +78,8 @@ def _give_run(details: RunDetails, flags: Flags) -> None:
         **{name.replace("_", " "): text for name, text in details.notes.items()},
     }
     give(_table(("fact", "value"), [list(fact) for fact in facts.items()], flags))
-    give("".join(f"{line}\n" for target in details.targets for line in _target(target)))
+    told = "".join(f"{line}\n" for target in details.targets for line in _target(target))
+    give(STAND_IN.sub(HIDDEN, told))
 
 
 def _target(record: TargetRecord) -> Iterator[str]:

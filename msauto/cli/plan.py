@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from msauto.cli.flags import Flags, forget_owed_flag, shared_flags
-from msauto.cli.planning import keep_plan, plan_now, show_plan, tell_errors
+from msauto.cli.planning import keep_plan, plan_now, refuse_secrets, show_plan, tell_errors
 
 
 @click.command("plan")
@@ -26,6 +26,7 @@ def command(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
     if out is not None:
+        refuse_secrets(plan, out)
         keep_plan(plan, out)
     show_plan(plan, flags)
     return tell_errors(plan, flags) or (2 if detailed_exitcode and plan.requests else 0)

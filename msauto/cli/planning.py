@@ -13,8 +13,9 @@ from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import Flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give, say
-from msauto.errors import MsautoError
+from msauto.errors import MsautoError, PlanningError
 from msauto.ledger import Ledger
+from msauto.model.hiding import sends_secret
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.planning.planfile import plan_to_json
@@ -69,6 +70,20 @@ def plan_text(plan: Plan, flags: Flags, stream: TextIO, *, keep_going: bool = Fa
     width = shutil.get_terminal_size().columns if stream.isatty() else None
     colour = colour_on(stream, no_color=flags.no_color)
     return text.render_plan(plan, colour=colour, verbosity=flags.verbosity, width=width, keep_going=keep_going)
+
+
+def refuse_secrets(plan: Plan, path: str) -> None:
+    """Raise where a request of the plan sends a secret: what is kept holds none, and could not be applied."""
+    target = sends_secret(plan)
+    if target is None:
+        return
+    change = next(target.changes[number] for each in target.requests if each.secret for number in each.changes)
+    raise PlanningError(
+        f"the plan cannot be kept in {path}: {target.name!r} ({change.aspect} {change.key}) is sent a secret, and no "
+        "plan file holds one",
+        place=change.source.place,
+        remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
+    )
 
 
 def keep_plan(plan: Plan, path: str) -> None:

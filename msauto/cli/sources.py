@@ -13,7 +13,7 @@ from msauto.errors import InputError, Place, Problem, RefusedError
 from msauto.ledger import Ledger, Scope
 from msauto.model.history import TargetRecord
 from msauto.model.limits import Limits
-from msauto.model.plan import Plan
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Memory
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import Resolved
@@ -135,11 +135,22 @@ def resume(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:
     if not left:
         raise RefusedError(f"run {name} left no target that it did not reach", remedy="apply the playbooks again")
     targets = tuple(replace(target, batch=0) for target in left)
+    _refuse_hidden(targets, name)
     servers = tuple(dict.fromkeys(target.server for target in targets))
     specs = servers_called(flags.options, servers)
     check_servers(details, specs)
     plan = Plan(details.summary.started, details.msauto, targets=targets, servers=servers)
     return SavedPlan(plan, specs), (f"resume {name}",)
+
+
+def _refuse_hidden(targets: tuple[Target, ...], run: str) -> None:
+    """Refuse targets that are sent a secret: the ledger holds none."""
+    for target in targets:
+        if any(request.secret for request in target.requests):
+            raise RefusedError(
+                f"run {run} did not reach {target.name!r}, to which it sends a secret, and the ledger holds none",
+                remedy="apply the playbooks again: what is done already stays as it is",
+            )
 
 
 def undo(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:

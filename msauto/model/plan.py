@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from msauto.model.live import Folder
+from msauto.model.secrets import NO_SECRETS, Secrets
 from msauto.model.wanted import Batch, InputFile, Source
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -30,7 +31,8 @@ class Change:
     list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``basis`` says
     where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it. ``handler`` is the
     name of the handler that runs; ``before`` is ``True`` then where it runs before the deletion of its asset.
-    ``owed`` names the earlier run that changed the target and left the handler undone.
+    ``owed`` names the earlier run that changed the target and left the handler undone. ``secret``: its values are
+    hidden, for what is wanted was made with a secret (:mod:`msauto.model.hiding`).
     """
 
     action: Action
@@ -44,6 +46,7 @@ class Change:
     exactly: bool = False
     handler: str = ""
     owed: str = ""
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Expect:
     ``visible`` false: reading cannot show it (partner commands, what the server does not report).
     ``not_uids``: uids of markers that were there before, so that a new twin is told from an old one. ``kept``: texts
     that a changed marker had, and no task names: they must not be gone afterwards, whatever they say by then.
+    ``secret``: ``want`` is hidden, so nothing can be compared with it.
     """
 
     aspect: Aspect
@@ -61,6 +65,7 @@ class Expect:
     want: Json
     visible: bool = True
     not_uids: tuple[int, ...] = ()
+    secret: bool = False
     kept: tuple[tuple[str, str], ...] = ()
 
 
@@ -83,7 +88,8 @@ class Request:
 
     ``changes`` are indices into the target's changes; ``expect`` what the request must show when read again.
     ``dest`` is the file that the answer to a GET is saved as: a download changes nothing on the server.
-    ``guarded``: sent only once all that the requests before it expect has been seen.
+    ``guarded``: sent only once all that the requests before it expect has been seen. ``secret``: parts of it are
+    hidden, so that it can be looked at, and never be sent.
     """
 
     method: Method
@@ -93,6 +99,7 @@ class Request:
     expect: tuple[Expect, ...] = ()
     dest: str | None = None
     guarded: bool = False
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +190,7 @@ class Plan:
     """What will be done, whole. ``targets`` holds those that change or are in error, in the order of the run.
 
     ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
+    ``secrets`` stand in its values and must not show: what is shown or kept is :func:`~msauto.model.hiding.hide_plan`.
     """
 
     created: str
@@ -198,6 +206,7 @@ class Plan:
     unchanged_by_server: tuple[tuple[str, int], ...] = field(default=())
     batches: tuple[Batch, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
     @property
     def errors(self) -> int:

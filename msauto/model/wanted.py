@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from msauto.errors import Place
 from msauto.model.facts import Facts
 from msauto.model.live import Folder
+from msauto.model.secrets import SecretsFound
 from msauto.model.spec import ServerSpec
 from msauto.model.timecode import Timecode
 
@@ -369,10 +370,14 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What playbooks and inventory come to: work for each server, and the files that were read."""
+    """What playbooks and inventory come to: work for each server, and the files that were read.
+
+    ``secrets`` are the texts that must not show; evaluating the intents finds more of them.
+    """
 
     work: tuple[Work, ...]
     inputs: tuple[InputFile, ...] = ()
     warnings: tuple[str, ...] = ()
     batches: tuple[Batch, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    secrets: SecretsFound = field(default_factory=SecretsFound, compare=False, repr=False)

@@ -36,6 +36,7 @@ def assemble(
         unchanged_by_server=tuple((survey.server, survey.unchanged) for survey in surveys),
         batches=resolved.batches,
         settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
+        secrets=resolved.secrets.known(),
     )
     return replace(plan, refusals=refusals(plan, limits))
 

@@ -30,7 +30,7 @@ from msauto.planning.compare import (
 def holds(expect: Expect, live: LiveTarget) -> bool | None:
     """Tell whether a thing is as expected; ``None`` where reading cannot show it."""
     looker = _LOOKERS.get(expect.aspect)
-    if looker is None:
+    if looker is None or expect.secret:
         return None
     if live.asset is None and expect.aspect != "rss_item":
         return expect.want is None
@@ -39,7 +39,7 @@ def holds(expect: Expect, live: LiveTarget) -> bool | None:
 
 def can_show(expect: Expect) -> bool:
     """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
-    return expect.aspect in _LOOKERS
+    return expect.aspect in _LOOKERS and not expect.secret
 
 
 def difference(expect: Expect, live: LiveTarget) -> Difference | None:

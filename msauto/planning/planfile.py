@@ -11,6 +11,7 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
+from msauto.model.hiding import hide_plan
 from msauto.model.live import show_folder
 from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Settlement, Target
 from msauto.planning.planschema import FORMAT, VERSION, PlanFile, checksum, read_plan
@@ -18,7 +19,8 @@ from msauto.planning.planwords import described
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as a JSON object; the same plan is always the same object."""
+    """Return the plan as a JSON object; the same plan is always the same object. It holds no secret of the plan."""
+    plan = hide_plan(plan)
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -111,7 +113,7 @@ def _change(change: Change) -> dict[str, Any]:
             "task": source.task,
         },
     }
-    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.owed}
+    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.owed, "secret": change.secret}
     return shown | {name: value for name, value in more.items() if value}
 
 
@@ -119,11 +121,12 @@ def request_to_json(request: Request) -> dict[str, Any]:
     """Return one request as in the plan's JSON form."""
     shown: dict[str, Any] = {"method": request.method, "path": request.path, "changes": list(request.changes)}
     if request.body is not None:
-        shown["body"] = _body(request.body)
+        shown["body"] = {"media_type": request.body.media_type} if request.secret else _body(request.body)
     if request.dest is not None:
         shown["dest"] = request.dest
     shown |= {"expect": [_expect(expect) for expect in request.expect]}
-    return shown | ({"guarded": True} if request.guarded else {})
+    more = {"guarded": request.guarded, "secret": request.secret}
+    return shown | {name: True for name, value in more.items() if value}
 
 
 def _body(body: Body) -> dict[str, str]:
@@ -139,6 +142,7 @@ def _expect(expect: Expect) -> dict[str, Any]:
     shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.want}
     shown |= {} if expect.visible else {"visible": False}
     shown |= {"not_uids": list(expect.not_uids)} if expect.not_uids else {}
+    shown |= {"secret": True} if expect.secret else {}
     return shown | ({"kept": dict(expect.kept)} if expect.kept else {})
 
 

@@ -31,6 +31,7 @@ from msauto.model.plan import (
     Target,
     TargetId,
 )
+from msauto.model.secrets import HIDDEN
 from msauto.model.wanted import Batch, InputFile, Source
 from msauto.planning.honest import why_dishonest
 
@@ -64,6 +65,7 @@ class _Change(_Model):
     exactly: bool = False
     handler: str = ""
     owed: str = ""
+    secret: bool = False
 
     def value(self) -> Change:
         return Change(
@@ -78,6 +80,7 @@ class _Change(_Model):
             self.exactly,
             self.handler,
             self.owed,
+            self.secret,
         )
 
 
@@ -87,11 +90,12 @@ class _Expect(_Model):
     want: JsonValue = None
     visible: bool = True
     not_uids: list[int] = Field(default_factory=list)
+    secret: bool = False
     kept: dict[str, str] = Field(default_factory=dict)
 
     def value(self) -> Expect:
         not_uids, kept = tuple(self.not_uids), tuple(self.kept.items())
-        return Expect(self.aspect, self.key, _json(self.want), self.visible, not_uids, kept)
+        return Expect(self.aspect, self.key, _json(self.want), self.visible, not_uids, self.secret, kept)
 
 
 class _Body(_Model):
@@ -117,13 +121,14 @@ class _Request(_Model):
     expect: list[_Expect] = Field(default_factory=list)
     guarded: bool = False
     dest: str | None = None
+    secret: bool = False
 
     def value(self) -> Request:
         body = self.body.value() if self.body else None
         if self.dest is not None and self.method != "GET":
             raise ValueError("only a GET can be saved as a file")
         expect = tuple(each.value() for each in self.expect)
-        return Request(self.method, self.path, tuple(self.changes), body, expect, self.dest, self.guarded)
+        return Request(self.method, self.path, tuple(self.changes), body, expect, self.dest, self.guarded, self.secret)
 
 
 class _Address(_Model):
@@ -280,6 +285,7 @@ def checksum(data: Mapping[str, Any]) -> str:
 def read_plan(data: object, path: str) -> Plan:
     """Read the JSON value of a plan file. Raises ``InputError`` with every problem, and the way to it."""
     plan = _check_version(data, path)
+    _check_secrets(plan, path)
     if plan.get("checksum") != checksum(plan):
         raise _refuse(path, "this plan was changed after it was made, or a part of it is missing", _REMEDY)
     try:
@@ -308,6 +314,23 @@ def _check_version(data: object, path: str) -> dict[str, Any]:
             "apply it with the msauto that made it, or make it again",
         )
     return data
+
+
+def _check_secrets(data: Mapping[str, Any], path: str) -> None:
+    """Refuse a plan of which parts are hidden: nobody may send ``***`` to a server.
+
+    No path of ours holds a plain ``*``, so a request with ``***`` is refused even where somebody took its mark away.
+    """
+    targets = data.get("targets")
+    for target in targets if isinstance(targets, list) else ():
+        requests = target.get("requests") if isinstance(target, dict) else None
+        for request in requests if isinstance(requests, list) else ():
+            if isinstance(request, dict) and (request.get("secret") or HIDDEN in str(request.get("path"))):
+                name = str(target.get("name"))
+                raise _refuse(path, f"{name!r}: a request sends a secret, which no plan holds", _PLAYBOOKS_INSTEAD)
+
+
+_PLAYBOOKS_INSTEAD = "apply the playbooks themselves: msauto apply PLAYBOOK"
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:

@@ -86,6 +86,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "exactly": "it goes because exactly does not name it",
         "handler": "the handler that runs",
         "owed": "the earlier run that left the handler undone",
+        "secret": "its values are secret and shown as ***; it cannot be undone, for the earlier one is not kept",
     },
     "Source": {
         "file": "the file",
@@ -101,6 +102,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "expect": "what reading again must show",
         "guarded": "sent only once all that the requests before it expect has been seen",
         "dest": "the file that the answer is saved as",
+        "secret": "it sends a secret, shown as ***: a plan with such a request cannot be applied",
     },
     "Body": {
         "sha256": "of the bytes, in hex",
@@ -114,6 +116,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "want": "what it must be; null: gone",
         "visible": "false where the server does not report it",
         "not_uids": "markers that were there before: a new one has another uid",
+        "secret": "what it must be is secret: reading cannot be compared with it",
         "kept": "what a changed marker had and no task names: it must not be gone",
     },
 }

@@ -20,7 +20,7 @@ def memories(target: Target, live: LiveTarget) -> dict[str, Json]:
     for change in target.changes:
         kept.update(_of_change(change))
     for word in last_words(target):
-        rememberer = _REMEMBERERS.get(word.aspect)
+        rememberer = None if word.secret and word.aspect in _VALUES else _REMEMBERERS.get(word.aspect)
         kept.update(rememberer(word, live) if rememberer else ())
     return kept
 
@@ -85,6 +85,9 @@ def _command(word: Expect, live: LiveTarget) -> Iterator[Item]:
 def _xmp_batch(word: Expect, _: LiveTarget) -> Iterator[Item]:
     yield f"xmp_batch:{word.key}", True
 
+
+_VALUES = frozenset({"field", "xmp", "segment", "rss_item"})
+"""Of these the value is remembered: where it is hidden (a run that died), nothing is known of it any more."""
 
 _REMEMBERERS: Mapping[str, Callable[[Expect, LiveTarget], Iterator[Item]]] = {
     "field": _field,

@@ -13,6 +13,7 @@ from msauto.errors import Place, RefusedError
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.live import parse_folder
 from msauto.model.plan import Aspect, Change, Expect, Request
+from msauto.model.secrets import HIDDEN, STAND_IN
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import ChannelRef, IdRef, Intent, Ref, Resolved, Source, TitleRef, Work
 from msauto.planning.compare import same_text
@@ -74,7 +75,7 @@ def servers_of(details: RunDetails) -> tuple[str, ...]:
 
 
 def _called(record: TargetRecord, change: Change) -> str:
-    return f"{record.target.name}: {change.aspect} {change.key}".rstrip()
+    return f"{record.target.name}: {change.aspect} {STAND_IN.sub(HIDDEN, change.key)}".rstrip()
 
 
 def _made(record: TargetRecord) -> Iterator[Made]:
@@ -96,6 +97,8 @@ def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | No
     """Return why a change cannot be taken back; ``None`` where it can, if only in part."""
     if change.aspect in _FOR_GOOD:
         return _FOR_GOOD[change.aspect]
+    if change.secret:
+        return "it is secret, and what was there before is not kept"
     if change.basis == "none" and change.aspect in {"field", "xmp"}:
         return "what was there before was never known"
     if change.aspect == "link" and change.action == "add":
@@ -104,7 +107,7 @@ def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | No
 
 
 def _why_not_unlink(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
-    if spec.dialect.link_delete == "refuse":
+    if not spec.dialect.removes_links:
         return "the interface has no way to remove a link"
     titles = {record.target.name, record.target.address_after.name, record.target.address.name}
     own = any(same_text(parse_folder(change.key)[-1], title) for title in titles)

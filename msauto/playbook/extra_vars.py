@@ -36,6 +36,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         document = Document("-e", data, {(): Place("-e", 1, 1)}, {}, (text,))
         return read_variables(data, Level.EXTRA, Spot(replace(document, lines=())))
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
+    files.marks.note(document.data)
     spot = Spot(document)
     if not isinstance(document.data, dict):
         raise spot.error("-e needs name=value, @file or a mapping", "-e episode=News")

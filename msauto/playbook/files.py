@@ -10,6 +10,7 @@ from pathlib import Path
 from msauto.errors import InputError, Place, Problem
 from msauto.model.wanted import InputFile
 from msauto.playbook.document import Document, Problems
+from msauto.playbook.marks import Marks
 from msauto.playbook.yaml import MAX_BYTES, parse_yaml
 
 _MARKS = (".git", "msauto.toml")
@@ -18,10 +19,12 @@ _MARKS = (".git", "msauto.toml")
 class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show what people typed.
 
-    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``).
+    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``). ``marks`` are
+    the secrets of the run, those that the files themselves hold first.
     """
 
     def __init__(self, opened: Sequence[str] = ()) -> None:
+        self.marks = Marks()
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -60,6 +63,7 @@ class Files:
         """Return a YAML file as far as it can be read: whoever calls this tells its flaws."""
         if path not in self._documents:
             self._documents[path] = parse_yaml(self.read(path), path)
+            self.marks.note(self._documents[path].data)
         return self._documents[path]
 
     def inputs(self) -> tuple[InputFile, ...]:

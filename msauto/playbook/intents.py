@@ -21,6 +21,7 @@ from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.schema_values import Pending, as_list, has_pending
+from msauto.playbook.task_secrets import render_task, shown
 from msauto.playbook.templates import render_data, render_text
 from msauto.playbook.variables import Level, Scope, Variable, check_name
 
@@ -74,7 +75,7 @@ def _notice_text(notice: Notice, scope: Scope) -> Any:
     if not isinstance(notice.text, Pending):
         return notice.text
     try:
-        return render_text(notice.text, scope, notice.spot)
+        return shown(render_text(notice.text, scope, notice.spot), notice.spot)
     except UsesAssetError as error:
         raise notice.spot.error("asset cannot be used here: handlers are known before any server is asked") from error
 
@@ -89,7 +90,7 @@ def task_handlers(task: Task, setting: Setting, order: tuple[int, ...]) -> Itera
             scope = base.with_variables(variables) if variables else base
             conditions = undecided(task.around.conditions, scope)
             if conditions is not None:
-                data = render_data(task.data[task.module], scope, task.args, keep=True)
+                data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
                 run = Run(task.module, scope, conditions, data, task.args, name)
                 yield handler_of(run, name, Source(task.spot.place, name), (*order, number))
     problems.check()
@@ -129,7 +130,7 @@ def _intent(task: Task, setting: Setting, scope: Scope) -> Intent | None:
     if conditions is None:
         return None
     source = Source(task.spot.place, _task_name(task, scope))
-    data = render_data(task.data[task.module], scope, task.args, keep=True)
+    data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
     if task.module == "rss":
         return _rss_intent(task, data, source, conditions)
     if task.module == "asset":
@@ -150,10 +151,10 @@ def _task_name(task: Task, scope: Scope) -> str:
 def _rendered(name: Any, spot: Spot, scope: Scope) -> str:
     if isinstance(name, Pending):
         try:
-            return str(render_text(name, scope, spot))
+            return str(shown(render_text(name, scope, spot), spot))
         except UsesAssetError:
             return str(name)
-    return str(name)
+    return str(shown(name, spot))
 
 
 def _rss_intent(task: Task, data: Any, source: Source, conditions: tuple[Condition, ...]) -> Intent:
@@ -225,4 +226,5 @@ class _Evaluate:
             return None
         if self.constant is not None:
             return self.constant
-        return asset_wanted(render_data(self.data, names, self.spot), self.spot, self.task, self.separator)
+        data = render_task("asset", self.data, names, self.spot)
+        return asset_wanted(data, self.spot, self.task, self.separator)

@@ -139,9 +139,11 @@ def _lookup_json(around: Surroundings, name: str, options: dict[str, Any]) -> An
 def _lookup_yaml(around: Surroundings, name: str, options: dict[str, Any]) -> Any:
     del options
     try:
-        return plain(load_yaml(around.read(name), name).data)
+        data = load_yaml(around.read(name), name).data
     except InputError as error:
         raise OutsideError(str(error.problems[0])) from error
+    around.files.marks.note(data, templates=True)  # what is looked up is not rendered
+    return plain(data, marks=True)
 
 
 def _lookup_csv(around: Surroundings, name: str, options: dict[str, Any]) -> list[dict[str, str]]:

@@ -22,6 +22,7 @@ from msauto.playbook.sandbox import UsesAssetError
 from msauto.playbook.schema_play import BatchKeys
 from msauto.playbook.schema_values import Pending, as_list
 from msauto.playbook.serial import Batches, Pace, read_pace
+from msauto.playbook.task_secrets import shown
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Level, Scope, Variable, read_variables
 
@@ -54,10 +55,11 @@ def resolve(options: Options) -> Resolved:
     problems = Problems()
     files = Files(options.lookup_folders)
     hosts: Hosts | None = None
-    with problems.gather():
-        hosts = open_hosts(options, files, problems)
-    resolved = resolve_with(options, hosts, files, problems)
-    problems.check()
+    with files.marks.found.kept_out_of_errors():
+        with problems.gather():
+            hosts = open_hosts(options, files, problems)
+        resolved = resolve_with(options, hosts, files, problems)
+        problems.check()
     if resolved is None:
         raise AssertionError("without problems there are hosts")
     return resolved
@@ -82,7 +84,7 @@ def resolve_with(
         with problems.gather():
             run.check_limit()
     warnings = (*run.warnings, *_unknown_tags(options, plays))
-    return Resolved(run.work(), files.inputs(), warnings, run.batches())
+    return Resolved(run.work(), files.inputs(), warnings, run.batches(), secrets=files.marks.found)
 
 
 def open_hosts(options: Options, files: Files, flaws: Problems | None = None) -> Hosts:
@@ -258,7 +260,7 @@ def _database_name(value: Any, spot: Spot) -> str:
 
 def _render_constant(data: Any, scope: Scope, spot: Spot) -> Any:
     try:
-        return render_data(data, scope, spot)
+        return shown(render_data(data, scope, spot), spot)
     except UsesAssetError as error:
         raise spot.error("asset cannot be used here: it is not known yet which asset is meant") from error
 

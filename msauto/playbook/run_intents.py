@@ -18,7 +18,7 @@ from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_runs import AssertArgs, CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema_values import has_pending
-from msauto.playbook.templates import render_data
+from msauto.playbook.task_secrets import render_task
 from msauto.playbook.variables import Scope
 
 MODELS: Mapping[str, type[TargetKeys]] = {
@@ -94,7 +94,7 @@ class _Evaluate:
         names = run.scope.with_asset(AssetView(facts))
         if not all(holds(condition, names) for condition in run.conditions):
             return None
-        return run.wanted(render_data(run.data, names, run.spot), names)
+        return run.wanted(render_task(run.module, run.data, names, run.spot), names)
 
 
 def _check(run: Run) -> None:

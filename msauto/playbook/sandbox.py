@@ -15,6 +15,7 @@ from jinja2.visitor import NodeTransformer
 
 from msauto.model.facts import Facts
 from msauto.playbook.document import nearest
+from msauto.playbook.marks import opened, touched
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
@@ -131,11 +132,19 @@ class Sandbox(ImmutableSandboxedEnvironment):
             del self.globals[name]
         _bound_filters(self.filters)
         self.filters["_bounded_concat"] = bounded_concat
+        self.filters[_TOUCHED] = touched
+        self.filters[_OPENED] = opened
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
         found: nodes.Template = _Concats().visit(tree)
         return found
+
+    def _generate(
+        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+    ) -> str:
+        watched = _Touches(alone=RESULT).visit(source)
+        return super()._generate(watched, name, filename, defer_init)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look an attribute up; of a view, a fact or variable."""
@@ -186,6 +195,70 @@ class _Concats(NodeTransformer):
         self.generic_visit(node)
         parts = nodes.List(node.nodes, lineno=node.lineno)
         return nodes.Filter(parts, "_bounded_concat", [], [], None, None, lineno=node.lineno)
+
+
+_TOUCHED = "_touched"
+_OPENED = "_opened"
+RESULT = "_alone"
+"""The name that the value of an expression that stands alone is assigned to."""
+
+
+class _Touches(NodeTransformer):
+    """Every name, with what is looked up in it, goes through :func:`~msauto.playbook.marks.touched`.
+
+    ``creds.user`` is looked at as a whole, so that a secret beside it is not touched; ``token[0]`` opens one. An
+    expression that hands data on as they are (``alone`` is assigned it) touches nothing: their own marks go with them.
+    """
+
+    def __init__(self, alone: str) -> None:
+        self._alone = alone
+
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802 - Jinja names it
+        """Leave alone what is handed on as it is."""
+        handed_on = isinstance(node.target, nodes.Name) and node.target.name == self._alone
+        node.node = self._inside(node.node) if handed_on else self.visit(node.node)
+        return node
+
+    def visit_Name(self, node: nodes.Name) -> nodes.Node:  # noqa: N802
+        """Watch a name that is read."""
+        return _watched(node) if node.ctx == "load" else node
+
+    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:  # noqa: N802
+        """Watch what is looked up."""
+        return _watched(self._inside(node))
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
+        """Watch what is looked up."""
+        return _watched(self._inside(node))
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
+        """Watch what a call returns, and what it is called on."""
+        return _watched(self._inside(node))
+
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
+        """A call block needs its call as it is."""
+        call = self._inside(node.call)
+        self.generic_visit(node)
+        node.call = call
+        return node
+
+    def _inside(self, node: Any) -> Any:
+        if isinstance(node, nodes.Name):
+            return node
+        if isinstance(node, nodes.Getattr):
+            node.node = _watched(self._inside(node.node), _OPENED)
+            return node
+        if isinstance(node, nodes.Getitem):
+            node.node, node.arg = _watched(self._inside(node.node), _OPENED), self.visit(node.arg)
+            return node
+        if isinstance(node, nodes.Call):
+            self.generic_visit(node)
+            return node
+        return self.visit(node)
+
+
+def _watched(node: nodes.Expr, by: str = _TOUCHED) -> nodes.Filter:
+    return nodes.Filter(node, by, [], [], None, None, lineno=node.lineno)
 
 
 def bounded_concat(parts: list[Any]) -> str:

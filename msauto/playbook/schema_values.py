@@ -28,6 +28,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
+from msauto.playbook.marks import Marked
 from msauto.playbook.yaml import WrittenFloat, WrittenInt
 
 T = TypeVar("T")
@@ -35,6 +36,12 @@ T = TypeVar("T")
 
 class Pending(str):
     """The text of a template that is not rendered yet. A text that only looks like one is a plain ``str``."""
+
+    __slots__ = ()
+
+
+class MarkedTemplate(Pending):
+    """A template whose result is marked as secret."""
 
     __slots__ = ()
 
@@ -50,7 +57,9 @@ def mark(data: Any) -> Any:
         return {key: mark(value) for key, value in data.items()}
     if isinstance(data, list):
         return [mark(value) for value in data]
-    return Pending(data) if isinstance(data, str) and is_template(data) else data
+    if not isinstance(data, str) or not is_template(data):
+        return data
+    return MarkedTemplate(data) if isinstance(data, Marked | MarkedTemplate) else Pending(data)
 
 
 def has_pending(data: Any) -> bool:

@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from msauto.model.spec import Auth, Dialect, Proxy, Secret, ServerSpec, Timeouts, Tls
-from msauto.playbook.document import Spot
+from msauto.playbook.document import Problems, Spot
 from msauto.playbook.files import beside
+from msauto.playbook.marks import Way, unfit
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema_values import Model
@@ -19,7 +20,7 @@ from msauto.playbook.variables import Scope, Variable
 def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
     spot = variable.spot
-    args = read_as(ServerArgs, render_data(variable.value, scope, spot), spot)
+    args = read_as(ServerArgs, _rendered(variable, scope), spot)
     default = ServerSpec(name, "")
     connections = default.connections if args.connections is None else args.connections
     return ServerSpec(
@@ -36,6 +37,20 @@ def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
         proxy=_proxy(args.proxy, spot.child("proxy")),
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
     )
+
+
+def _rendered(variable: Variable, scope: Scope) -> Any:
+    """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
+    data = render_data(variable.value, scope, variable.spot)
+    problems = Problems()
+    for way, message, remedy in unfit(data, _may_be_secret):
+        problems.add(variable.spot.child(*way).problem(message, remedy))
+    problems.check()
+    return data
+
+
+def _may_be_secret(way: Way) -> bool:
+    return way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
 
 
 def check_server(variable: Variable, scope: Scope) -> None:

@@ -24,12 +24,13 @@ class NamedServer:
 
 def named_servers(options: Options) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
-    problems = Problems()
-    hosts = open_hosts(options, Files())
+    problems, files = Problems(), Files()
     found: list[NamedServer] = []
-    with problems.gather():
-        found.extend(_named(hosts, hosts.limit(options.limit)))
-    problems.check()
+    with files.marks.found.kept_out_of_errors():
+        hosts = open_hosts(options, files)
+        with problems.gather():
+            found.extend(_named(hosts, hosts.limit(options.limit)))
+        problems.check()
     return tuple(found)
 
 
@@ -38,8 +39,12 @@ def servers_called(options: Options, names: Collection[str]) -> tuple[ServerSpec
 
     The others of the inventory are not looked at: their secrets need not be there.
     """
-    problems = Problems()
-    hosts = open_hosts(options, Files())
+    problems, files = Problems(), Files()
+    with files.marks.found.kept_out_of_errors():
+        return _called(open_hosts(options, files), names, problems)
+
+
+def _called(hosts: Hosts, names: Collection[str], problems: Problems) -> tuple[ServerSpec, ...]:
     found: list[ServerSpec] = []
     for name in dict.fromkeys(names):
         with problems.gather():

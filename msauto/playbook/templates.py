@@ -18,10 +18,9 @@ from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.document import Problems, Spot, nearest
 from msauto.playbook.filters import FILTERS, REMOVED, REMOVED_TESTS, TESTS
 from msauto.playbook.lookups import OutsideError, lookup, query
-from msauto.playbook.sandbox import MAX_LENGTH, OMIT, MissingNameError, Sandbox, UsesAssetError, explain
-from msauto.playbook.schema_values import Pending
-
-_RESULT = "_alone"
+from msauto.playbook.marks import Marked, MarkError, Marks, marks_in
+from msauto.playbook.sandbox import MAX_LENGTH, OMIT, RESULT, MissingNameError, Sandbox, UsesAssetError, explain
+from msauto.playbook.schema_values import MarkedTemplate, Pending
 
 
 class Names(Protocol):
@@ -39,7 +38,7 @@ class Names(Protocol):
 
 def names_known() -> tuple[frozenset[str], frozenset[str]]:
     """Return the names of all filters and of all tests, for the reference."""
-    return frozenset(_SANDBOX.filters) - {"_bounded_concat"}, frozenset(_SANDBOX.tests)
+    return frozenset(_SANDBOX.filters) - {"_bounded_concat", "_opened", "_touched"}, frozenset(_SANDBOX.tests)
 
 
 def _sandbox() -> Sandbox:
@@ -102,14 +101,14 @@ def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
 
 
 def _compile_expression(expression: nodes.Expr) -> Compiled:
-    body = nodes.Assign(nodes.Name(_RESULT, "store", lineno=1), expression, lineno=1)
+    body = nodes.Assign(nodes.Name(RESULT, "store", lineno=1), expression, lineno=1)
     template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
 
     def evaluate(names: Names) -> Any:
         context = template.new_context({"__scope__": names}, shared=False)
         for _ in template.root_render_func(context):
             pass
-        value = context.vars[_RESULT]
+        value = context.vars[RESULT]
         if isinstance(value, Undefined):
             str(value)  # raises: what is not there cannot be a value
         return value
@@ -168,12 +167,48 @@ def render_text(text: str, names: Names, spot: Spot) -> Any:
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    return _run(_compiled(text, spot, expression=False), names, spot)
+    marks = marks_in(names) or Marks()
+    marks.watch()
+    try:
+        value, error = _run(_compiled(text, spot, expression=False), names, spot), None
+    except InputError as problem:
+        value, error = None, problem
+    finally:
+        touched = marks.seen()
+    if error is not None:
+        raise _hidden(spot) if touched else error
+    if isinstance(text, MarkedTemplate):
+        return _marked(value, marks, spot)
+    return marks.taint(value, spot) if touched and value is not OMIT else value
+
+
+def _marked(value: Any, marks: Marks, spot: Spot) -> Marked:
+    try:
+        return marks.add(value)
+    except MarkError as error:
+        raise spot.error(str(error), error.remedy) from None
+
+
+def _hidden(spot: Spot) -> InputError:
+    """Return the error of a template that a secret takes part in: its reason might show it."""
+    return spot.error(
+        "the template fails; a secret takes part in it, so what fails is not shown",
+        "look at what the template does with the secret",
+    )
 
 
 def evaluate_expression(text: str, names: Names, spot: Spot) -> Any:
     """Evaluate a bare expression; raises as :func:`render_text`."""
-    return _run(_compiled(text, spot, expression=True), names, spot)
+    marks = marks_in(names) or Marks()
+    marks.watch()
+    try:
+        return _run(_compiled(text, spot, expression=True), names, spot)
+    except InputError:
+        if marks.touched:
+            raise _hidden(spot) from None
+        raise
+    finally:
+        marks.seen()
 
 
 def _run(compiled: Compiled, names: Names, spot: Spot) -> Any:
@@ -183,7 +218,7 @@ def _run(compiled: Compiled, names: Names, spot: Spot) -> Any:
         raise
     except MissingNameError as error:
         raise spot.error(*explain(error, names.known())) from error
-    except OutsideError as error:
+    except (OutsideError, MarkError) as error:
         raise spot.error(str(error), error.remedy) from error
     except SecurityError as error:
         raise spot.error(f"the template does what is not allowed: {error}") from error

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msauto.errors import InputError, Place
-from msauto.playbook.document import Problems, nearest, said_outside
+from msauto.model.secrets import HIDDEN, Secrets
+from msauto.playbook.document import nearest, said_outside
 from msauto.playbook.files import Files
+from msauto.playbook.marks import Marked
 from msauto.playbook.resolve import Options, open_hosts
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable
 
-HIDDEN = "***"
 _BLOCK = "server"
 _SECRET = re.compile(r"(?i).*(pass(word|wd|phrase)?|secret|token|bearer|credential|api[_-]?key|private[_-]?key)s?")
 _IN_URL = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
@@ -34,12 +35,19 @@ class Told:
 def tell_variables(options: Options, host: str, name: str | None = None) -> tuple[Told, ...]:
     """Return the winners of a host in the order of their names; with a name, all who say it, the winner first.
 
-    Values from the environment, and variables that are called like secrets, are hidden. The ``server:`` block, which
+    Values from the environment, what is marked as secret or was made with it, and variables that are called like
+    secrets, are hidden. The ``server:`` block, which
     may hold secrets of any kind, is not told. Raises :class:`InputError` for an unknown host or name.
     """
-    problems = Problems()
-    hosts = open_hosts(replace(options, env=dict.fromkeys(options.env, HIDDEN)), Files())
-    problems.check()
+    files = Files()
+    with files.marks.found.kept_out_of_errors():
+        told = _all_told(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files, host, name)
+        secrets = files.marks.found.known()
+        return tuple(replace(each, value=_hidden(each.value, secrets), error=secrets.hide(each.error)) for each in told)
+
+
+def _all_told(options: Options, files: Files, host: str, name: str | None) -> tuple[Told, ...]:
+    hosts = open_hosts(options, files)
     if host not in hosts.inventory.hosts:
         raise said_outside("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
     return tuple(_told(hosts.scope(host, "."), name))
@@ -59,13 +67,27 @@ def _told(scope: Scope, name: str | None) -> Iterator[Told]:
 def _tell(variable: Variable, scope: Scope) -> Told:
     value, error = None, ""
     try:
+        marks = scope.surroundings.files.marks
+        lost = len(marks.lost)
         value = _masked(variable.name, render_data(variable.value, scope, variable.spot))
+        value = HIDDEN if len(marks.lost) > lost else value
     except InputError as problem:
         error = problem.problems[0].message
     return Told(variable.name, value, variable.level.words, variable.spot.key_place, error)
 
 
+def _hidden(value: Any, secrets: Secrets) -> Any:
+    """Return a value without secrets, also those that somebody copied to where nothing is marked."""
+    if isinstance(value, dict):
+        return {secrets.hide(str(key)): _hidden(each, secrets) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_hidden(each, secrets) for each in value]
+    return secrets.hide(value) if isinstance(value, str) else value
+
+
 def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, Marked):
+        return HIDDEN
     if isinstance(value, dict):
         return {key: _masked(str(key), each) for key, each in value.items()}
     if isinstance(value, list):

@@ -42,7 +42,8 @@ def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
-    return problems.ordered()
+    secrets = files.marks.found.known()
+    return [secrets.hide_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
 
 
 def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: Problems, files: Files) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from msauto.playbook.document import Problems, Spot
 from msauto.playbook.lookups import Surroundings
+from msauto.playbook.marks import Marked, holds_mark
 from msauto.playbook.sandbox import AssetView, EnvView
 from msauto.playbook.schema_values import mark
 from msauto.playbook.templates import render_data
@@ -158,7 +159,7 @@ class Variables:
 class Scope:
     """The names that a template sees; variables are rendered when they are used, and only once."""
 
-    __slots__ = ("_busy", "_done", "_given", "surroundings", "variables")
+    __slots__ = ("_busy", "_done", "_given", "_whole", "surroundings", "variables")
 
     def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: Surroundings) -> None:
         self.variables = variables
@@ -166,6 +167,7 @@ class Scope:
         self._given = given
         self._done: dict[str, Any] = {}
         self._busy: list[str] = []
+        self._whole: set[str] = set()  # variables that were made with a secret and cannot carry its mark
 
     def with_asset(self, asset: AssetView) -> Scope:
         """Return the same names for another asset."""
@@ -196,6 +198,8 @@ class Scope:
             raise KeyError(name)
         if name not in self._done:
             self._done[name] = self._render(name)
+        if name in self._whole:
+            self.surroundings.files.marks.touch()
         return self._done[name]
 
     def known(self) -> Iterable[str]:
@@ -210,10 +214,15 @@ class Scope:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
             raise variable.spot.error(f"the variable needs itself: {chain}")
         self._busy.append(name)
+        marks = self.surroundings.files.marks
+        lost = len(marks.lost)
         try:
             return render_data(variable.value, self, variable.spot)
         finally:
             self._busy.pop()
+            if len(marks.lost) > lost:
+                self._whole.add(name)
+                del marks.lost[lost:]
 
 
 class HostVars(Mapping[str, Any]):
@@ -242,7 +251,10 @@ class _HostView(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name in self._names():
-            return self._scope[name]
+            value = self._scope[name]
+            if not isinstance(value, Marked) and holds_mark(value):
+                self._scope.surroundings.files.marks.touch()  # what is taken out of it is not seen from here
+            return value
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

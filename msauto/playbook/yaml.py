@@ -14,7 +14,10 @@ from typing import Any
 import yaml
 
 from msauto.errors import InputError, Place, Problem
+from msauto.model.secrets import can_hide
 from msauto.playbook.document import Document, Hidden, Path, Spot
+from msauto.playbook.marks import TAG, Marked, why_unmarkable
+from msauto.playbook.yaml_syntax import told_plainly, without_secrets
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 64
@@ -29,7 +32,6 @@ _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
 _SECRET = re.compile(r"(?i)(?:.*[_-])?(?:pass(?:word|wd|phrase)?|secret|token|bearer|api[_-]?key|private[_-]?key)")
-_SECRET_PAIR = re.compile(r"(?i)((?:password|passwd|secret|token|bearer|api[_-]?key)[\"']?\s*[:=]\s*)[^\s].*")
 _URL_SECRET = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _MAX_DIGITS = 4000
@@ -54,6 +56,7 @@ class _Node:
     end: tuple[int, int]
     value: Any = None
     plain: bool = False
+    secret: bool = False
     size: int = 1
     items: list[Any] = field(default_factory=list)
 
@@ -62,7 +65,7 @@ def load_yaml(data: bytes, file: str) -> Document:
     """Read one YAML document; raises :class:`InputError` with a place for everything that is no YAML.
 
     A byte order mark and Windows line ends are fine; tabs as indentation, several documents, duplicate keys,
-    keys that are no text, and tags are not.
+    keys that are no text, and tags but ``!secret`` are not.
     """
     document = parse_yaml(data, file)
     if document.flaws:
@@ -88,12 +91,17 @@ def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
     )
 
 
-def plain(value: Any) -> Any:
-    """Return data without what was remembered of its writing: subclasses of int, float and str as themselves."""
+def plain(value: Any, *, marks: bool = False) -> Any:
+    """Return data without what was remembered of its writing: subclasses of int, float and str as themselves.
+
+    ``marks``: what is marked as secret stays so.
+    """
     if isinstance(value, dict):
-        return {plain(key): plain(each) for key, each in value.items()}
+        return {plain(key): plain(each, marks=marks) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(each, marks=marks) for each in value]
+    if marks and isinstance(value, Marked):
+        return value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
@@ -137,7 +145,7 @@ class _Composer:
             opened = "quoted scalar" in (error.context or "")
             mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
             place = Place(self.file, mark.line + 1, mark.column + 1) if mark else Place(self.file)
-            raise self._error(*_syntax(error, self._line(place)), place) from error
+            raise self._error(*told_plainly(error, self._line(place)), place) from error
         except yaml.reader.ReaderError as error:
             before = self.text[: error.position]
             place = Place(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
@@ -167,6 +175,7 @@ class _Composer:
         self._check_tag(event)
         if isinstance(event, yaml.ScalarEvent):
             node = _Node("scalar", self._place(event), self._end(event), event.value, plain=_is_plain(event))
+            node.secret = event.tag == TAG
         else:
             node = self._collection(event, depth)
         if event.anchor:
@@ -197,7 +206,11 @@ class _Composer:
         return node
 
     def _check_tag(self, event: Any) -> None:
-        if event.tag not in {None, "!", "tag:yaml.org,2002:str"}:
+        scalar = isinstance(event, yaml.ScalarEvent)
+        if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
+            why = f"{TAG} marks one text, with a blank between" if scalar else f"{TAG} marks one text, and no list"
+            raise self._error(why, "mark each text by itself", self._place(event))
+        if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
             raise self._error(f"the tag {event.tag} is not understood", "leave it out", self._place(event))
 
     def _place(self, event: Any) -> Place:
@@ -211,32 +224,11 @@ class _Composer:
         return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
 
     def _error(self, message: str, remedy: str, place: Place) -> InputError:
-        lines = tuple(_SECRET_PAIR.sub(r"\1***", line) for line in self.lines)
-        return InputError([Document(self.file, lines=lines).problem(message, place, remedy)])
+        return InputError([Document(self.file, lines=without_secrets(self.lines)).problem(message, place, remedy)])
 
 
 def _is_plain(event: Any) -> bool:
     return event.style in {None, ""} and event.tag is None
-
-
-def _syntax(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
-    """Say in plain words what PyYAML found; returns message and remedy."""
-    problem = error.problem or ""
-    if "\\t" in problem or line.lstrip(" ").startswith("\t"):
-        return "a tab cannot indent YAML", "use spaces"
-    if "mapping values are not allowed" in problem:
-        return "a colon that starts a value cannot stand here", "quote the text, or look at the indentation"
-    if "'%'" in problem or "'@'" in problem or "'`'" in problem:
-        return "a text cannot begin with this sign", "quote it"
-    if "unexpected end of stream" in problem or "quoted scalar" in (error.context or ""):
-        return "a quote is opened and never closed", ""
-    if (
-        "<block end>" in problem
-        or "block mapping" in (error.context or "")
-        or "block collection" in (error.context or "")
-    ):
-        return "the structure breaks here", "look at the indentation of this line and of those above it"
-    return f"this is no YAML: {problem or error.context or 'unreadable'}", ""
 
 
 class _Constructor:
@@ -263,14 +255,22 @@ class _Constructor:
             return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
         if node.kind == "map":
             return self._mapping(node, path)
-        if (_is_secret(path) and "{{" not in node.value) or _URL_SECRET.search(node.value):
+        if node.secret or (_is_secret(path) and "{{" not in node.value) or _URL_SECRET.search(node.value):
             self.hidden[(node.place.line, node.place.column, *node.end)] = None
+        if node.secret:
+            return self._marked(node)
         try:
             return _scalar(node)
         except ValueError:
             self._flaw("a number with too many digits", "quote it if it is a text", node.place)
             self.broken.add(path)
             return 0
+
+    def _marked(self, node: _Node) -> Marked:
+        """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
+        if "{{" not in node.value and not can_hide(node.value):
+            self._flaw(*why_unmarkable(node.value), node.place)
+        return Marked(node.value)
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -311,6 +311,10 @@ class _Constructor:
     def _key(self, node: _Node) -> str | None:
         if node.kind != "scalar":
             self._flaw("a key must be a text", "quote it: templates too need quotes", node.place)
+            return None
+        if node.secret:
+            self.hidden[(node.place.line, node.place.column, *node.end)] = None
+            self._flaw("a key cannot be secret: keys are names", "mark the value", node.place)
             return None
         if node.plain and not isinstance(_scalar_or_text(node), str):
             self._flaw(f"the key {node.value or 'null'} is no text", "quote it", node.place)

@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from msauto.model.hiding import hide_plan
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
 from msauto.report.heads import errors_of, folder_of, head_of
@@ -52,6 +53,7 @@ def render_result(result: Result) -> str:
 
 
 def _page(sentence: str, plan: Plan, first: list[str]) -> str:
+    plan = hide_plan(plan)
     words = _text(sentence)
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

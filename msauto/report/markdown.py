@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msauto.model.hiding import hide_plan
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
 from msauto.report.heads import errors_of, folder_of, head_of
@@ -29,6 +30,7 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     What must be seen comes first: the sentence, refusals, errors, warnings. Past ``limit`` characters the targets
     that are left are only counted, and the text says so.
     """
+    plan = hide_plan(plan)
     lines = [f"### {plan_sentence(plan)}", ""]
     lines += [f"- **Refused** {code(refusal_sentence(refusal).removeprefix('Refused: '))}" for refusal in plan.refusals]
     lines += [line for head, _, error in errors_of(plan) for line in _error(head, error)]

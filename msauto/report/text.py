@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msauto.model.hiding import hide_plan
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.report.heads import errors_of, folder_of, head_of
 from msauto.report.paint import BOLD, COLOURS, DIM, RED, SIGNS, YELLOW, paint
@@ -42,6 +43,7 @@ def render_plan(
     ``verbosity`` 1 adds the requests and shows values whole, 2 the place that each change comes from. ``width``
     (columns) decides how much of long values is shown. ``keep_going``: errors are left out rather than in the way.
     """
+    plan = hide_plan(plan)
     form = _Form(colour, verbosity, _shortness(verbosity, width))
     lines: list[str] = []
     groups = by_server(target for target in plan.targets if target.error is None and target.changes)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from msauto.model.live import show_folder
 from msauto.model.plan import Action, Body, Change, Json, Target
+from msauto.model.secrets import HIDDEN
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sentences import plural
 from msauto.report.visible import display_width, show, show_pair, visible
@@ -100,6 +101,8 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
     if change.owed:
         notes.append(f"owed since run {visible(change.owed)}")
+    if change.secret:
+        notes.append("secret")
     if not change.reversible and change.aspect not in _FILES:
         notes.append("cannot be undone")
     return tuple(notes)
@@ -119,6 +122,8 @@ def show_key(change: Change) -> str:
 
 def show_body(body: Body, limit: int | None = None) -> str:
     """Describe a request's body: its size and type, then its text, or its sum where it is no text."""
+    if body.content == HIDDEN.encode():
+        return f"{HIDDEN} of {visible(body.media_type)}"
     size = f"{plural(len(body.content), 'byte')} of {visible(body.media_type)}"
     try:
         return f"{size}: {show(body.content.decode(), limit=limit, quoted=True)}"

@@ -16,6 +16,7 @@ from msauto.playbook.filters.questions import TESTS
 from msauto.playbook.filters.texts import TEXT_FILTERS
 from msauto.playbook.filters.timecodes import TIMECODE_FILTERS
 from msauto.playbook.filters.times import TIME_FILTERS
+from msauto.playbook.marks import secret
 
 __all__ = ["FILTERS", "REMOVED", "REMOVED_TESTS", "TESTS"]
 
@@ -26,6 +27,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **TEXT_FILTERS,
     **TIMECODE_FILTERS,
     **TIME_FILTERS,
+    "secret": secret,
 }
 
 REMOVED: dict[str, str] = {

@@ -1,0 +1,43 @@
+"""Where a secret may stand in a playbook, and where not: what names or decides would have to be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msauto.playbook.document import Problems, Spot
+from msauto.playbook.marks import marked_ways, marks_in, may_be_secret, unfit
+from msauto.playbook.templates import render_data
+from msauto.playbook.variables import Scope
+
+_SHOWN = "a secret cannot stand here: this is shown in plans, logs and the ledger"
+_WRITE_OUT = "write it out, or take another variable"
+_NO_TEXT = "what comes of the secret here is no text, and cannot be hidden"
+_MAKE_TEXT = "send the secret itself, or a text that is made with it"
+
+
+def render_task(module: str, data: Any, scope: Scope, spot: Spot, *, keep: bool = False) -> Any:
+    """Render the arguments of a task; raises :class:`InputError` where a secret stands that could not be hidden.
+
+    ``keep`` as for :func:`~msauto.playbook.templates.render_data`.
+    """
+    marks = marks_in(scope)
+    before = len(marks.lost) if marks is not None else 0
+    rendered = render_data(data, scope, spot, keep=keep)
+    if marks is None or not marks.found:
+        return rendered
+    problems = Problems()
+    problems.add(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
+    del marks.lost[before:]
+    for way, message, remedy in unfit(rendered, lambda way: may_be_secret(module, way)):
+        problems.add(spot.child(*way).problem(message, remedy))
+    problems.check()
+    return rendered
+
+
+def shown(data: Any, spot: Spot) -> Any:
+    """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
+    problems = Problems()
+    for way, _ in marked_ways(data):
+        problems.add(spot.child(*way).problem(_SHOWN, _WRITE_OUT))
+    problems.check()
+    return data

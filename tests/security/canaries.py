@@ -1,0 +1,188 @@
+"""Canaries: secrets in every place of a playbook where one may stand, and the looking for them everywhere else."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+NASTY = " <&\"'ü%41 x"
+"""What is coded one way in a path, another in JSON, XML, HTML and Markdown."""
+PLACES = (
+    "comment", "derived", "xmp", "xmplist", "segment", "keywords", "marker", "mcomment", "text", "rsstitle", "rssdesc",
+    "command", "handler", "thumb", "loop", "extra", "host", "filevar", "literal", "lookup", "once", "unseen",
+)  # fmt: skip
+
+
+def core(place: str) -> str:
+    """The part of a canary that no coding of texts changes."""
+    return f"kx7{place}Zq4wertz9"
+
+
+def canary(place: str) -> str:
+    return core(place) + NASTY
+
+
+def traces(place: str) -> Iterator[str]:
+    """What would be seen of a canary: its core, as it is, in capitals, backwards, in base 64 wherever it begins."""
+    text = core(place)
+    yield from (text, text.upper(), text[::-1])
+    for whole in (text, text.upper()):
+        for before in range(3):
+            coded = base64.b64encode(b"x" * before + whole.encode()).decode()
+            yield coded[4 : len(coded) - 4]
+
+
+def leaks(*texts: str | bytes) -> list[str]:
+    """The canaries that any of these texts or bytes tells."""
+    whole = [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in texts]
+    told = [place for place in PLACES for trace in traces(place) if any(trace.encode() in text for text in whole)]
+    return sorted(set(told))
+
+
+def bytes_below(folder: Path) -> dict[str, bytes]:
+    """All that is on disk: the ledger with its log beside it, downloads, plan files."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+PLAY = """
+- name: Canaries
+  hosts: all
+  vars_files: [secrets.yml]
+  vars:
+    derived: "Bearer {{ env.DERIVED | secret }}"
+    looked_up: "{{ lookup('file', 'lookup.txt') | secret }}"
+  tasks:
+    - name: Write onto the episode
+      asset:
+        title: EP001
+        fields:
+          comment: "{{ env.COMMENT | secret }}"
+          user_1: "{{ derived | upper }}"
+          user_2: "{{ extra }}"
+          user_3: "{{ hostvars['studio-a'].host_token }}"
+          user_4: "{{ from_file.token }}"
+          user_5: !secret "LITERAL"
+          user_6: "{{ looked_up | b64encode }}"
+        xmp: {"dc:title": "{{ env.XMP | secret }}", "dc:subject": [news, !secret "{{ env.XMPLIST }}"]}
+        segments:
+          - number: 1
+            start: 0
+            duration: 10
+            title: "{{ env.SEGMENT | secret }}"
+            keywords: !secret "{{ env.KEYWORDS }}"
+        markers:
+          - {at: 7, track: General, title: "{{ env.MARKER | secret }}", comment: "{{ env.MCOMMENT | secret }}"}
+      notify: Tell the partner
+    - name: For each
+      asset: {title: "{{ item.title }}", fields: {comment: "x {{ item.token }}"}}
+      loop:
+        - {title: EP002, token: !secret "{{ env.LOOP }}"}
+    - name: The ticker
+      rss:
+        channel: ticker
+        items:
+          - {guid: s-1, file: s-1.txt, text: "{{ env.TEXT | secret }}"}
+          - guid: s-2
+            file: s-2.xml
+            item: {title: "{{ env.RSSTITLE | secret }}", description: "{{ env.RSSDESC | secret }}"}
+    - name: Ask the partner
+      command:
+        name: PARTNER_MOVE_TO_ASSET
+        title: EP003
+        run: changed
+        params: {asset_id: "1", token: "{{ env.COMMAND | secret }}"}
+    - name: Change what the command waits for
+      asset: {title: EP003, fields: {comment: plain}}
+    - name: Once in the life of the asset
+      command: {name: PARTNER_EXPORT_VERSION, title: EP004, run: once, params: {token: "{{ env.ONCE | secret }}"}}
+    - name: A still
+      thumbnail: {title: Lower Third, params: {headline: "{{ env.THUMB | secret }}"}, dest: out.png}
+  handlers:
+    - name: Tell the partner
+      command: {name: PARTNER_EXPORT_VERSION, params: {token: "{{ env.HANDLER | secret }}"}}
+"""
+
+SECRETS = 'from_file: {user: ops, token: !secret "{{ env.FILEVAR }}"}\n'
+
+
+def environment() -> dict[str, str]:
+    return {place.upper(): canary(place) for place in PLACES if place not in {"literal", "lookup"}}
+
+
+def write_play(folder: Path, url: str, server: Mapping[str, Any] | None = None) -> list[str]:
+    """Write the playbook and all that it needs; return the arguments that name them."""
+    literal = canary("literal").replace("\\", "\\\\").replace('"', '\\"')
+    (folder / "play.yml").write_text(PLAY.replace("LITERAL", literal), encoding="utf-8")
+    (folder / "secrets.yml").write_text(SECRETS, encoding="utf-8")
+    (folder / "lookup.txt").write_text(canary("lookup"), encoding="utf-8")
+    (folder / "extra.yml").write_text('extra: !secret "{{ env.EXTRA }}"\n', encoding="utf-8")
+    block = json.dumps({"url": url, **(server or {})})
+    host = f'{{server: {block}, database: NEWS, host_token: !secret "{{{{ env.HOST }}}}"}}'
+    (folder / "inventory.yml").write_text(f"all: {{hosts: {{studio-a: {host}}}}}\n", encoding="utf-8")
+    return ["-i", "inventory.yml", "-e", "@extra.yml", "--state-dir", "state"]
+
+
+OURS = frozenset({"play.yml", "lookup.txt", "bad.yml", "out.png"})
+"""The files that hold canaries because somebody wrote them there; the last is the picture that was asked for."""
+
+
+class Parrot:
+    """A server in front of another that answers each write with an error which repeats all that it was sent."""
+
+    def __init__(self, url: str) -> None:
+        parrot = self
+        self.heard: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if "/GETICON" in self.path:
+                    return self.repeat()
+                with urllib.request.urlopen(url + self.path) as answer:
+                    return self.reply(answer.status, answer.read(), answer.headers["Content-Type"])
+
+            def repeat(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                parrot.heard.append(self.path)
+                plain = unquote(self.path)
+                told = f"Error: I was sent {plain} that is {escape(plain)} or {self.path} or {plain!r} with {body}"
+                self.reply(400, told.encode(), "text/plain; charset=utf-8")
+
+            do_POST = do_PUT = do_DELETE = repeat  # noqa: N815 - http.server names them
+
+            def reply(self, status: int, data: bytes, kind: str) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                """Keep silent."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Parrot:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@contextmanager
+def parrot(url: str) -> Iterator[Parrot]:
+    with Parrot(url) as server:
+        yield server

@@ -1,0 +1,206 @@
+"""What is marked as secret is sent, and shows nowhere: not on stdout or stderr, in no plan, file, ledger or error."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk, Said
+from tests.security.canaries import OURS, bytes_below, canary, environment, leaks, parrot, write_play
+
+
+@pytest.fixture
+def sim() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(sim: Simulator, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, sim.url, environment())
+
+
+@pytest.fixture
+def flags(desk: Desk, sim: Simulator) -> list[str]:
+    return write_play(desk.folder, sim.url)
+
+
+def check(desk: Desk, *said: Said) -> None:
+    """Nothing that was said, and nothing that was kept, tells a canary."""
+    for each in said:
+        assert "Traceback" not in each.err
+        assert "msauto itself failed" not in each.err, each.err
+        assert leaks(each.out, each.err) == [], (each.out, each.err)
+    kept = {name: data for name, data in bytes_below(desk.folder).items() if name not in OURS}
+    assert {name: leaks(data) for name, data in kept.items() if leaks(data)} == {}
+
+
+def check_arrived(sim: Simulator) -> None:
+    """The server has the real values."""
+    clip = sim.house.clip("EP001")
+    fields = clip.home.fields
+    assert fields["comment"] == canary("comment")
+    assert fields["user_1"] == f"BEARER {canary('derived').upper()}"
+    assert fields["user_2"] == canary("extra")
+    assert fields["user_3"] == canary("host")
+    assert fields["user_4"] == canary("filevar")
+    assert fields["user_5"] == canary("literal")
+    assert base64.b64decode(fields["user_6"]).decode() == canary("lookup")
+    assert clip.xmp["dc:title"] == [canary("xmp")]
+    assert clip.xmp["dc:subject"] == ["news", canary("xmplist")]
+    assert [segment.titles for segment in clip.segments if segment.number == 1] == [[canary("segment")]]
+    assert canary("marker") in [marker.fields["title"] for marker in clip.markers]
+    assert canary("mcomment") in [marker.fields.get("comment") for marker in clip.markers]
+    assert {"token": canary("handler")}.items() <= clip.partner[-1].items()
+    assert sim.house.clip("EP002").home.fields["comment"] == f"x {canary('loop')}"
+    assert sim.house.clip("EP003").partner[-1]["token"] == canary("command")
+    assert sim.house.clip("EP004").partner[-1]["token"] == canary("once")
+    items = {item.guid: item for item in sim.house.channels["ticker"].items}
+    assert canary("text") in {item.title for item in items.values()}
+    assert canary("rsstitle") in {item.title for item in items.values()}
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
+def test_no_form_of_a_plan_or_a_result_shows_one(desk: Desk, sim: Simulator, flags: list[str], form: str) -> None:
+    said = [desk.run("plan", "play.yml", *flags, "--format", form, *more) for more in ([], ["-v"], ["-vv"])]
+    assert [each.code for each in said] == [0, 0, 0], said[0].err
+    assert all("***" in each.out for each in said)
+    applied = desk.run("apply", "play.yml", *flags, "--format", form, "-vv", "--yes")
+    assert applied.code == 0, applied.out + applied.err
+    check(desk, *said, applied)
+    check_arrived(sim)
+    again = desk.run("plan", "play.yml", *flags, "--detailed-exitcode", "--format", "json")
+    assert again.code == 0, again.out
+    assert again.json["targets"] == []
+    check(desk, again)
+
+
+def test_nothing_else_shows_one(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+    assert desk.run("apply", "play.yml", *flags, "--yes").code == 0
+    state = flags[-2:]
+    inventory = flags[:4]
+    said = [
+        desk.run("history", *state),
+        desk.run("history", "last", *state),
+        desk.run("history", "last", *state, "--format", "json"),
+        desk.run("vars", "studio-a", *inventory),
+        desk.run("vars", "studio-a", "host_token", *inventory, "--format", "json"),
+        desk.run("undo", "last", "--check", *flags),
+        desk.run("undo", "last", "--check", *flags, "--format", "json"),
+    ]
+    assert all(each.code == 0 for each in said), [each.err for each in said]
+    check(desk, *said)
+    listed = said[5].out + said[5].err
+    assert "EP001: field comment cannot be undone: it is secret" in listed
+
+
+def test_a_change_says_before_consent_that_it_cannot_be_undone(desk: Desk, flags: list[str]) -> None:
+    plan = desk.run("plan", "play.yml", *flags, "--format", "json").json
+    changes = {
+        (target["name"], each["aspect"], each["key"]): each for target in plan["targets"] for each in target["changes"]
+    }
+    comment = changes["EP001", "field", "comment"]
+    assert (comment["after"], comment["secret"], comment["reversible"]) == ("***", True, False)
+    assert comment["before"] in (None, "", "***")
+    marker = next(each for (_, aspect, _), each in changes.items() if aspect == "marker")
+    assert marker["after"]["comment"] == "***"
+    assert marker["after"]["frame"] == 7
+    assert "sha256" not in json.dumps([request.get("body") for each in plan["targets"] for request in each["requests"]])
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_validate_shows_none(desk: Desk, flags: list[str], form: str) -> None:
+    vars_ = f"{{a: !secret '{canary('literal').replace(chr(39), '')}'}}"
+    task = "{asset: {title: x, fields: {comment: [1], nope: '{{ a }}'}}}"
+    desk.write("bad.yml", f"- hosts: all\n  vars: {vars_}\n  tasks: [{task}]\n")
+    said = desk.run("validate", "bad.yml", "inventory.yml", "--format", form)
+    assert said.code == 1
+    assert leaks(said.out, said.err) == []
+    check(desk, said, desk.run("validate", "play.yml", *flags[:4], "--format", form))
+
+
+def test_a_server_that_repeats_all_it_hears_tells_nobody(desk: Desk, sim: Simulator) -> None:
+    with parrot(sim.url) as server:
+        flags = write_play(desk.folder, server.url)
+        said = [
+            desk.run("apply", "play.yml", *flags, "--yes", "--format", form)
+            for form in ("text", "json", "markdown", "html")
+        ]
+        assert [each.code for each in said] == [3, 3, 3, 3], said[0].err
+        assert leaks(*server.heard) != []
+        history = desk.run("history", "last", *flags[-2:])
+    assert "I was sent" in history.out
+    check(desk, *said, history)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_stopped_leaves_none_behind_and_the_next_one_mends_it(
+    desk: Desk, sim: Simulator, flags: list[str], number: int
+) -> None:
+    sim.faults.add("delay:0.4@POST .*EP001.*SETFIELD+2")
+    with desk.start("apply", "play.yml", *flags, "--yes", "-f", "1") as process:
+        end = time.monotonic() + 20
+        while len(sim.writes()) < 4 and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert leaks(out, err) == []
+    check(desk)
+    sim.faults.clear()
+    said = desk.run("apply", "play.yml", *flags, "--yes")
+    assert said.code == 0, said.out + said.err
+    check(desk, said, desk.run("history", *flags[-2:]))
+    check_arrived(sim)
+    again = desk.run("plan", "play.yml", *flags, "--format", "json")
+    assert again.json["targets"] == []
+
+
+def test_a_plan_that_sends_one_is_neither_kept_nor_applied(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+    said = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
+    assert said.code == 1
+    said.one_error("plan.json", "no plan file holds one", "apply the playbooks themselves")
+    assert not (desk.folder / "plan.json").exists()
+    printed = desk.run("plan", "play.yml", *flags, "--format", "json")
+    desk.write("printed.json", printed.out)
+    refused = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
+    assert refused.code == 1
+    refused.one_error("a request sends a secret", "apply the playbooks themselves")
+    check(desk, said, printed, refused)
+    assert sim.writes() == []
+
+
+def test_a_printed_plan_without_its_marks_sends_no_stars(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+    from msauto.planning.planschema import checksum
+
+    plan = desk.run("plan", "play.yml", *flags, "--format", "json").json
+    for target in plan["targets"]:
+        for part in (*target["changes"], *target["requests"], *(e for r in target["requests"] for e in r["expect"])):
+            part.pop("secret", None)
+    plan["checksum"] = checksum(plan)
+    desk.write("printed.json", json.dumps(plan))
+    said = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
+    assert said.code == 1
+    assert sim.writes() == []
+
+
+def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]) -> None:
+    sim.faults.add("delay:5@POST .*EP001")
+    with desk.start("apply", "play.yml", *flags, "--yes", "-f", "1") as process:
+        while not sim.log or not any(entry.method == "POST" for entry in sim.log):
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+    sim.faults.clear()
+    sim.clear_log()
+    said = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
+    assert said.code == 4
+    said.one_error("to which it sends a secret")
+    assert sim.writes() == []
+    check(desk, said)
