@@ -162,7 +162,7 @@ class _Export:
     ) -> None:
         """Write one play; one without tasks is not written, for a play needs some."""
         dialect = server.spec.dialect
-        writing = Writing(dialect.list_separator, dialect.rss_guid, dialect.link_delete != "refuse")
+        writing = Writing(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
         hosts = "all" if self.flags.options.server_url is not None else server.spec.name
         waiting: list[LeftOut] = []
         begun = False

@@ -60,6 +60,22 @@ class Dialect:
     title_address: Literal["plain", "ns"] = "plain"
     listing_depth: Literal["auto", "deep", "shallow"] = "auto"
 
+    # What more than one room asks is decided here; every other key is looked at in one module (tests/lint/house.py).
+
+    @property
+    def removes_links(self) -> bool:
+        """Whether a link can be removed: by a DELETE of its title (field notes, «removing a link»)."""
+        return self.link_delete == "by_title"
+
+    @property
+    def counts_from_in(self) -> bool:
+        """Whether positions count from the IN point (field notes, «where positions count from»)."""
+        return self.position_origin == "in"
+
+    def sends_document(self, file: str) -> bool:
+        """Tell whether an RSS item goes as an ``item`` document, not as a text (field notes, «body of an RSS PUT»)."""
+        return self.rss_body == "item" or (self.rss_body == "auto" and file.lower().endswith(".xml"))
+
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:

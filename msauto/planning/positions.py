@@ -91,7 +91,7 @@ def position_of(value: str | Position, source: Source) -> Position:
 
 def in_point(asset: Asset, dialect: Dialect) -> int:
     """Return the frame of the file from which the server counts positions."""
-    if dialect.position_origin == "file":
+    if not dialect.counts_from_in:
         return 0
     return whole(asset.attributes.get("first_frame")) or 0
 

@@ -271,7 +271,7 @@ def _check_in_point(scene: Scene, wanted: AssetWanted, draft: Draft) -> None:
     """Refuse to move the in point together with positions that the server counts from it."""
     counted = wanted.segments or wanted.markers or wanted.segmentation or wanted.exactly.markers
     moved = [change for change in draft.changes if change.aspect == "field" and change.key == "first_frame"]
-    if scene.server.dialect.position_origin == "in" and moved and counted:
+    if scene.server.dialect.counts_from_in and moved and counted:
         raise refuse(
             "first_frame changes, and this server counts the positions of segments and markers from it",
             moved[0].source,

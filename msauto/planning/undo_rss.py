@@ -45,8 +45,7 @@ class ChannelUndo:
         return RssItemWanted(guid, _file(one), item=fields)
 
     def _is_text(self, one: Made) -> bool:
-        kind = self.spec.dialect.rss_body
-        return kind == "text" or (kind == "auto" and not _file(one).lower().endswith(".xml"))
+        return not self.spec.dialect.sends_document(_file(one))
 
     def _notes(self) -> Iterator[str]:
         for one in self.made:

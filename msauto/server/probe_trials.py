@@ -81,7 +81,7 @@ async def try_links(bench: Bench) -> None:
     r"""Does COPYLINK twice make a twin, and is its title written with the backslash rule (``link_title``)?"""
     folder = bench.trial.links
     names = ("COPYLINK twice", "link_title")
-    if folder is None or bench.client.spec.dialect.link_delete != "by_title":
+    if folder is None or not bench.client.spec.dialect.removes_links:
         why = "no folder to try it in: --links FOLDER" if folder is None else "`link_delete` is not `by_title`"
         for name in names:
             bench.notes.miss(name, f"{why}; a link that cannot be removed is not made")

@@ -116,7 +116,7 @@ class Snapshots:
 
     @property
     def _counts_from_in(self) -> bool:
-        return self._client.spec.dialect.position_origin == "in"
+        return self._client.spec.dialect.counts_from_in
 
     async def _xmp(self, title: str) -> Xmp | None:
         try:

@@ -74,7 +74,7 @@ def _add(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft)
         )
     key = _key(folder, title)
     # Nothing in the interface takes a link away again, unless the dialect names a way.
-    reversible = dialect.link_delete == "by_title" and not same_text(title, scene.title)
+    reversible = dialect.removes_links and not same_text(title, scene.title)
     number = draft.change("add", "link", key, before=None, after=key, source=source, reversible=reversible)
     request = requests.copy_link(scene.path, title, folder, dialect)
     draft.send(Phase.LINK_CREATE, request, [number], Expect("link", key, key))
@@ -88,7 +88,7 @@ def _take_away(scene: Scene, folder: Folder, title: str, source: Source, draft: 
 
 def _delete(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft, *, exactly: bool = False) -> None:
     key = _key(folder, title)
-    if scene.server.dialect.link_delete == "refuse":
+    if not scene.server.dialect.removes_links:
         raise refuse(
             f"the link {key} cannot be removed: the interface has no way to remove a link",
             source,

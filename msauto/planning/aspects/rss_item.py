@@ -201,8 +201,7 @@ def _body(scene: RssScene, wanted: RssItemWanted) -> Body:
 
 
 def _is_document(scene: RssScene, wanted: RssItemWanted) -> bool:
-    kind = scene.server.dialect.rss_body
-    return kind == "item" or (kind == "auto" and _file(wanted).lower().endswith(".xml"))
+    return scene.server.dialect.sends_document(_file(wanted))
 
 
 def _lost(scene: RssScene, wanted: RssItemWanted) -> dict[str, str]:
