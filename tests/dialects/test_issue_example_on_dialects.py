@@ -1,0 +1,71 @@
+"""The example that msauto was asked for, with awkward titles, on servers of every habit: the fewest requests there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Clip, Marker, Segment, Simulator, empty_house
+from tests.dialects.fitting import ours_of, rows, server_of
+from tests.dialects.house_stage import House
+from tests.dialects.pairwise import Row
+from tests.properties.test_issue_example import AWKWARD, asset
+from tests.stage import lines
+
+ROWS = rows()
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+def put(sim: Simulator, title: str, row: Row) -> Clip:
+    sim.house, sim.dialect = empty_house(), server_of(row)
+    sim.house.databases["NEWS"].make_folder("Playout/AC\\/DC")
+    clip = sim.house.add_clip(title, "Raw", frames=1000)
+    clip.segments.append(Segment(1, 0, 100, ["Part, 1"]))
+    clip.markers.append(Marker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
+    return clip
+
+
+def check(clip: Clip, title: str) -> None:
+    assert clip.home.fields == {"comment": "Ready, 50% & more\nsecond line", "user_0": "Kanal+5"}
+    assert clip.xmp == {"dc:title": ["Новости & more"], "dc:subject": ["news", "50%"]}
+    assert [(s.number, s.start, s.duration, s.titles) for s in clip.segments] == [(1, 0, 250, ["Part, 1"])]
+    moved, new = sorted(clip.markers, key=lambda marker: -marker.pos)
+    assert (moved.uid, moved.pos, moved.fields["title"], moved.fields["comment"]) == (3, 125, "Kept", "kept too")
+    assert (new.pos, new.fields["track"], new.fields["title"]) == (100, "Cue Point", "Ad break")
+    assert [(entry.folder, entry.title) for entry in clip.entries[1:]] == [(("Playout", "AC/DC"), title)]
+
+
+def play(title: str, row: Row, sim: Simulator, folder: Path) -> None:
+    clip, ours = put(sim, title, row), ours_of(row)
+    house = House(sim, folder, ours)
+    resolved = house.resolved(asset(title))
+    plan = house.planned(resolved)
+    result = house.applied(plan, resolved)
+    assert result.ok, ([(each.outcome, each.message, each.differences) for each in result.targets], row)
+    fewest = 2 + 1 + (2 if ours["segment_update"] == "recreate" else 1) + 2 + 1
+    assert len(house.sent()) == fewest, (lines(house.sent()), row)
+    check(clip, title)
+    again = house.planned(resolved)
+    assert (again.requests, again.unchanged, again.errors) == (0, 1, 0), row
+
+
+@pytest.mark.parametrize("number", range(len(AWKWARD)), ids=lambda number: AWKWARD[number].strip() or "blank")
+def test_on_a_share_of_the_rows(number: int, sim: Simulator, tmp_path: Path) -> None:
+    for turn in range(4):
+        (tmp_path / str(turn)).mkdir()
+        play(AWKWARD[number], ROWS[(4 * number + turn) % len(ROWS)], sim, tmp_path / str(turn))
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("title", AWKWARD)
+def test_on_every_row(title: str, sim: Simulator, tmp_path: Path) -> None:
+    for number, row in enumerate(ROWS):
+        (tmp_path / str(number)).mkdir()
+        play(title, row, sim, tmp_path / str(number))
