@@ -35,8 +35,9 @@ demo: .venv/.demo
 test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
+# Groups: what must have a worker to itself (a language server, a large house) names one, `xdist_group`.
 scale: .venv/.dev
-	@$(BIN)/python -m pytest -m scale $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 lint: .venv/.dev
 	@$(BIN)/ruff check .
