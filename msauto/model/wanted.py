@@ -86,11 +86,15 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class TitleRef:
-    """One asset by title; ``was`` are former titles, one of which may be found instead."""
+    """One asset by title; ``was`` are former titles, one of which may be found instead.
+
+    Both found is an error, unless it ``may_stay`` (undo): then the one found by its former title keeps it.
+    """
 
     database: str
     title: str
     was: tuple[str, ...] = ()
+    may_stay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

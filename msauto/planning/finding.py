@@ -66,12 +66,17 @@ class Outcome:
 
 async def survey_asset(world: World, group: Group) -> Outcome:
     """Plan one asset. Raises the errors of this one target."""
-    layers = Layers(world.reader, group.database, _Clip(world, group), world.batches.get(group.database))
+    finder = _Clip(world, group)
+    layers = Layers(world.reader, group.database, finder, world.batches.get(group.database))
     said, unknown = await _evaluate(layers, group)
     owing = _is_owing(world, group)
     if not said and not unknown and not owing:
         return Outcome("skipped")
     clip = await layers.clip()
+    stays: tuple[str, ...] = ()
+    if clip is not None and finder.stays:
+        stays = (f"{clip[2]}: the title is left alone, for another clip is called {group.name!r} by now",)
+        group = replace(group, name=clip[2], names=(clip[2],))
     here = [(m, w) for m, w in said if clip is not None and _is_meant(m, clip[2], group)]
     away = [(m, w) for m, w in said if clip is None or not _is_meant(m, clip[2], group)]
     missing = await _not_there(world, group, away, unknown)
@@ -81,11 +86,17 @@ async def survey_asset(world: World, group: Group) -> Outcome:
     asset, address, title = clip
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)
-    return await _compare(world, group, layers, found, here)
+    outcome = await _compare(world, group, layers, found, here)
+    return replace(outcome, warnings=(*stays, *outcome.warnings))
 
 
 class _Clip:
-    """Finds the clip of a group: by id, by its title, else by one of its former titles."""
+    """Finds the clip of a group: by id, by its title, else by one of its former titles.
+
+    ``stays``: it keeps the former title by which it was found, for another clip has the other one.
+    """
+
+    stays = False
 
     def __init__(self, world: World, group: Group) -> None:
         self._world = world
@@ -102,6 +113,9 @@ class _Clip:
             asset = await self._read(name)
             if asset is not None:
                 found.append((asset, Address(name), name))
+        if len(found) > 1 and _may_stay(self._group):
+            self.stays = True
+            return found[-1]
         if len(found) > 1:
             raise PlanningError(
                 f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
@@ -125,6 +139,11 @@ def _namer(group: Group) -> Member:
     """Return the member that names former titles."""
     named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
     return next(named, group.members[0])
+
+
+def _may_stay(group: Group) -> bool:
+    """Tell whether the clip may keep a former title: where undo alone speaks of it."""
+    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)
 
 
 async def _evaluate(layers: Layers, group: Group) -> tuple[list[Asked], list[Member]]:

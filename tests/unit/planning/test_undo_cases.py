@@ -72,6 +72,31 @@ def test_a_rename_is_taken_back_with_all_the_rest(stage: Stage) -> None:
     assert plan_of_undo(stage).errors == 0
 
 
+def test_a_title_that_another_clip_has_by_now_is_left_alone_and_all_else_comes_back(stage: Stage) -> None:
+    stage.sim.house.databases["NEWS"].add_clip("Other", "Raw", frames=100)
+    first = asset("New", was=["Film"], fields={"comment": "Ready"})
+    assert stage.apply(first, asset("Other", fields={"comment": "Ready"})).ok
+    taken = stage.sim.house.databases["NEWS"].add_clip("Film", "Raw", frames=7)
+    plan = plan_of_undo(stage)
+    assert plan.errors == 0
+    assert "studio: New: the title is left alone, for another clip is called 'Film' by now" in plan.warnings
+    assert stage.undo().ok
+    assert stage.sim.house.clip("New").home.fields["comment"] == "raw"
+    assert stage.sim.house.clip("Other").home.fields.get("comment", "") == ""
+    assert "comment" not in taken.home.fields
+
+
+def test_a_stranger_under_the_title_that_a_run_gave_is_left_alone(stage: Stage) -> None:
+    assert stage.apply(asset("New", was=["Film"], fields={"comment": "Ready"})).ok
+    news = stage.sim.house.databases["NEWS"]
+    stage.sim.house.clip("New").home.title = "Film"
+    stranger = news.add_clip("New", "Raw", frames=7)
+    stranger.home.fields["comment"] = "Ready"
+    assert warned(stage, "left alone, for another clip has this title by now")
+    assert stage.undo().ok
+    assert stranger.home.fields["comment"] == "Ready"
+
+
 def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None:
     assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
     stage.sim.clear_log()
