@@ -98,6 +98,7 @@ class Life:
         self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
         self._begun_at = server.standing.reach.missed
+        self._locked_out = False  # this very target was not let in
         self._silent = ""  # why the server could not be reached when it was last asked
         self.result: TargetResult | None = None
 
@@ -123,7 +124,8 @@ class Life:
     @property
     def _patience(self) -> Patience:
         patience = self._context.patience
-        return patience.in_doubt if self._begun_at and self._server.standing.reach.in_doubt else patience
+        reach = self._server.standing.reach
+        return patience.in_doubt if reach.locked_out or (self._begun_at and reach.in_doubt) else patience
 
     def _take(self, turn: Turn) -> Command:
         """Make a turn's progress ours, and record what it settled."""
@@ -282,9 +284,8 @@ class Life:
         """Read what the requests from ``first`` to before ``end`` are about."""
         places = proving.addresses(self._target, max(end, self._progress.index))
         part = proving.only(self._target, first, end)
-        reach = self._server.standing.reach
-        if reach.locked_out:  # asking on could lock the account
-            raise UnreachableError(f"it was not asked any more, for the server does not let us in: {reach.why}")
+        if self._locked_out:  # once is enough: asking on could lock the account
+            raise UnreachableError("it was not asked any more, for the server does not let us in")
         return await self._asked(proving.read_again(self._server.reader.fresh(), self._server.folders, part, places))
 
     async def _asked(self, reading: Awaitable[T]) -> T:
@@ -306,6 +307,7 @@ class Life:
         self._silent = _words(error) if error is not None and contact == "silent" else ""
         if error is not None and contact == "locked out":
             standing.learn(standing.reach.not_let_in(_words(error)))
+            self._locked_out = True
         elif contact == "answered":
             standing.learn(standing.reach.answered())
 

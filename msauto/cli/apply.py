@@ -7,9 +7,11 @@ from dataclasses import replace
 import click
 
 from msauto.aio import SystemClock
-from msauto.cli.applying import Asked, Run, run_flags
+from msauto.cli.applying import Run
+from msauto.cli.asked import Asked, run_flags
 from msauto.cli.flags import Flags, forget_owed_flag, shared_flags
 from msauto.cli.sources import Source, open_source, resume
+from msauto.model.history import RunDetails
 
 
 @click.command("apply")
@@ -18,7 +20,9 @@ from msauto.cli.sources import Source, open_source, resume
 @forget_owed_flag
 @shared_flags
 @run_flags
-def command(*, flags: Flags, asked: Asked, playbooks: tuple[str, ...], resumed: str | None, forget_owed: bool) -> int:
+def command(
+    *, flags: Flags, asked: Asked, playbooks: tuple[str, ...], resumed: RunDetails | None, forget_owed: bool
+) -> int:
     """Make the assets what the playbooks say: show the plan, ask, send the fewest requests, prove the outcome.
 
     With a PLANFILE of `msauto plan --out`, what was shown is applied, unless something has changed since. With
@@ -29,7 +33,7 @@ def command(*, flags: Flags, asked: Asked, playbooks: tuple[str, ...], resumed: 
     return Run(flags, about, source, SystemClock(), asked).code()
 
 
-def _source(flags: Flags, playbooks: tuple[str, ...], resumed: str | None) -> tuple[Source, tuple[str, ...]]:
+def _source(flags: Flags, playbooks: tuple[str, ...], resumed: RunDetails | None) -> tuple[Source, tuple[str, ...]]:
     """Return what is to be applied, and how the history calls it."""
     if resumed is not None and playbooks:
         raise click.UsageError("--resume goes on with what a run planned: give no playbooks with it")

@@ -1,29 +1,26 @@
-"""What ``apply`` and ``undo`` share: their flags, and one run from the locks to the exit code."""
+"""What ``apply`` and ``undo`` share: one run from the locks to the exit code."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
-from typing import Any, TypeVar
-
-import click
+from typing import TypeVar
 
 from msauto.aio import recover_runs
+from msauto.cli.asked import Asked
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import OutputError, ReaderGoneError, colour_on, give, say
-from msauto.cli.planning import plan_text, show_plan, tell_errors
+from msauto.cli.past import SETTINGS
+from msauto.cli.planning import give_plan, plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
 from msauto.cli.sources import Planned, Source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -35,97 +32,6 @@ from msauto.report.sentences import plural
 from msauto.report.visible import visible
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How the run is to go: consent, limits with what the flags allow, and until when targets may be begun."""
-
-    limits: Limits
-    yes: bool = False
-    check: bool = False
-    keep_going: bool = False
-    override_freeze: str | None = None
-    lock_timeout: float = 0.0
-    not_after: datetime | None = None
-
-
-def _moment(context: click.Context, option: click.Parameter, text: str | None) -> datetime | None:
-    """Read a time of day (the next one, here), or an ISO 8601 date and time; without a zone it is this machine's."""
-    if text is None:
-        return None
-    try:
-        if len(text) <= len("05:30"):
-            return next_time(time.fromisoformat(text), datetime.now().astimezone())
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):  # the latter: a date that another zone's calendar does not reach
-        message = f"{text!r} is no time: write 05:30, or 2026-11-21T05:30"
-        raise click.BadParameter(message, ctx=context, param=option) from None
-
-
-def next_time(clock: time, now: datetime) -> datetime:
-    """Return when it is this time of day next, here; each day's own distance from UTC counts."""
-    today = datetime.combine(now.date(), clock).astimezone()
-    return today if today > now else datetime.combine(now.date() + timedelta(days=1), clock).astimezone()
-
-
-_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
-    click.option("--keep-going", is_flag=True, help="Leave out targets that cannot be planned, and end with 3."),
-    click.option("--allow-delete", type=click.IntRange(0), metavar="N", help="Assets that the run may delete."),
-    click.option("--allow-remove", type=click.IntRange(0), metavar="N", help="List items that `exactly` may remove."),
-    click.option("--allow-requests", type=click.IntRange(0), metavar="N", help="Requests that the run may send."),
-    click.option(
-        "--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded."
-    ),
-    click.option(
-        "--lock-timeout", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Wait for another run."
-    ),
-    click.option(
-        "--not-after", callback=_moment, metavar="TIME", help="Begin no target after this (05:30, or a date)."
-    ),
-)
-
-
-def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the flags of a run, handed to it as one ``asked`` value; goes below ``shared_flags``' own."""
-
-    @functools.wraps(function)
-    def command(
-        *,
-        flags: Flags,
-        yes: bool,
-        check: bool,
-        keep_going: bool,
-        allow_delete: int | None,
-        allow_remove: int | None,
-        allow_requests: int | None,
-        override_freeze: str | None,
-        lock_timeout: float,
-        not_after: datetime | None,
-        **own: Any,
-    ) -> Any:
-        if override_freeze is not None and not override_freeze.strip():
-            raise click.BadParameter("say why", param_hint="--override-freeze")
-        limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
-        asked = Asked(limits, yes, check, keep_going, override_freeze, lock_timeout, not_after)
-        return function(flags=flags, asked=asked, **own)
-
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def _allowed(limits: Limits, delete: int | None, remove: int | None, requests: int | None) -> Limits:
-    """Return the limits with what the flags allow for this run."""
-    if delete is not None:
-        limits = replace(limits, delete_assets=max(delete, limits.delete_assets))
-    if remove is not None:
-        limits = replace(limits, allow_remove=remove)
-    if requests is not None:
-        limits = replace(limits, requests=requests)
-    return limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +52,17 @@ class Run:
         """Plan, show, and write nothing anywhere."""
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
-        show_plan(planned.plan, self.flags)
-        self._refuse_stale(planned)
-        return tell_errors(planned.plan, self.flags)
+        asked = self.asked
+        if planned.stale:
+            show_plan(planned.plan, self.flags, keep_going=asked.keep_going)
+            self._refuse_stale(planned)
+        return give_plan(
+            planned.plan,
+            self.flags,
+            out=asked.out,
+            detailed_exitcode=asked.detailed_exitcode,
+            keep_going=asked.keep_going,
+        )
 
     def whole(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
@@ -180,7 +94,8 @@ class Run:
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
-        notes = {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
+        notes = {SETTINGS: str(self.flags.settings_file)}
+        notes |= {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
         return await run_plan(
             sound, self.source.specs, ledger, self.clock, self.flags, self.paths, frozen=self._frozen, notes=notes
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,25 @@ import click
 from msauto.cli.saved import settings_folder
 from msauto.errors import MsautoError
 from msauto.playbook.resolve import Options
-from msauto.playbook.settings import Settings, load_settings
+from msauto.playbook.settings import NAME, Settings, load_settings
 
 FORMATS = ("text", "json", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What was said on the command line of that for which the settings have defaults."""
+
+    inventories: tuple[str, ...] = ()
+    forks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Flags:
-    """The shared flags (contract, «Commands»), with the settings file already read."""
+    """The shared flags (contract, «Commands»), with the settings file already read.
+
+    ``settings_file`` is where it is, or would be, as an absolute path; ``given`` what was said on the command line.
+    """
 
     options: Options
     settings: Settings
@@ -32,7 +43,21 @@ class Flags:
     verbosity: int
     no_color: bool
     config: str | None
+    settings_file: Path
+    given: Given
     forget_owed: bool = False
+
+    def under(self, settings: Settings, file: Path) -> Flags:
+        """Return the flags under other settings: what was given wins over them, and the ledger stays where it is."""
+        by_hand = self.given.inventories or self.options.server_url
+        options = replace(
+            self.options,
+            inventories=self.given.inventories if by_hand else settings.inventories,
+            lookup_folders=settings.lookup_folders,
+            download_folders=settings.download_folders,
+        )
+        forks = self.given.forks or settings.forks or 8
+        return replace(self, options=options, settings=settings, forks=forks, settings_file=file.absolute())
 
 
 def _state_dir(given: str | None, settings: Settings) -> Path:
@@ -51,6 +76,24 @@ def _state_dir(given: str | None, settings: Settings) -> Path:
 forget_owed_flag = click.option(
     "--forget-owed", is_flag=True, help="What earlier runs left open (handlers, lost commands) counts as settled."
 )
+keep_going_flag = click.option(
+    "--keep-going", is_flag=True, help="Leave out targets that cannot be planned; a run then ends with 3."
+)
+
+
+def plan_options(when: str = "") -> tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]:
+    """Return the flags of a plan that is not applied, with ``when`` they are heard before their help."""
+    return (
+        click.option(
+            "--out",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help=f"{when}Keep the plan, for msauto apply FILE.",
+        ),
+        click.option("--detailed-exitcode", is_flag=True, help=f"{when}Exit with 2 where there are changes."),
+    )
+
+
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-i", "--inventory", multiple=True, metavar="FILE|DIR", help="Inventory; may be given several times."),
     click.option("--server", metavar="URL", help="One server, named by its host, instead of an inventory."),
@@ -100,10 +143,11 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         **own: Any,
     ) -> Any:
         playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
-        settings = load_settings(config, settings_folder(playbooks or tuple(own.get("paths") or ())))
+        beside = settings_folder(playbooks or tuple(own.get("paths") or ()))
+        settings = load_settings(config, beside)
         options = Options(
             playbooks=playbooks,
-            inventories=inventory or (() if server else settings.inventories),
+            inventories=inventory,
             server_url=server,
             extra_vars=extra_vars,
             limit=limit,
@@ -111,20 +155,20 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             skip_tags=_split(skip_tags),
             env=dict(os.environ),
             now=datetime.now(UTC),
-            lookup_folders=settings.lookup_folders,
-            download_folders=settings.download_folders,
         )
         flags = Flags(
             options=options,
             settings=settings,
             state_dir=_state_dir(state_dir, settings),
-            forks=forks or settings.forks or 8,
+            forks=forks or 8,
             format=form,
             verbosity=verbose,
             no_color=no_color,
             config=config,
+            settings_file=Path(config) if config else beside / NAME,
+            given=Given(inventory, forks),
         )
-        return function(flags=flags, **own)
+        return function(flags=flags.under(settings, flags.settings_file), **own)
 
     for option in reversed(_OPTIONS):
         command = option(command)

@@ -53,6 +53,17 @@ def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False) -> None:
         give(plan_text(plan, flags, sys.stdout, keep_going=keep_going))
 
 
+def give_plan(
+    plan: Plan, flags: Flags, *, out: str | None = None, detailed_exitcode: bool = False, keep_going: bool = False
+) -> int:
+    """Keep and show a plan that is not applied; return the exit code."""
+    if out is not None:
+        refuse_secrets(plan, out)
+        keep_plan(plan, out)
+    show_plan(plan, flags, keep_going=keep_going)
+    return tell_errors(plan, flags) or (2 if detailed_exitcode and plan.requests else 0)
+
+
 def tell_errors(plan: Plan, flags: Flags) -> int:
     """Return the exit code of a plan that is not applied; where its errors are only in a document, say that it has."""
     if not plan.errors:

@@ -10,8 +10,8 @@ from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes
 from msauto.cli.flags import Flags
 from msauto.cli.saved import is_plan_file, read_plan_file
 from msauto.errors import InputError, Place, Problem, RefusedError
-from msauto.ledger import Ledger, Scope
-from msauto.model.history import TargetRecord
+from msauto.ledger import Scope
+from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Memory
@@ -120,14 +120,12 @@ def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
         check_dest(str(request.dest), Spot(Document(path)), around)
 
 
-def resume(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:
+def resume(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
     """Return the plan of the targets that a run did not reach, and how to call it; raises ``RefusedError``.
 
     Each is held against what is there, as a saved plan is. What the run began is not part of it: that is for planning
     anew.
     """
-    with Ledger.open(flags.state_dir, readonly=True) as ledger:
-        details = ledger.run_details(run)
     name = details.summary.run
     if details.summary.status == "running":
         raise RefusedError(f"run {name} still goes on", remedy="wait until it has ended")
@@ -153,10 +151,8 @@ def _refuse_hidden(targets: tuple[Target, ...], run: str) -> None:
             )
 
 
-def undo(flags: Flags, run: str) -> tuple[Source, tuple[str, ...]]:
-    """Return what takes a run back, and how to call it; raises ``RefusedError`` and ``LedgerError``."""
-    with Ledger.open(flags.state_dir, readonly=True) as ledger:
-        details = ledger.run_details(run)
+def undo(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
+    """Return what takes a run back, and how to call it; raises ``RefusedError``."""
     specs = servers_called(flags.options, servers_of(details))
     return Playbooks(undo_of(details, specs)), (f"undo {details.summary.run}",)
 

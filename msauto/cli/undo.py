@@ -5,16 +5,18 @@ from __future__ import annotations
 import click
 
 from msauto.aio import SystemClock
-from msauto.cli.applying import Asked, Run, run_flags
+from msauto.cli.applying import Run
+from msauto.cli.asked import Asked, run_flags
 from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.sources import undo
+from msauto.model.history import RunDetails
 
 
 @click.command("undo")
 @click.argument("run", metavar="RUN|last")
 @shared_flags
 @run_flags
-def command(*, flags: Flags, asked: Asked, run: str) -> int:
+def command(*, flags: Flags, asked: Asked, run: RunDetails) -> int:
     """Take a run back: plan the earlier values of the ledger, ask, apply, prove.
 
     A value that is no longer what the run wrote is left alone and told. What cannot be taken back is listed: deleted

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.cli.applying import next_time
+from msauto.cli.asked import next_time
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_house
