@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,20 @@ def _input_folders(path: str) -> Iterator[Path]:
 
 def _json(path: str) -> Any:
     try:
-        return json.loads(Path(path).read_bytes())
+        return json.loads(Path(path).read_bytes(), object_pairs_hook=_unlike)
     except OSError as error:
         raise _refuse(path, f"the file cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise _refuse(path, f"this is neither a playbook nor a plan: {error}") from error
+
+
+def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of a key that stands twice, a reader may have seen the other one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
 
 
 def _refuse(path: str, message: str) -> InputError:

@@ -110,7 +110,21 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
             raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
     plan = read_plan_file(saved[0])
     _check_downloads(plan, saved[0], flags)
-    return SavedPlan(plan, servers_called(options, [target.server for target in plan.targets]))
+    specs = servers_called(options, [target.server for target in plan.targets])
+    _check_urls(plan, specs)
+    return SavedPlan(plan, specs)
+
+
+def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
+    """Refuse to apply a plan to another server than it was made for: the names of two inventories may be the same."""
+    urls = dict(plan.urls)
+    for spec in specs:
+        planned = urls.get(spec.name, spec.url)
+        if planned != spec.url:
+            raise RefusedError(
+                f"the plan was made for {spec.name} at {planned}, and the inventory has it at {spec.url}",
+                remedy="give the inventory that the plan was made with (-i), or make the plan again",
+            )
 
 
 def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:

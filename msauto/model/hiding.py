@@ -28,6 +28,7 @@ def hide_plan(plan: Plan) -> Plan:
         targets=tuple(map(hider.target, plan.targets)),
         warnings=tuple(map(plan.secrets.hide_cut, plan.warnings)),
         settlements=tuple(map(hider.settlement, plan.settlements)),
+        urls=tuple((name, plan.secrets.hide(url)) for name, url in plan.urls),
         secrets=NO_SECRETS,
     )
 

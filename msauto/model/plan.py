@@ -190,6 +190,7 @@ class Plan:
     """What will be done, whole. ``targets`` holds those that change or are in error, in the order of the run.
 
     ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
+    ``urls`` tells where each server was: a plan is not for another one that bears the same name in another inventory.
     ``secrets`` stand in its values and must not show: what is shown or kept is :func:`~msauto.model.hiding.hide_plan`.
     """
 
@@ -206,6 +207,7 @@ class Plan:
     unchanged_by_server: tuple[tuple[str, int], ...] = field(default=())
     batches: tuple[Batch, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    urls: tuple[tuple[str, str], ...] = ()
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
     @property

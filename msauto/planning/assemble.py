@@ -34,6 +34,7 @@ def assemble(
         warnings=(*resolved.warnings, *(_of(survey, warning) for survey in surveys for warning in survey.warnings)),
         servers=tuple(survey.server for survey in surveys),
         unchanged_by_server=tuple((survey.server, survey.unchanged) for survey in surveys),
+        urls=tuple((work.server.name, work.server.url) for work in resolved.work),
         batches=resolved.batches,
         settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
         secrets=resolved.secrets.known(),

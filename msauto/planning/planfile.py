@@ -30,7 +30,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "summary": summary(plan),
         "refusals": [{"code": r.code, "limit": r.limit, "count": r.count, "remedy": r.remedy} for r in plan.refusals],
         "warnings": list(plan.warnings),
-        "servers": [{"name": name, "unchanged": count} for name, count in plan.unchanged_by_server],
+        "servers": _servers(plan),
         "targets": [target_to_json(target) for target in plan.targets],
         "batches": [
             {"play": each.play, "servers": list(each.servers), "max_fail": each.max_fail, "fatal": each.fatal}
@@ -90,6 +90,14 @@ def target_to_json(target: Target) -> dict[str, Any]:
         "link_folders": [show_folder(folder) for folder in target.link_folders],
         "batch": target.batch,
     }
+
+
+def _servers(plan: Plan) -> list[dict[str, Any]]:
+    urls = dict(plan.urls)
+    return [
+        {"name": name} | ({"url": urls[name]} if name in urls else {}) | {"unchanged": count}
+        for name, count in plan.unchanged_by_server
+    ]
 
 
 def _settlement(settlement: Settlement) -> dict[str, Any]:

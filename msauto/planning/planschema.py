@@ -211,6 +211,7 @@ class _Input(_Model):
 
 class _Server(_Model):
     name: str
+    url: str = ""
     unchanged: int = 0
 
 
@@ -270,6 +271,7 @@ class PlanFile(_Model):
             warnings=tuple(self.warnings),
             servers=tuple(server.name for server in self.servers),
             unchanged_by_server=tuple((server.name, server.unchanged) for server in self.servers),
+            urls=tuple((server.name, server.url) for server in self.servers if server.url),
             batches=tuple(batch.value() for batch in self.batches),
             settlements=tuple(one.settlement() for one in self.settlements),
         )

@@ -48,7 +48,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "count": "what the plan would do",
         "remedy": "the flag that allows it",
     },
-    "Server": {"name": "in the inventory", "unchanged": "targets of it that are as wanted"},
+    "Server": {"name": "in the inventory", "url": "where it was", "unchanged": "targets of it that are as wanted"},
     "Batch": {
         "play": "the play's name",
         "servers": "those that go together",

@@ -104,6 +104,25 @@ def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: st
     assert not sim.writes()
 
 
+def test_a_key_that_stands_twice_is_refused(desk: Desk, sim: Simulator, plan: str) -> None:
+    text = (desk.folder / plan).read_text(encoding="utf-8")
+    # A reader may see the first one, and msauto the last, which the checksum is of.
+    desk.write(plan, text.replace('"msauto":', '"targets": [], "msauto":', 1))
+    said = desk.run("apply", *ALLOWED, *INV, plan)
+    said.one_error("the key 'targets' stands twice")
+    assert (said.code, sim.writes()) == (1, [])
+
+
+def test_a_plan_is_for_the_servers_that_it_was_made_for(desk: Desk, sim: Simulator, plan: str) -> None:
+    with Simulator() as other:
+        desk.inventory({"studio-a": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml")
+        said = desk.run("apply", *ALLOWED, "-i", "other.yml", plan)
+        assert (said.code, other.log, sim.writes()) == (4, [], [])
+    said.one_error("the plan was made for studio-a at", sim.url, other.url, "make the plan again")
+    desk.inventory({"studio-a": {"server": {"url": f"{sim.url}/"}, "database": "NEWS"}}, "same.yml")
+    assert desk.run("apply", *ALLOWED, "-i", "same.yml", plan).code == 0
+
+
 def test_where_a_clip_shows_is_looked_at_anew(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "Promo 1", "state": "absent"}})
     assert desk.run("plan", "--out", "promo.plan", *INV, "play.yml").code == 0
@@ -197,9 +216,12 @@ def test_only_the_servers_of_the_plan_need_their_secrets(desk: Desk, sim: Simula
     assert sim.writes()
 
 
-def test_a_server_that_is_away_when_the_plan_is_applied(desk: Desk, plan: str) -> None:
-    desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:1"}}})
-    said = desk.run("apply", *ALLOWED, *INV, plan)
+def test_a_server_that_is_away_when_the_plan_is_applied(desk: Desk) -> None:
+    with Simulator() as away:
+        desk.inventory({"studio-a": {"server": {"url": away.url}, "database": "NEWS"}})
+        desk.comment("new")
+        assert desk.run("plan", *INV, "play.yml", "--out", "tonight.plan").code == 0
+    said = desk.run("apply", *ALLOWED, *INV, "tonight.plan")
     assert said.code == 1
     said.one_error("no connection")
 
