@@ -53,6 +53,9 @@ class LostMemory:
     def remember(self, target: Any, items: Mapping[str, Any]) -> None:
         self._items.setdefault(target, {}).update(items)
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        raise NotImplementedError
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         del server
         return frozenset()

@@ -75,6 +75,10 @@ class MemoryByUrl:
         """Keep items of a target."""
         self.memory.remember(self._by_url(target), items)
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget items of all assets of a database."""
+        self.memory.forget_assets(self.urls.get(server, server), database, prefix)
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         """Return the assets of a server of which something is owed."""
         return self.memory.owing(self.urls.get(server, server))

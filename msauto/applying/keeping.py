@@ -26,6 +26,11 @@ def written(target: Target) -> frozenset[str]:
     return frozenset(names)
 
 
+def loads_xmp(target: Target) -> bool:
+    """Tell whether the target's requests load XMP fields into clips that nobody names: an XMP batch."""
+    return any(each.aspect == "xmp_batch" for request in target.requests for each in request.expect)
+
+
 def is_of(item: str, names: frozenset[str]) -> bool:
     """Tell whether a memory is among those that :func:`written` names."""
     return item in names or f"{item.partition(':')[0]}:*" in names

@@ -198,6 +198,9 @@ class Life:
             gone = {item: None for item in known if keeping.is_of(item, written)}
             if gone:
                 self._context.memory.remember(target, gone)
+        if keeping.loads_xmp(self._target):
+            # Whichever clips the batch names: what was last written of a field that is not reported may be gone.
+            self._context.memory.forget_assets(self._target.server, self._target.database, "xmp:")
 
     def _ids(self) -> tuple[TargetId, ...]:
         """Return what memories are kept under: after the run, and before it if the asset is renamed."""

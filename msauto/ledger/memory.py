@@ -15,6 +15,7 @@ _RECALL = """
 _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
+_FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
 _OWING = "SELECT DISTINCT database, name FROM memory WHERE server = ? AND kind = 'asset' AND item GLOB 'owed:*'"
 _KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -30,6 +31,11 @@ class LedgerMemory:
         """Return the items that we remember of a target; empty if none."""
         rows = self._store.read(_RECALL, _key(target))
         return {str(item): json.loads(str(value)) for item, value in rows}
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget the items of all assets of a database whose names begin so."""
+        with self._store.together():
+            self._store.write(_FORGET_ASSETS, (server, database, len(prefix), prefix))
 
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets of which an ``owed:…`` item is remembered."""

@@ -118,6 +118,9 @@ class Memory(Protocol):
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Keep items; a value of ``None`` forgets the item."""
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget the items of all assets of a database whose names begin so."""
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         """Return database and title of the assets of which an ``owed:…`` item is remembered: what a run left undone."""
 

@@ -43,6 +43,10 @@ class SecretMemory:
         """Keep items, with stand-ins for secrets."""
         self._memory.remember(target, {self.conceal(item): self._conceal_all(value) for item, value in items.items()})
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget items of all assets of a database; ``prefix`` holds no secret."""
+        self._memory.forget_assets(server, database, prefix)
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         """Return the assets of a server of which something is owed."""
         return self._memory.owing(server)

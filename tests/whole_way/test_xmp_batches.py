@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,27 @@ def test_once_for_each_content(stage: Theatre) -> None:
     assert stage.plan(play(load(src="same.xml"))).requests == 0, "by its content, whatever it is called"
     (stage.folder / "batch.xml").write_text(BATCH.replace("traffic", "the desk"))
     assert stage.plan(play(load())).requests == 1
+
+
+def test_what_a_batch_may_have_overwritten_is_written_again(stage: Theatre) -> None:
+    hidden = replace(stage, dialect={"xmp_read": "never"})
+    ours = play(titled("Film", "Ours"), titled("News", "Ours"))
+    assert hidden.apply(ours).ok
+    assert hidden.plan(ours).requests == 0, "as we last wrote it"
+    assert hidden.apply(play(load())).ok
+    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["From traffic"]}
+    assert len(hidden.plan(ours).targets) == 2, "nobody knows which clips a batch names"
+    assert hidden.apply(ours).ok
+    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["Ours"]}
+    assert hidden.plan(play(load()), ours).requests == 0, "the same batch is loaded once"
+
+
+def test_a_batch_that_was_never_sent_makes_nothing_unknown(stage: Theatre) -> None:
+    hidden = replace(stage, dialect={"xmp_read": "never"})
+    ours = play(titled("Film", "Ours"))
+    assert hidden.apply(ours).ok
+    assert hidden.plan(play(load())).requests == 1
+    assert hidden.plan(ours).requests == 0
 
 
 def test_the_plan_holds_it_whole(stage: Theatre) -> None:

@@ -247,6 +247,11 @@ class DictMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         return dict(self.items.get(target, {}))
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        for target, items in self.items.items():
+            if (target.server, target.database, target.kind) == (server, database, "asset"):
+                self.items[target] = {name: value for name, value in items.items() if not name.startswith(prefix)}
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset()
 

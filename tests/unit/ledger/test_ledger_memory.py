@@ -31,6 +31,21 @@ def test_none_forgets(tmp_path: Path) -> None:
         assert ledger.memory.recall(CLIP) == {"b": 3}
 
 
+def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(tmp_path: Path) -> None:
+    clips = [CLIP, replace(CLIP, name="News", link_id=None)]
+    others = [
+        replace(CLIP, server="studio-b"),
+        replace(CLIP, database="OLD"),
+        replace(CLIP, name="NEWS", kind="database", link_id=None),
+    ]
+    with Ledger.open(tmp_path) as ledger:
+        for target in (*clips, *others):
+            ledger.memory.remember(target, {"xmp:dc:title": ["a"], "xmp_batch:x": True, "field:xmp:": "b"})
+        ledger.memory.forget_assets("studio-a", "NEWS", "xmp:")
+        assert [sorted(ledger.memory.recall(clip)) for clip in clips] == [["field:xmp:", "xmp_batch:x"]] * 2
+        assert all("xmp:dc:title" in ledger.memory.recall(other) for other in others)
+
+
 def test_another_clip_is_another_clip(tmp_path: Path) -> None:
     others = [
         replace(CLIP, server="studio-b"),

@@ -57,6 +57,9 @@ class DictMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         return {**self.always, **self.items.get(target, {})}
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        raise NotImplementedError
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         owing = {target for target, items in self.items.items() if any(name.startswith("owed:") for name in items)}
         return frozenset((target.database, target.name) for target in owing if target.server == server)
