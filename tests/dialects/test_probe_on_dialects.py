@@ -1,0 +1,106 @@
+"""What ``msauto probe`` learns on servers of every habit fits them: read alone, and tried on a scratch clip.
+
+The server is unknown to it: the inventory says how to get in, and nothing of the dialect. What it cannot learn it may
+leave open, but a key that it prints must be one that works; and the store is as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from msauto.model.live import Asset
+from msauto.model.spec import Auth, Secret, ServerSpec
+from msauto.server.probe import Findings, Trial, probe, probe_by_trial
+from msauto.simulator import Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.simulator.rss import put_item
+from tests.dialects.fitting import FITTING, rows, server_of
+from tests.dialects.pairwise import Row
+from tests.dialects.store import differences, plain_store
+
+ROWS = rows()
+SCRATCH, FIELD = "Scratch / тест", "dc:rights"
+
+
+class Hurried:
+    """A clock that hardly waits: this server shows at once what it did."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.001))
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator(house=empty_house()) as simulator:
+        yield simulator
+
+
+def put(sim: Simulator, server: SimDialect) -> None:
+    sim.house, sim.dialect = empty_house(), server
+    news = sim.house.databases["NEWS"]
+    clip = news.add_clip(SCRATCH, "Tests/2026", frames=500)
+    clip.segments = [Segment(1, 0, 100, ["One"]), Segment(4, 120, 300, ["Four"])]
+    clip.markers = [Marker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"]}
+    clip.home.fields["first_frame"] = "3"
+    news.add_clip("Part: two", "Tests/2026", frames=50, mime_type=4)
+    ticker = sim.house.add_channel("ticker")
+    put_item(ticker, "n-1.txt", b"<item><title>x</title></item>" if server.rss_body == "item" else b"x", server)
+    sim.clear_log()
+
+
+def spec(sim: Simulator, server: SimDialect) -> ServerSpec:
+    auth = {
+        "basic": Auth(username=server.auth_user, password=Secret(server.auth_password)),
+        "bearer": Auth(bearer=Secret(server.auth_token)),
+        "header": Auth(headers=((server.auth_header, Secret(server.auth_token)),)),
+    }.get(server.auth, Auth())
+    return ServerSpec("sim", sim.url, auth=auth)
+
+
+def check(findings: Findings, server: SimDialect, row: Row) -> None:
+    learned = {each.name: str(each.value) for each in findings.of("dialect")}
+    assert learned.keys() <= FITTING.keys()
+    unfit = {key: value for key, value in learned.items() if value not in FITTING[key](server)}
+    assert not unfit, (unfit, [each.evidence for each in findings.found if each.name in unfit], row)
+
+
+def let_all(asset: Asset, links: Any) -> None:
+    del asset, links
+
+
+def try_on(sim: Simulator, server: SimDialect) -> Findings:
+    trial = Trial(SCRATCH, FIELD)
+    work = probe_by_trial(spec(sim, server), "NEWS", trial, clock=Hurried(), tell=lambda _: None, refuse=let_all)
+    return asyncio.run(work)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_reading(row: Row, sim: Simulator) -> None:
+    server = server_of(row)
+    put(sim, server)
+    before = plain_store(sim)
+    check(asyncio.run(probe(spec(sim, server), "NEWS", title=SCRATCH)), server, row)
+    assert not sim.writes()
+    assert plain_store(sim) == before
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_trying(row: Row, sim: Simulator) -> None:
+    server = server_of(row)
+    put(sim, server)
+    before = plain_store(sim)
+    findings = try_on(sim, server)
+    check(findings, server, row)
+    wrong = differences(before, plain_store(sim))
+    assert not wrong or findings.left, ("put back, it says", wrong, row)
