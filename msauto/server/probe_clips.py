@@ -160,9 +160,19 @@ class _Clips:
             there = await self._finds(plain, colon)
             evidence += f"; GET {plain}: {'found' if there else 'not found'}"
             if there == decoded:
-                self._notes.miss("title_address", f"the answers contradict each other: {evidence}")
+                await self._both_ways(colon, evidence, plain=there)
                 return
         self._notes.learn("title_address", "ns" if decoded else "plain", evidence)
+
+    async def _both_ways(self, colon: str, evidence: str, *, plain: bool) -> None:
+        """Where plain titles with a colon and encoded key fields are both found, or neither: the key form decides."""
+        by_key = asset_path(self._database, Address(colon, namespace="title"))
+        found = await self._finds(by_key, colon)
+        evidence += f"; GET {by_key}: {'found' if found else 'not found'}"
+        if found or plain:
+            self._notes.learn("title_address", "ns" if found else "plain", evidence)
+        else:
+            self._notes.miss("title_address", f"the answers contradict each other: {evidence}")
 
     async def _finds(self, path: str, title: str) -> bool:
         """Tell whether a path leads to this clip; an answer that is neither the clip nor a refusal raises."""

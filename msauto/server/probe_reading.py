@@ -130,7 +130,7 @@ class Reading:
             if value:
                 self._notes.learn("rss_guid", value, f"guids such as {shown}")
             else:
-                self._notes.miss("rss_guid", f"the items' own, or their files' stems: {shown}")
+                self._notes.miss("rss_guid", f"the items' own, their files' stems, or made by the server: {shown}")
 
     async def _channel(self, name: str) -> list[str]:
         request = requests.get_channel(name)

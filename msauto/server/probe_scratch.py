@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from msauto.errors import FateUnknownError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, whole
@@ -35,7 +35,14 @@ ROUNDS: Final = 3
 """So often a thing is taken back that is still seen when read again."""
 
 _SETTLING: Final = 2.0
-"""Seconds to wait after a lost answer: the server may still be at work."""
+"""Seconds to wait after a lost answer, or for a write that was not seen: the server may still be at work."""
+
+_PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+"""Seconds between looks at what was written: some servers show it late."""
+
+_TAKEN_BACK: Final = "taken back"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,8 @@ class Bench:
     """The asset that is tried on, as it was before, and what was put there since.
 
     ``made`` maps what a write may leave behind to words for a person; ``tell`` gets a line when something must be
-    known at once. ``afterwards`` put back what is not of the asset itself, and return what is left of it.
+    known at once. ``unseen`` are those of an accepted write that has not shown yet, ``slow`` the seconds that one took
+    to show. ``afterwards`` put back what is not of the asset itself, and return what is left of it.
     """
 
     client: AsyncMediaServer
@@ -66,6 +74,8 @@ class Bench:
     made: dict[str, str] = field(default_factory=dict)
     number: int = 0
     lost: bool = False
+    unseen: set[str] = field(default_factory=set)
+    slow: float = 0.0
     afterwards: list[Callable[[], Awaitable[tuple[str, ...]]]] = field(default_factory=list)
 
     @property
@@ -100,7 +110,32 @@ class Bench:
         except BaseException:  # a lost answer, or Ctrl-C while it was awaited: it may have been done
             self.lost = True
             raise
+        self.unseen.add(what)
         return True
+
+    async def look(self, what: str, read: Callable[[], Awaitable[T]], shows: Callable[[T], bool]) -> T:
+        """Read until it shows what was written, or long enough; return what was read last.
+
+        What was not accepted is not waited for.
+        """
+        waited = 0.0
+        for pause in _PAUSES if what in self.unseen else ():
+            live = await read()
+            if shows(live):
+                break
+            await self.clock.sleep(pause)
+            waited += pause
+        else:
+            live = await read()
+        if shows(live):
+            self.unseen.discard(what)
+            self.slow = max(self.slow, waited)
+        return live
+
+    async def settle(self) -> None:
+        """Wait until the server must have shown what it was told: longer where something never showed."""
+        late = 2 * self.slow
+        await self.clock.sleep(max(late, _SETTLING) if self.lost or self.unseen else late)
 
     def segments(self, asset: Asset) -> list[Segment]:
         """Return our own segments."""
@@ -161,13 +196,15 @@ async def try_segments(bench: Bench) -> None:
     words = f"segment {bench.number}, titled {bench.token}"
     first = requests.create_segment(bench.path, bench.number, start, 1, bench.token)
     await bench.write(first, "segment", words)
-    made = bench.segments(await bench.read())
+    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {_spans(made)}")
         return
     again = requests.create_segment(bench.path, bench.number, start, 2, bench.token)
     accepted = await bench.write(again, "segment", words)
-    live = [(each.start, each.duration) for each in bench.segments(await bench.read())]
+    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.unseen.discard("segment")  # a server may well take it and keep the old one
+    live = [(each.start, each.duration) for each in bench.segments(asset)]
     value = "overwrite" if live == [(start, 2)] else "recreate"
     answer = "accepted" if accepted else "refused"
     shown = "the new one alone" if value == "overwrite" else "both" if len(live) > 1 else "the old one"
@@ -183,7 +220,7 @@ async def try_markers(bench: Bench) -> None:
     fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
     create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
     await bench.write(create, "marker", f"a marker titled {bench.token}")
-    made = bench.markers(await bench.read())
+    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
     if len(made) != 1:
         for key in ("marker_update", "position_origin"):
             bench.notes.miss(key, "a new marker was not shown")
@@ -196,7 +233,9 @@ async def _change_marker(bench: Bench, marker: Marker) -> None:
     title = f"{bench.token} changed"
     change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
     accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
-    live = next((each for each in bench.markers(await bench.read()) if each.uid == marker.uid), None)
+    asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.unseen.discard("marker")  # a server may well take it and change nothing
+    live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
     if live is None or live.fields.get("title") != title:
         answer = "accepted, and nothing changed" if accepted else "refused"
         bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
@@ -208,7 +247,7 @@ async def _change_marker(bench: Bench, marker: Marker) -> None:
 
 
 async def _move_in_point(bench: Bench) -> None:
-    old = whole(bench.before.attributes.get("first_frame"))
+    old = _in_point(bench.before)
     live = await bench.read()
     marker = next(iter(bench.markers(live)), None)
     if old is None or marker is None:
@@ -216,9 +255,9 @@ async def _move_in_point(bench: Bench) -> None:
         return
     move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
     await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
-    moved = await bench.read()
+    moved = await bench.look("first_frame", bench.read, lambda asset: _in_point(asset) == old + _SHIFT)
     shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
-    if whole(moved.attributes.get("first_frame")) != old + _SHIFT or shown is None:
+    if _in_point(moved) != old + _SHIFT or shown is None:
         bench.notes.miss("position_origin", "SETFIELD first_frame did not move the IN point")
         return
     evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
@@ -228,6 +267,10 @@ async def _move_in_point(bench: Bench) -> None:
         bench.notes.miss("position_origin", f"neither from the file's first frame nor from the IN point: {evidence}")
 
 
+def _in_point(asset: Asset) -> int | None:
+    return whole(asset.attributes.get("first_frame"))
+
+
 def _free_frames(asset: Asset) -> int | None:
     """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
     at = 0
@@ -235,7 +278,7 @@ def _free_frames(asset: Asset) -> int | None:
         if segment.start - at >= 2:
             return at
         at = max(at, segment.start + segment.duration)
-    return at if (asset.frames or 0) - (whole(asset.attributes.get("first_frame")) or 0) - at >= 2 else None
+    return at if (asset.frames or 0) - (_in_point(asset) or 0) - at >= 2 else None
 
 
 def _spans(segments: list[Segment]) -> str:
@@ -249,8 +292,8 @@ async def put_back(bench: Bench) -> tuple[str, ...]:
     """Take back what is ours, read the asset again, and return what is left: nothing, if all is as before."""
     if not bench.made:
         return ()
-    if bench.lost:
-        await bench.clock.sleep(_SETTLING)
+    await bench.settle()
+    unseen = [bench.made[what] for what in sorted(bench.unseen)]
     left: list[str] = []
     undoing: list[Callable[[], Awaitable[tuple[str, ...]]]] = [*bench.afterwards, partial(_put_asset_back, bench)]
     for undo in undoing:
@@ -261,6 +304,8 @@ async def put_back(bench: Bench) -> tuple[str, ...]:
             left.append(f"it cannot be told what is left ({error.message}); look for: {words}")
     if bench.lost:
         bench.tell("An answer was lost: the server may still do what was asked. Look once more for " + _all(bench))
+    elif unseen:
+        bench.tell(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
     return tuple(dict.fromkeys(left))
 
 
@@ -271,6 +316,8 @@ async def _put_asset_back(bench: Bench) -> tuple[str, ...]:
             break
         for request in undoing:
             await send_anyhow(bench, request)
+        bench.unseen.add(_TAKEN_BACK)
+        await bench.look(_TAKEN_BACK, bench.read, lambda live: not _undoing(bench, live))
     return _left(bench, await bench.read())
 
 

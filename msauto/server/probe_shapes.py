@@ -110,15 +110,10 @@ def describe_channel(reply: Reply) -> str:
 
 
 def guess_guids(guids: Iterable[str]) -> str:
-    """Tell what guids are, as far as they show it: ``file`` (all look like file names), ``item``, or empty.
+    """Tell what guids are, as far as they show it: ``file`` (all look like file names), or empty.
 
-    A guid without an ending may be the file's stem as well as the item's own: nothing can be concluded from it.
+    A guid without an ending may be the file's stem as well as the item's own, and an address may be made by the server
+    from either: nothing can be concluded from those.
     """
     shown = [guid for guid in guids if guid]
-    if not shown:
-        return ""
-    files = [_FILE_ENDING.fullmatch(guid) is not None for guid in shown]
-    if all(files):
-        return "file"
-    addresses = [re.match(r"(?:https?|urn|tag):", guid) is not None for guid in shown]
-    return "item" if any(addresses) and not any(files) else ""
+    return "file" if shown and all(_FILE_ENDING.fullmatch(guid) for guid in shown) else ""
