@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from msauto.model.plan import Plan, Refusal, Target
-from msauto.model.result import OUTCOMES, Outcome, Result, TargetResult, key_of
+from msauto.model.result import OUTCOMES, Difference, Outcome, Result, TargetResult, key_of
 from msauto.report.visible import visible
 
 _KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
@@ -19,6 +19,15 @@ _REFUSALS: Final = {
     ),
     "requests": ("request", "the plan sends {count}, and {limit} may be sent unless it is allowed"),
 }
+_DIALECT_OF: Final = {
+    "xmp": ("list_separator", "xmp_read"),
+    "segment": ("segment_update",),
+    "marker": ("marker_update",),
+    "link": ("link_title", "folder_missing"),
+    "rss_item": ("rss_guid", "rss_body", "rss_update"),
+}
+"""The keys that let an aspect come out otherwise than was sent, where they do not fit the server (field notes)."""
+
 _BATCHES: Final = 5
 _REASONS: Final = 3
 
@@ -138,11 +147,25 @@ def advice(result: TargetResult) -> str:
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
     if result.differences and all(request.outcome == "done" for request in result.requests):
+        if any(map(_is_cut, result.differences)):
+            return "the server keeps only the beginning of what it is told: shorten the value"
         return (
             "the server accepted every request, yet shows something else; "
-            "look for who else writes there, then run again"
+            f"look for who else writes there{_dialect_to_doubt(result)}, then run again"
         )
     return "mend the cause and run again: what is done is not sent again"
+
+
+def _dialect_to_doubt(result: TargetResult) -> str:
+    aspects = dict.fromkeys(each.aspect for each in result.differences)
+    keys = ", ".join(f"`{key}`" for aspect in aspects for key in _DIALECT_OF.get(aspect, ()))
+    return f", or whether the server's dialect fits ({keys}; `msauto probe` tells what it can)" if keys else ""
+
+
+def _is_cut(difference: Difference) -> bool:
+    """Tell whether what is there is the beginning of what was wanted: servers keep texts of some length."""
+    wanted, live = difference.wanted, difference.live
+    return isinstance(wanted, str) and isinstance(live, str) and live != "" and wanted.startswith(live)
 
 
 def by_server(targets: Iterable[Target]) -> dict[str, list[Target]]:

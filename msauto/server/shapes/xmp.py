@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from msauto.errors import UnreadableError
@@ -51,13 +52,23 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
     text = decode_text(data, charset).lstrip("\ufeff").strip()
     if not text:
         return {}
-    if any(sign < " " and sign not in "\t\r\n" for sign in text):
+    if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
         return None
     try:
         fields = _of_xml(data, charset, asked) if text.startswith("<") else _of_lines(text, asked)
     except UnreadableError:
         return None
     return None if fields is None else {name: _values(shown, separator) for name, shown in fields.items()}
+
+
+def _is_json(text: str) -> bool:
+    """Tell a JSON document, which is no shape of the interface, from a value in braces."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:

@@ -1,0 +1,34 @@
+"""What a person is told to do about a target whose requests were all taken, and which is not as wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.model.plan import Json
+from msauto.model.result import Difference, RequestResult, TargetResult
+from msauto.report.sentences import advice
+from tests.unit.report.made_plans import episode
+
+
+def advised(*differences: Difference) -> str:
+    done = tuple(RequestResult("done", 200, tries=1) for _ in episode().requests)
+    return advice(TargetResult(episode(), "failed", requests=done, differences=differences))
+
+
+def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
+    told = advised(Difference("field", "comment", "Ready for air", "Ready for"), Difference("field", "layer", "1", "2"))
+    assert told == "the server keeps only the beginning of what it is told: shorten the value"
+
+
+@pytest.mark.parametrize(("wanted", "live"), [("Ready", ""), ("Ready", None), ("Ready", "steady"), (["a"], ["a", "b"])])
+def test_what_is_no_beginning_was_written_by_somebody_else(wanted: Json, live: Json) -> None:
+    told = advised(Difference("field", "comment", wanted, live))
+    assert told.endswith("shows something else; look for who else writes there, then run again")
+
+
+@pytest.mark.parametrize(
+    ("aspect", "key"), [("rss_item", "rss_guid"), ("xmp", "list_separator"), ("marker", "marker_update")]
+)
+def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: str, key: str) -> None:
+    told = advised(Difference(aspect, "x", "wanted", None), Difference("field", "y", "1", "2"))
+    assert f"whether the server's dialect fits (`{key}`" in told
