@@ -140,6 +140,7 @@ async def make_plan(
                 find_links=bool(limits.protected),
                 disk=LocalDisk(),
                 forget_owed=forget_owed,
+                secrets=resolved.secrets.known,
             )
 
     with resolved.secrets.kept_out_of_errors():

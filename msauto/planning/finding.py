@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
@@ -11,10 +11,12 @@ from msauto.model.facts import NoAssetError
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.secrets import Secrets
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, ProxyWanted, RunWanted, Said, Source, ThumbnailWanted, TitleRef, Wanted
 from msauto.planning.compare import plain, same_folder, same_text
 from msauto.planning.draft import refuse
+from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, Member
 from msauto.planning.handlers import in_order, notified, owed_calls
 from msauto.planning.layers import Layers
@@ -34,7 +36,8 @@ class World:
     """What the survey of one server works with.
 
     ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
-    settled. ``batches`` are the XMP batches that go before the assets of their database.
+    settled. ``batches`` are the XMP batches that go before the assets of their database. ``secrets`` tells those that
+    came up so far.
     """
 
     server: ServerSpec
@@ -45,6 +48,7 @@ class World:
     owing: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
     batches: Mapping[str, Source] = field(default_factory=dict)
+    secrets: Callable[[], Secrets] = Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         links = await world.reader.read_links(found.database, found.asset)
     live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=links)
     target, told = plan.target(layers.looked, live)
+    target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
     return outcome if here or target.changes else replace(outcome, state="skipped")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Segment, parse_folder, show_folder
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
+from msauto.model.secrets import Secrets
 from msauto.planning.compare import entry_called, plain
 
 
@@ -23,15 +25,42 @@ def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
     Names: ``fact:frames`` for a fact that a template touched, ``field:comment``, ``xmp:dc:title``, ``segments``,
     ``markers``, ``link:Folder/Title``, ``links``, ``items`` and the like for what an aspect compared.
     """
+    return f"sha256:{hashlib.sha256(_canonical_text(looked, live)).hexdigest()}"
+
+
+def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target:
+    """Return a target whose fingerprint is salted and slow, if a secret is among what it covers.
+
+    A plain hash of so little would let anybody who sees the plan try one guess after the other.
+    """
+    if not secrets or not target.changes:
+        return target
+    if not secrets.in_(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
+        return target
+    return replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
+
+
+def _slow(looked: Iterable[str], live: LiveTarget, salt: bytes) -> str:
+    digest = hashlib.scrypt(_canonical_text(looked, live), salt=salt, n=2**14, r=8, p=1, dklen=32)
+    return f"{_SLOW}{salt.hex()}:{digest.hex()}"
+
+
+_SLOW = "scrypt:"
+
+
+def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
     values = {name: _look(name, live) for name in sorted(looked)}
     text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
-    return f"sha256:{hashlib.sha256(plain(text).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return plain(text).encode("utf-8", "surrogatepass")
 
 
 def is_fresh(target: Target, live: LiveTarget) -> bool:
     """Tell whether what was compared when planning is still so, and of the same clip: one recorded anew is another."""
     if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
         return False
+    if target.fingerprint.startswith(_SLOW):
+        salt = bytes.fromhex(target.fingerprint.split(":")[1])
+        return _slow(target.looked, live, salt) == target.fingerprint
     return fingerprint(target.looked, live) == target.fingerprint
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from msauto.errors import MsautoError
 from msauto.flow import concurrent_map
 from msauto.model.plan import Address, Settlement, Target, TargetId
-from msauto.model.ports import Clock, Disk, Memory, NoDisk, Reader
+from msauto.model.ports import Clock, Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.secrets import Secrets
 from msauto.model.timecode import TimecodeError
 from msauto.model.wanted import DatabaseRef, RssWanted, Source, Work, XmpBatchWanted
 from msauto.planning.draft import refuse
 from msauto.planning.finding import Outcome, State, World, survey_asset
+from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, group_intents
 from msauto.planning.layers import Layers
 from msauto.planning.memories import settlements_of
@@ -44,15 +46,17 @@ async def survey(
     find_links: bool = False,
     disk: Disk | None = None,
     forget_owed: bool = False,
+    secrets: Callable[[], Secrets] = Secrets,
 ) -> Survey:
     """Plan one server, at most ``forks`` targets at once. Errors stay with their target: nothing is raised for one.
 
-    ``find_links`` also reads where assets that are to be deleted are linked: for limits that protect folders. ``disk``
-    is where downloads may be already. ``forget_owed`` takes what earlier runs have left open as settled.
+    ``find_links`` also reads where assets are linked that are to be deleted, or from which something is to be removed:
+    for limits that protect folders. ``disk`` is where downloads may be already. ``forget_owed`` takes what earlier runs
+    have left open as settled. ``secrets`` tells those that came up so far.
     """
     del clock  # templates have their own `now`; kept in the seam for waits that later aspects need
     owing = memory.owing(work.server.name)
-    world = World(work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed)
+    world = World(work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed, secrets=secrets)
     whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     found = _Found()
     for group in await group_intents(replace(work, intents=whole), reader, 1):
@@ -165,7 +169,8 @@ async def _plan_channel(world: World, group: Group) -> Outcome:
             "look at the channels with `msauto show channels`; a channel is made in the feed service",
         )
     memory = world.memory.recall(TargetId(world.server.name, "", "rss_channel", channel.name))
-    return Outcome.of(*plan_channel(world.server, channel, unite_channel(wanteds), memory))
+    target, warnings = plan_channel(world.server, channel, unite_channel(wanteds), memory)
+    return Outcome.of(slow_if_secret(target, LiveTarget(channel=channel), world.secrets()), warnings)
 
 
 async def _plan_database(world: World, group: Group) -> Outcome:

@@ -194,12 +194,13 @@ def unfit(data: Any, is_allowed: Callable[[Way], bool]) -> Iterable[tuple[Way, s
     """Yield the ways to secrets that cannot be hidden where they stand, with message and remedy."""
     for way, text in marked_ways(data):
         if not is_allowed(way):
-            yield way, "a secret cannot stand here: this is shown in plans, logs and the ledger", _MAY_STAND
+            yield way, NOT_HERE, MAY_STAND
         elif not can_hide(text) and text != HIDDEN:
             yield way, f"what comes of the secret here has fewer than {SHORTEST} signs, and cannot be hidden", _SEND
 
 
-_MAY_STAND = "secrets may stand in the texts that are written: fields, xmp, titles of segments, rss text, params"
+NOT_HERE = "a secret cannot stand here: this is shown in plans, logs and the ledger"
+MAY_STAND = "secrets may stand in the texts that are written: fields, xmp, titles of segments, rss text, params"
 _SEND = "send the secret itself, or a longer text"
 
 _FREE: Mapping[str, frozenset[tuple[str, ...]]] = {

@@ -13,6 +13,7 @@ from msauto.playbook.schema import findings
 from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema_values import Pending, as_list, mark
 from msauto.playbook.static_checks import check_task
+from msauto.playbook.task_secrets import misplaced
 from msauto.playbook.templates import check_template
 from msauto.playbook.variables import Level, Variable, read_variables
 
@@ -208,6 +209,7 @@ class Loader:
         if isinstance(found, list):
             self._problems.add(*(each.problem for each in found))
             broken |= {each.path for each in found}
+        self._problems.add(*misplaced(data, spot))
         for pending, path in _pending(data, ()):
             with self._problems.gather():
                 check_template(pending, Spot(spot.document, path))

@@ -146,6 +146,8 @@ def _compiled(text: str, spot: Spot, *, expression: bool) -> Compiled:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
         message = getattr(error, "message", None) or "it is too deep"
+        if isinstance(text, MarkedTemplate):
+            raise spot.error("this template cannot be read; it is marked as secret, so why is not shown") from None
         raise spot.error(*_unreadable(message, "expression" if expression else "template")) from error
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msauto.model.secrets import HIDDEN
-from msauto.playbook.marks import TAG
 
 if TYPE_CHECKING:
     import yaml
 
 _SECRET_PAIR = re.compile(r"(?i)((?:password|passwd|secret|token|bearer|api[_-]?key)[\"']?\s*[:=]\s*)[^\s].*")
-_TAGGED = re.compile(rf"({TAG})\S*\s*\S.*")
+_TAGGED = re.compile(r"((?:^|[\s\[{,:-])!(?:secret|[A-Za-z]\S*))\s*\S.*")
+_TAG = re.compile(r"(?:^|[\s\[{,:-])![A-Za-z]")
+"""Tags, rightly spelt or not."""
 
 
 def without_secrets(lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ def _without_tagged(lines: tuple[str, ...]) -> Iterator[str]:
         if deep is not None and (indent > deep or not line.strip()):
             yield " " * indent + HIDDEN if line.strip() else line
             continue
-        deep = indent if TAG in line else None
+        deep = indent if _TAG.search(line) else None
         yield _TAGGED.sub(rf"\1 {HIDDEN}", line)
 
 

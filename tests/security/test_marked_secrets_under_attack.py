@@ -1,0 +1,359 @@
+"""Somebody writes a playbook to make a secret show, or does so by carelessness: it does not, or it is an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from msauto.simulator import Simulator, seeded_house
+from tests.cli.command_line import Desk, Said
+
+TOKEN = "geheimnis7Zq4"
+OTHER = "zweites9Wx2Token"
+ENV = {"TOKEN": TOKEN, "OTHER": OTHER, "SHORT": "abc", "EMPTY": ""}
+INV = ("-i", "inventory.yml", "--state-dir", "state")
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def sim(house: Simulator) -> Simulator:
+    house.house = seeded_house()
+    house.faults.clear()
+    house.clear_log()
+    return house
+
+
+@pytest.fixture
+def desk(sim: Simulator, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, sim.url, dict(ENV))
+
+
+def write(desk: Desk, tasks: str, variables: str = "") -> None:
+    head = f'- hosts: all\n  vars:\n    token: "{{{{ env.TOKEN | secret }}}}"\n{variables}  tasks:\n'
+    desk.write("play.yml", head + "".join(f"    {line}\n" for line in tasks.strip().splitlines()))
+
+
+def comment(desk: Desk, template: str, variables: str = "") -> None:
+    write(desk, f"- asset: {{title: EP001, fields: {{comment: {json.dumps(template)}}}}}", variables)
+
+
+def silent(*said: Said) -> None:
+    for each in said:
+        for text in (each.out, each.err):
+            assert "Traceback" not in text
+            assert TOKEN not in text
+            assert OTHER not in text
+            assert TOKEN[::-1] not in text
+            assert TOKEN.upper() not in text
+
+
+def plans(desk: Desk) -> Said:
+    """Plan in every form; nothing shows. Returns the plan as JSON said it."""
+    said = [
+        desk.run("plan", "play.yml", *INV, "--format", form, "-vv") for form in ("json", "text", "markdown", "html")
+    ]
+    silent(*said, desk.run("validate", "play.yml", "inventory.yml"))
+    return said[0]
+
+
+DERIVED = [
+    "{{ token }}",
+    "x {{ token }} y",
+    "{{ token | upper }}",
+    "{{ token | b64encode }}",
+    "{{ token | reverse }}",
+    "{{ token ~ '!' }}",
+    "{{ token + '!!' }}",
+    "{{ token.upper() }}",
+    "{{ token[:5] }}",
+    "{{ token[0] * 5 }}",
+    "{{ token | list | join('') }}",
+    "{{ token | list | join(' ') }}",
+    "{{ token | hash('sha256') }}",
+    "{{ [token] | to_json }}",
+    "{{ [token] | first }}",
+    "{{ {'a': token}.a }}",
+    "{{ {'a': token}['a'] ~ '' }}",
+    "{{ {'a': token} | to_json }}",
+    "{{ {'a': token}.values() | list | first }}",
+    "{{ ({'a': token} | dict2items)[0]['value'] }}",
+    "{{ creds.token }}",
+    "{{ creds | to_json }}",
+    "{{ creds.values() | join(';') }}",
+    "{{ creds.get('token') }}",
+    "{{ creds.items() | list | to_json }}",
+    "{{ creds | combine({'b': 'c'}) | to_json }}",
+    "{{ [creds, creds] | map(attribute='token') | first }}",
+    "{{ nested }}",
+    "{{ nested | regex_replace('x', 'y') }}",
+    "{{ 'open sesame' if token == 'x' else 'closed sesame' }}",
+    "{{ 'open sesame' if is_x else 'closed sesame' }}",
+    "{% if token is match('g') %}begins with g{% endif %}",
+    "{% for sign in token %}{{ sign }}.{% endfor %}",
+    "{% set copy = token %}{{ copy }}",
+    "{% set ns = namespace(a='') %}{% for s in token %}{% set ns.a = ns.a ~ s %}{% endfor %}{{ ns.a }}",
+    "{% macro say(x) %}{{ x }}{% endmacro %}{{ say(token) }}",
+    "{{ '%s' | format(token) }}",
+    "{{ '{}'.format(token) }}",
+    "{{ '%s' % token }}",
+    "{{ hostvars['studio-a'].own }}",
+    "{{ hostvars['studio-a'].values() | list | to_json }}",
+    "{{ hostvars['studio-a'] | dict2items | to_json }}",
+    "{{ hostvars.values() | map(attribute='own') | first }}",
+    "{{ hostvars['studio-a'].block.inner }}",
+    "{{ lookup('yaml', 'creds.yml').token }}",
+    "{{ lookup('yaml', 'creds.yml') | to_json }}",
+    "{{ (token | length) * 10000 }}",
+    "{{ missing | default(token) }}",
+    "{{ [1, 2] | map('string') | join(token) }}",
+    "{{ token | replace('g', 'x') }}",
+    "{{ token | from_yaml }}",
+    "{{ token | to_uuid }}",
+]
+VARIABLES = """    creds: {user: ops, token: !secret "{{ env.TOKEN }}"}
+    nested: "x{{ token }}y"
+    is_x: "{{ token == 'x' }}"
+"""
+
+
+def with_creds(desk: Desk, sim: Simulator) -> None:
+    desk.write("creds.yml", f"user: ops\ntoken: !secret {TOKEN}\n")
+    own = 'own: !secret "{{ env.TOKEN }}", block: {inner: !secret "{{ env.TOKEN }}"}'
+    desk.write(
+        "inventory.yml", f"all: {{hosts: {{studio-a: {{server: {{url: '{sim.url}'}}, database: NEWS, {own}}}}}}}\n"
+    )
+
+
+@pytest.mark.parametrize("template", DERIVED)
+def test_whatever_is_made_with_a_secret_is_hidden_or_refused(desk: Desk, sim: Simulator, template: str) -> None:
+    with_creds(desk, sim)
+    comment(desk, template, VARIABLES)
+    said = plans(desk)
+    if said.code != 0:
+        assert "cannot be hidden" in said.err or "not shown" in said.err or "cannot stand here" in said.err, said.err
+        return
+    (change,) = said.json["targets"][0]["changes"]
+    assert (change["after"], change["secret"], change["reversible"]) == ("***", True, False)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{{ creds.user }}", "ops"),
+        ("{{ creds['user'] }} here", "ops here"),
+        ("{{ token if false else 'plain text' }}", "plain text"),
+        ("{{ 'a text' if creds.user == 'ops' else token }}", "a text"),
+        ("{{ hostvars['studio-a'].database }}", "NEWS"),
+        ("{{ lookup('yaml', 'creds.yml').user }}", "ops"),
+    ],
+)
+def test_what_no_secret_took_part_in_is_shown(desk: Desk, sim: Simulator, template: str, value: str) -> None:
+    with_creds(desk, sim)
+    comment(desk, template, VARIABLES)
+    (change,) = plans(desk).json["targets"][0]["changes"]
+    assert change["after"] == value
+    assert "secret" not in change
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ token[0] }}", "{{ token | length }}", "{{ token | list | first }}", "{{ token == 'x' }}"]
+)
+def test_what_is_too_short_to_be_hidden_is_refused(desk: Desk, template: str) -> None:
+    comment(desk, template)
+    said = plans(desk)
+    assert said.code == 1
+    said.one_error("cannot be hidden", "play.yml:")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        '- asset: {title: "{{ token }}", fields: {comment: x}}',
+        '- asset: {title: EP001, was: ["{{ token }}"], fields: {comment: x}}',
+        '- asset: {id: "handle:{{ token }}", fields: {comment: x}}',
+        '- asset: {title: EP001, folder: "{{ token }}", fields: {comment: x}}',
+        '- asset: {title: EP001, links: [{folder: "{{ token }}"}]}',
+        '- asset: {title: EP001, links: [{folder: Raw, title: "{{ token }}"}]}',
+        '- asset: {title: EP001, fields: {icon_pos: "{{ token }}"}}',
+        '- asset: {title: EP001, markers: [{at: 0, track: "{{ token }}"}]}',
+        '- asset: {title: EP001, markers: [{at: "{{ token }}", track: General}]}',
+        '- asset: {select: {folder: "{{ token }}"}, fields: {comment: x}}',
+        '- asset: {title: EP001, xmp: "{{ {token: 1} }}"}',
+        '- asset: {title: EP001, state: "{{ token }}"}',
+        '- rss: {channel: "{{ token }}", items: []}',
+        '- rss: {channel: ticker, items: [{guid: "{{ token }}", text: x}]}',
+        '- rss: {channel: ticker, items: [{guid: a, file: "{{ token }}", text: x}]}',
+        '- rss: {channel: ticker, items: [{guid: a, item: {pubDate: "{{ token }}"}}]}',
+        '- thumbnail: {title: EP001, dest: "{{ token }}"}',
+        '- proxy: {title: EP001, profile: WP1, dest: "{{ token }}"}',
+        '- command: {name: "{{ token }}", title: EP001}',
+        '- xmp_batch: {connector: "{{ token }}", src: creds.yml}',
+        '- assert: {that: "1 > 2", msg: "{{ token }}"}',
+        '- {name: "{{ token }}", asset: {title: EP001, fields: {comment: x}}}',
+        '- {asset: {title: EP001, fields: {comment: x}}, loop: [1], loop_control: {label: "{{ token }}"}}',
+        '- {name: !secret "{{ env.TOKEN }}", asset: {title: EP001, fields: {comment: x}}}',
+        f"- {{name: !secret {TOKEN}, asset: {{title: EP001, fields: {{comment: x}}}}}}",
+        f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, tags: [!secret {TOKEN}]}}",
+        f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, when: !secret {TOKEN}}}",
+        f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, notify: !secret {TOKEN}}}",
+        f"- import_tasks: !secret {TOKEN}",
+        f"- asset: {{title: !secret {TOKEN}, fields: {{comment: x}}}}",
+        f"- {{asset: {{title: EP001}}, loop: [1], loop_control: {{loop_var: !secret {TOKEN}}}}}",
+    ],
+)
+def test_a_secret_that_would_have_to_be_shown_is_refused(desk: Desk, task: str) -> None:
+    write(desk, task)
+    said = plans(desk)
+    assert said.code == 1
+    assert "play.yml:" in said.err
+    assert "secret" in said.err, said.err
+
+
+@pytest.mark.parametrize(
+    ("play", "words"),
+    [
+        ("hosts: all\n  name: '{{ env.TOKEN | secret }}'\n  tasks: []", "cannot stand here"),
+        ("hosts: '{{ env.TOKEN | secret }}'\n  tasks: []", "cannot stand here"),
+        ("hosts: all\n  database: '{{ env.TOKEN | secret }}'\n  tasks: [{asset: {title: EP001}}]", "cannot stand here"),
+        ("hosts: all\n  vars_files: ['{{ env.TOKEN | secret }}']\n  tasks: []", "cannot stand here"),
+        ("hosts: all\n  serial: '{{ env.TOKEN | secret }}'\n  tasks: []", "cannot stand here"),
+        (f"hosts: all\n  tasks: []\n  handlers: [{{name: !secret {TOKEN}, command: {{}}}}]", "secret"),
+    ],
+)
+def test_plays_have_no_secret_names(desk: Desk, play: str, words: str) -> None:
+    desk.write("play.yml", f"- {play}\n")
+    said = plans(desk)
+    assert said.code == 1
+    assert words in said.err, said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('a: "{{ env.SHORT | secret }}"', "fewer than 4 signs"),
+        ('a: "{{ env.EMPTY | secret }}"', "the secret is empty"),
+        ('a: !secret "{{ env.SHORT }}"', "fewer than 4 signs"),
+        ('a: !secret ""', "the secret is empty"),
+        ("a: !secret abc", "fewer than 4 signs"),
+        ('a: !secret "{{ [token] }}"', "only a text can be secret"),
+        (f"a: !secret [{TOKEN}]", "marks one text"),
+        (f"!secret {TOKEN}: b", "a key cannot be secret"),
+        (f"a: !secret{TOKEN}", "marks one text, with a blank between"),
+        (f"a: !Secret {TOKEN}", "is not understood"),
+        (f"a: !secret {TOKEN}\n    a: b", "stands twice"),
+        (f"a: !secret {TOKEN}\n   b: c", "structure"),
+        (f'a: !secret "{TOKEN}\n    b: c', "structure"),
+        (f"a: !secret |\n      {TOKEN}\n     b: c", "structure"),
+        (f"a: !secret '{{{{ {TOKEN}'", "cannot be read"),
+        (f"a: !secert {TOKEN}", "is not understood"),
+        (f"a: !vault |\n      {TOKEN}", "is not understood"),
+        (f"a: !secret \"{{{{ '{TOKEN}' | nope }}}}\"", "cannot be read"),
+        ('a: "{{ token | int + nope }}"', "not shown"),
+        ("a: \"{{ lookup('file', token) }}\"", "not shown"),
+        ('a: "{{ token.nope }}"', "not shown"),
+        ('a: "{{ token | from_json }}"', "not shown"),
+        ('a: "{{ {}[token] }}"', "not shown"),
+        ('a: "{{ token | no_such_filter }}"', "there is no filter"),
+    ],
+)
+def test_errors_do_not_show_them(desk: Desk, line: str, words: str) -> None:
+    comment(desk, "{{ a }}", f"    {line}\n")
+    said = plans(desk)
+    assert said.code == 1
+    assert words in said.err, said.err
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["token.nope", "token | int > 'x'", "token", "lookup('file', token)", "token ~ 1", "{}[token]"],
+)
+def test_conditions_do_not_show_them(desk: Desk, expression: str) -> None:
+    write(desk, f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, when: {json.dumps(expression)}}}")
+    said = plans(desk)
+    assert said.code == 1
+    write(desk, f"- assert: {{that: {json.dumps(expression)}}}")
+    assert plans(desk).code == 1
+
+
+def test_a_condition_may_ask_about_a_secret(desk: Desk) -> None:
+    """An oracle that cannot be taken away from who writes playbooks: docs/security.md says so."""
+    write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('g')}")
+    assert plans(desk).json["summary"]["change"] == 1
+    write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('h')}")
+    assert plans(desk).json["summary"]["change"] == 0
+
+
+def test_the_old_secret_is_hidden_too(desk: Desk, sim: Simulator) -> None:
+    comment(desk, "{{ token }}")
+    assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+    desk.environment["TOKEN"] = OTHER
+    said = plans(desk)
+    (change,) = said.json["targets"][0]["changes"]
+    assert (change["before"], change["after"]) == ("***", "***")
+    applied = desk.run("apply", "play.yml", *INV, "--yes", "--format", "json")
+    silent(applied, desk.run("history", "last", *INV, "--format", "json"), desk.run("undo", "last", "--check", *INV))
+    assert sim.house.clip("EP001").home.fields["comment"] == OTHER
+    ledger = b"".join(path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
+    assert TOKEN.encode() not in ledger
+    assert OTHER.encode() not in ledger
+
+
+def test_what_stays_plain_in_an_item_is_shown(desk: Desk) -> None:
+    write(desk, '- asset: {title: EP001, markers: [{at: 7, track: General, title: Ad break, comment: "{{ token }}"}]}')
+    (change,) = plans(desk).json["targets"][0]["changes"]
+    assert change["after"] == {"frame": 7, "track": "General", "title": "Ad break", "comment": "***"}
+
+
+def test_nothing_printed_lets_a_short_secret_be_guessed(desk: Desk) -> None:
+    """The hash of what is there, or is sent, would: over so little, each guess is tried in no time."""
+    comment(desk, "{{ token }}")
+    assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+    write(desk, '- asset: {title: EP001, fields: {comment: "{{ token }}", user_1: plain}}')
+    plan = desk.run("plan", "play.yml", *INV, "--format", "json").json
+    (target,) = plan["targets"]
+    assert [change["key"] for change in target["changes"]] == ["user_1"]
+    assert target["fingerprint"].startswith("scrypt:")
+    kept = desk.run("plan", "play.yml", *INV, "--out", "plan.json")
+    assert kept.code == 0, kept.err
+    applied = desk.run("apply", "plan.json", *INV, "--yes")
+    assert applied.code == 0, applied.err
+    silent(kept, applied)
+
+
+@pytest.mark.parametrize("read", ["link_fields=hidden"])
+def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(tmp_path: Path, read: str) -> None:
+    with Simulator(dialect=[read]) as sim:
+        desk = Desk(tmp_path, sim.url, dict(ENV))
+        comment(desk, "{{ token }}")
+        assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+        again = desk.run("plan", "play.yml", *INV, "--format", "json", "--detailed-exitcode")
+        assert again.code == 0, again.out
+        ledger = b"".join(path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
+        assert TOKEN.encode() not in ledger
+        desk.environment["TOKEN"] = OTHER
+        other = plans(desk)
+        (change,) = other.json["targets"][0]["changes"]
+        assert (change["before"], change["after"]) in {("***", "***"), (None, "***")}
+        assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+        assert sim.house.clip("EP001").home.fields["comment"] == OTHER
+        comment(desk, "plain words")
+        plain = plans(desk)
+        assert plain.json["targets"][0]["changes"][0]["after"] == "plain words"
+
+
+def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> None:
+    task = "- command: {name: PARTNER_EXPORT_VERSION, title: EP001, run: once, params: {token: '{{ token }}'}}"
+    write(desk, task)
+    assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+    assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 0
+    desk.environment["TOKEN"] = OTHER
+    assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 2
+    assert len(sim.house.clip("EP001").partner) == 1
