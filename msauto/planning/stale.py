@@ -8,6 +8,7 @@ from dataclasses import replace
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.compare import plain
+from msauto.planning.drift import describe_drift
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
@@ -25,7 +26,7 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     if target.kind == "asset" and live.asset is None:
         return "it is no longer there"
     if not is_fresh(target, live):
-        return "it has changed since the plan was made"
+        return describe_drift(target, live)
     after = target.address_after
     if after != target.address and plain(after.name) != plain(target.address.name):
         taken = target.kind == "asset" and await reader.read_asset(target.database, after) is not None

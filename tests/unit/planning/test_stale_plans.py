@@ -33,9 +33,15 @@ def test_nothing_has_changed() -> None:
 @pytest.mark.parametrize(
     ("drift", "words"),
     [
-        ({"fields": {"comment": "other"}}, "it has changed since the plan was made"),
-        ({"create_time": "2026-11-21T08:00:00"}, "it has changed since the plan was made"),
-        ({"link_id": 2}, "it has changed since the plan was made"),
+        (
+            {"fields": {"comment": "other"}},
+            "it has changed since the plan was made: field comment was 'raw' and is 'other'",
+        ),
+        (
+            {"create_time": "2026-11-21T08:00:00"},
+            "it is another clip by now: created 2026-11-21T08:00:00, link_id 1",
+        ),
+        ({"link_id": 2}, "it is another clip by now: created 2026-11-20T08:00:00, link_id 2"),
         ({"frames": 251}, None),
     ],
 )
@@ -51,7 +57,7 @@ def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
     target = planned(scene, {"state": "absent"})
     assert why(scene, target) is None
     scene.server.clips["Film"] = replace(FILM, link_id=99)
-    assert why(scene, target) == "it has changed since the plan was made"
+    assert why(scene, target) == "it is another clip by now: created 2026-11-20T08:00:00, link_id 99"
     del scene.server.clips["Film"]
     assert why(scene, target) == "it is no longer there"
 
@@ -90,4 +96,25 @@ def test_a_channel_that_has_moved_on() -> None:
     (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
     assert why(scene, target) is None
     scene.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(scene, target) == "it has changed since the plan was made"
+    assert why(scene, target) == "it has changed since the plan was made, in what was compared of it: items"
+
+
+@pytest.mark.parametrize(
+    ("drift", "words"),
+    [
+        ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'] and is ['new']"),
+        ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw' and is '{'x' * 59}…"),
+        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in what was compared of it: segments"),
+    ],
+)
+def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
+    clip = replace(FILM, xmp={"dc:a": ["old"]})
+    scene = stage(clip)
+    segments = [{"number": 1, "start": 0, "duration": 5}]
+    target = planned(scene, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["9"]}, "segments": segments})
+    scene.server.clips["Film"] = replace(clip, **drift)
+    told = why(scene, target)
+    assert told is not None
+    assert told.endswith(words), told
+    secret = replace(target, changes=tuple(replace(change, secret=True) for change in target.changes))
+    assert "old" not in (why(scene, secret) or "")
