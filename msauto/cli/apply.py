@@ -14,7 +14,7 @@ from msauto.cli.sources import Source, open_source, resume
 from msauto.model.history import RunDetails
 
 
-@click.command("apply")
+@click.command("apply", short_help="Make the assets what the playbooks say.")
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="PLAYBOOK...|PLANFILE")
 @click.option("--resume", "resumed", metavar="RUN", help="Go on with the targets that RUN did not reach (or `last`).")
 @forget_owed_flag

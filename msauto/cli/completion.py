@@ -10,7 +10,7 @@ from msauto.cli.output import give
 _SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
 
 
-@click.command("completion")
+@click.command("completion", short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(sorted(_SHELLS)))
 def command(*, shell: str) -> None:
     """Print the completion script of a shell: eval "$(msauto completion bash)" in ~/.bashrc."""

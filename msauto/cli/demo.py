@@ -48,7 +48,7 @@ STORY = (
 )
 
 
-@click.command("demo")
+@click.command("demo", short_help="Show it all, in a scratch folder.")
 @click.option("--no-color", is_flag=True, help="No colour, as NO_COLOR does.")
 def command(*, no_color: bool) -> int:
     """Show the main job on an embedded media server, as a story; nothing outside a scratch folder is touched."""

@@ -37,7 +37,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(name, help=words) for name, words in _all() if name.startswith(incomplete)]
 
 
-@click.command("doc")
+@click.command("doc", short_help="The reference, in the terminal.")
 @click.argument("topic", default="", metavar="[TOPIC]", shell_complete=_complete)
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form.")
 @click.option("--no-color", is_flag=True, help="No colour, as NO_COLOR does.")

@@ -41,12 +41,12 @@ class Asked:
         return not (self.titles or self.folders or self.channels)
 
 
-@click.command("export")
+@click.command("export", short_help="Write what a server holds as playbooks.")
 @click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset; several.")
 @click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder; several.")
 @click.option("--recursive", is_flag=True, help="The folders below --folder as well.")
 @click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel; several.")
-@click.option("--database", metavar="NAME", help="The media database; default: the host variable `database`.")
+@click.option("--database", "-d", metavar="NAME", help="The media database; default: the host variable `database`.")
 @click.option("--links/--no-links", default=True, help="Whether shortcuts are looked for, in a listing of everything.")
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="A file for each folder and channel.")
 @click.option("--force", is_flag=True, help="Overwrite files that msauto did not export.")

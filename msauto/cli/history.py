@@ -23,7 +23,7 @@ from msauto.report.tables import render_table
 from msauto.report.visible import visible
 
 
-@click.command("history")
+@click.command("history", short_help="List the runs, or tell all about one.")
 @click.argument("run", required=False)
 @shared_flags
 def command(*, flags: Flags, run: str | None) -> None:

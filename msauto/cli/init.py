@@ -18,7 +18,7 @@ _DOT = "dot-"
 """Templates of hidden files are kept visible, so that no build leaves them out."""
 
 
-@click.command("init")
+@click.command("init", short_help="Make a new automation repository.")
 @click.argument("folder", type=click.Path(file_okay=False), metavar="DIR")
 @click.option("--force", is_flag=True, help="Also in a folder that is not empty; no file is ever overwritten.")
 def command(*, folder: str, force: bool) -> int:

@@ -7,6 +7,7 @@ changes · 3 apply ended with something failed, unproved or not as wanted · 4 r
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import signal
@@ -37,6 +38,18 @@ class Commands(click.Group):
         del ctx
         return list(COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that is misspelled is told with the nearest there is."""
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}: did you mean {near[0]!r}?", ctx) from None
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the one command that was asked for."""
         del ctx
@@ -47,7 +60,22 @@ class Commands(click.Group):
         return command
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+_EPILOG = """\b
+New here?   msauto demo        the whole story, nothing to set up
+            msauto init DIR    a repository to begin with
+            msauto doc         the reference
+\b
+Exit codes: 0 fine, 1 error and nothing written, 2 plan --detailed-exitcode
+found changes, 3 applied but not all is as wanted, 4 refused: a person must
+decide, 5 locked by another run, 130 interrupted.
+"""
+
+
+@click.group(
+    cls=Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="msauto")
 def group() -> None:
     """Say in YAML what state the assets of a media server should have; look at the difference; let it be so."""

@@ -12,7 +12,7 @@ from msauto.cli.planning import give_plan, plan_now
 _out, _detailed_exitcode = plan_options()
 
 
-@click.command("plan")
+@click.command("plan", short_help="Show what would change; writes nothing.")
 @click.argument("playbooks", nargs=-1, required=True, type=click.Path(), metavar="PLAYBOOK...")
 @_out
 @_detailed_exitcode

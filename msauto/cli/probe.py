@@ -27,7 +27,7 @@ from msauto.report.json import dump
 from msauto.server.probe import Finding, Findings, Trial, probe, probe_by_trial
 
 
-@click.command("probe")
+@click.command("probe", short_help="Learn how a server answers: its dialect.")
 @click.option("--database", "-d", metavar="NAME", help="Default: the host variable `database`.")
 @click.option("--title", metavar="TITLE", help="A clip to ask for; by default one is looked for.")
 @click.option("--scratch", metavar="TITLE", help="Try what reading cannot show on this asset, and put all back. Asks.")

@@ -9,7 +9,7 @@ from msauto.playbook.schema import json_schema
 from msauto.report.json import dump
 
 
-@click.command("schema")
+@click.command("schema", short_help="Print a JSON Schema, for editors and CI.")
 @click.argument("name", type=click.Choice(["playbook", "inventory", "plan", "settings"]), default="playbook")
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -27,6 +28,9 @@ from msauto.server.selection import same_text
 Rows = list[list[str]]
 
 
+_IS_IT_ONE = "is it a media server? look at the address, and at the port: 7901 where none is given"
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One answer: tables (title, headers, rows) for a person, and the same as a JSON value."""
@@ -35,7 +39,7 @@ class Shown:
     json: Any
 
 
-@click.group("show", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("show", short_help="Show what a server holds.", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Show what a server holds: databases, folders, assets, one asset's facts, channels."""
 
@@ -43,8 +47,27 @@ def command() -> None:
 def _database(server: NamedServer, given: str | None) -> str:
     name = given or server.database
     if name is None:
-        raise MsautoError(f"no media database is named for {server.spec.name}", remedy="--database NAME")
+        raise MsautoError(
+            f"no media database is named for {server.spec.name}",
+            remedy="--database NAME; msauto show databases lists them",
+        )
     return name
+
+
+@contextmanager
+def _known(server: NamedServer, what: str, remedy: str) -> Iterator[None]:
+    """Say what is not there in a person's words: the answer itself knows only a path."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise MsautoError(f"{server.spec.name} {what}: {error.message}", remedy=remedy) from error
+
+
+def _known_folder(server: NamedServer, database: str, folder: str) -> AbstractContextManager[None]:
+    if not folder:
+        return _known(server, f"has no media database {database!r}", "msauto show databases lists what there is")
+    lists = "msauto show folders and msauto show databases list what there is"
+    return _known(server, f"has no folder {folder!r} in {database}, or no such database", lists)
 
 
 async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> dict[str, Shown]:
@@ -80,8 +103,9 @@ _database_option = click.option("--database", "-d", metavar="NAME", help="Defaul
 def databases(*, flags: Flags) -> None:
     """List the media databases. The server describes all that it holds, so this may take long."""
 
-    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
-        found = await client.databases()
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        with _known(server, "has no list of databases", _IS_IT_ONE):
+            found = await client.databases()
         counts = [None if one.listing is None else len(one.listing.entries) for one in found]
         rows = [[one.name, "" if n is None else str(n)] for one, n in zip(found, counts, strict=True)]
         values = [{"name": one.name, "assets": n} for one, n in zip(found, counts, strict=True)]
@@ -98,7 +122,9 @@ def folders(*, flags: Flags, folder: str, database: str | None) -> None:
     """List the folders of a database, or below FOLDER."""
 
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
-        listing = await client.list_folders(_database(server, database), folder)
+        name = _database(server, database)
+        with _known_folder(server, name, folder):
+            listing = await client.list_folders(name, folder)
         names = [show_folder(path) for path in sorted(listing.folders)]  # as a tree is read
         return Shown((("", ("folder",), [[name] for name in names]),), names)
 
@@ -116,7 +142,8 @@ def assets(*, flags: Flags, folder: str, database: str | None, mimetype: str | N
 
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
         name = _database(server, database)
-        listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
+        with _known_folder(server, name, folder):
+            listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
         headers = ("title", "folder", "length", "rate", "created")
         if flags.format == "json":  # one of the two forms only: there may be 300,000
             return Shown((), [_facts(entry) for entry in listing.entries])
@@ -136,14 +163,9 @@ def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
         name = _database(server, database)
         address = _address(title)
-        try:
+        with _known(server, f"has no asset {title!r} in {name}", "msauto show assets lists what there is"):
             found = await client.asset(name, address)
-            _check_title(server, address, found)
-        except NotFoundError as error:
-            raise MsautoError(
-                f"{server.spec.name} has no asset {title!r} in {name}: {error.message}",
-                remedy="msauto show assets lists what there is",
-            ) from error
+        _check_title(server, address, found)
         return _asset(found, await client.xmp(name, address) if xmp else None)
 
     _show(flags, read)
@@ -154,8 +176,9 @@ def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
 def channels(*, flags: Flags) -> None:
     """List the RSS channels."""
 
-    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
-        names = list(await client.channels())
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        with _known(server, "has no list of channels", _IS_IT_ONE):
+            names = list(await client.channels())
         return Shown((("", ("channel",), [[name] for name in names]),), names)
 
     _show(flags, read)
@@ -167,8 +190,9 @@ def channels(*, flags: Flags) -> None:
 def channel(*, flags: Flags, name: str) -> None:
     """Show the items of the RSS channel NAME."""
 
-    async def read(client: AsyncMediaServer, _: NamedServer) -> Shown:
-        return _channel(await client.channel(name))
+    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+        with _known(server, f"has no channel {name!r}", "msauto show channels lists what there is"):
+            return _channel(await client.channel(name))
 
     _show(flags, read)
 
@@ -229,7 +253,7 @@ def _asset(found: Asset, xmp: Xmp | None) -> Shown:
     rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
     tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(found, xmp)]
     parts = {
-        "segments": [asdict(segment) for segment in found.segments],
+        "segments": [{**asdict(segment), "titles": list(filter(None, segment.titles))} for segment in found.segments],
         "markers": [{"uid": m.uid, "frame": m.frame, **m.fields} for m in found.markers],
         "parameters": list(found.parameters),
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 
 import click
@@ -22,12 +23,19 @@ def require_simulator() -> None:
         )
 
 
-@click.command("simulate")
+@click.command("simulate", short_help="Run a media server to try playbooks on.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=7901, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
 @click.option("--state", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the state in this file.")
-@click.option("--dialect", multiple=True, metavar="K=V", help="Answer as this kind of server; several.")
-@click.option("--fault", multiple=True, metavar="KIND@REGEX[*TIMES][+SKIP]", help="Misbehave; several.")
+@click.option(
+    "--dialect", multiple=True, metavar="K=V", help="Answer as such a server: segment_update=overwrite; several."
+)
+@click.option(
+    "--fault",
+    multiple=True,
+    metavar="KIND@REGEX[*TIMES][+SKIP]",
+    help="Misbehave: 'status:503@SETFIELD*2' refuses two SETFIELDs; several.",
+)
 @click.option("--seed", default="house", show_default=True, metavar="house|empty|bulk:N", help="What it holds.")
 @click.option("--log", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as a line of JSON.")
 @click.option("--restore-seconds", default=10.0, show_default=True, help="How long RESTORE takes.")
@@ -61,5 +69,9 @@ def command(
             seed=seed,
             on_started=lambda url: say(f"A media server listens at {url} (Ctrl-C stops it)."),
         )
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        remedy = "--port 0 takes a free port" if taken else "see msauto simulate --help"
+        raise MsautoError((taken and error.strerror) or str(error), remedy=remedy) from error
+    except ValueError as error:
         raise MsautoError(str(error), remedy="see msauto simulate --help") from error

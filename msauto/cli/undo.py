@@ -12,7 +12,7 @@ from msauto.cli.sources import undo
 from msauto.model.history import RunDetails
 
 
-@click.command("undo")
+@click.command("undo", short_help="Take a run back.")
 @click.argument("run", metavar="RUN|last")
 @shared_flags
 @run_flags

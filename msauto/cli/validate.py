@@ -15,7 +15,7 @@ from msauto.report.text import render_problems
 
 
 @formats("text", "json", "sarif")
-@click.command("validate")
+@click.command("validate", short_help="Find all errors, without a server.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @shared_flags
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:

@@ -16,7 +16,7 @@ from msauto.report.json import dump
 from msauto.report.tables import render_table
 
 
-@click.command("vars")
+@click.command("vars", short_help="Show the variables of a host, and who wins.")
 @click.argument("host")
 @click.argument("name", required=False)
 @shared_flags

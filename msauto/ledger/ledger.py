@@ -67,7 +67,7 @@ class Ledger:
         if run == "last":
             runs = self.history()
             if not runs:
-                remedy = "it is another one that you mean? name its folder with --state-dir"
+                remedy = "if another ledger is meant, name its folder with --state-dir"
                 raise LedgerError(f"the ledger {self.path} holds no run yet", remedy=remedy)
             run = runs[0].run
         return read_run(self._store, self._lives, run)

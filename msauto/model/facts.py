@@ -174,7 +174,12 @@ def _marker(marker: Marker) -> dict[str, Any]:
 def _segment(segment: Segment) -> dict[str, Any]:
     """A segment with the names of playbooks; ``title`` is the first of its titles, else its name."""
     rating = None if segment.rating is None else _whole_or_text(segment.rating)
-    return {**asdict(segment), "titles": list(segment.titles), "title": segment.title, "rating": rating}
+    return {
+        **asdict(segment),
+        "titles": [text for text in segment.titles if text],
+        "title": segment.title,
+        "rating": rating,
+    }
 
 
 def _whole_or_text(text: str) -> int | str:

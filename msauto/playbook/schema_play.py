@@ -162,6 +162,9 @@ class BatchKeys(Model):
     any_errors_fatal: Opt[Flag] = key("stop at the first server that failed")
 
 
+_TO_A_PLAY = "put it under tasks: of a play with hosts:, or let a play import this file with import_tasks"
+
+
 class PlayArgs(BatchKeys):
     """A play: on which servers, and what is done there. Or the import of another playbook."""
 
@@ -170,6 +173,7 @@ class PlayArgs(BatchKeys):
         "roles": ("there are no roles", "use import_tasks"),
         "become": ("there is no become", ""),
         "gather_facts": ("there is no gather_facts", "facts are read when they are used"),
+        **{name: (f"this is a task ({name}), and a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
     }
 
     name: Opt[Text] = key("what the play is for, in a person's words")

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_NEEDS_ARGUMENT = ("status", "delay", "late")
+_EXAMPLES = {"status": 503, "cut_at": 100}
+_NEEDS_ARGUMENT = ("status", "delay", "late", "cut_at")
 KINDS = (
     "status",
     "delay",
@@ -16,6 +17,7 @@ KINDS = (
     "cut_after",
     "garbage",
     "truncate",
+    "cut_at",
     "swallow",
     "late",
     "html",
@@ -38,6 +40,7 @@ class Fault:
         cut_after                  work done, then closes the connection without an answer
         garbage                    work done, answers random bytes
         truncate                   work done, sends half of the body under its full Content-Length, then closes
+        cut_at:BYTES               work done, sends so many bytes of the body under its full length, then closes
         swallow                    answers as if all were well; work not done
         late:SECONDS               closes the connection now; work done after the seconds
         html                       answers 200 with a login page; work not done
@@ -59,7 +62,7 @@ class Fault:
         if name not in KINDS:
             raise ValueError(f"unknown fault {name!r}; known: {', '.join(KINDS)}")
         if name in _NEEDS_ARGUMENT and not colon:
-            raise ValueError(f"the fault {name} needs a number: {name}:5")
+            raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES.get(name, 5)}")
         try:
             [float(part) for part in argument.split(":") if colon]
             re.compile(self.match)

@@ -144,11 +144,14 @@ def test_history_in_json(desk: Desk) -> None:
     assert desk.run("history", "last", "--format", "json").json["run"] == newest["run"]
 
 
-@pytest.mark.parametrize("run", ["nonsense", "last"])
-def test_a_run_that_is_not_there(desk: Desk, run: str) -> None:
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [("nonsense", ("knows no run nonsense", "msauto history")), ("last", ("holds no run yet", "--state-dir"))],
+)
+def test_a_run_that_is_not_there(desk: Desk, run: str, words: tuple[str, ...]) -> None:
     said = desk.run("history", run)
     assert (said.code, said.out) == (1, "")
-    said.one_error("knows no run", "msauto history")
+    said.one_error(*words)
 
 
 def variables(desk: Desk) -> None:
