@@ -1,8 +1,10 @@
 """All benchmarks, one after the other."""
 
-from bench import ledger, whole_way
+from bench import large_house, ledger, whole_way
 
 if __name__ == "__main__":
     whole_way.report()
     print()
     ledger.report()
+    print()
+    large_house.report()

@@ -29,6 +29,7 @@ from msauto.model.ports import Answer, Clock
 from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
 from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.download import save
+from msauto.server.listing_answer import Reading, read_arriving
 from msauto.server.redaction import Redaction
 from msauto.server.requests import request_line_length
 from msauto.server.retries import SystemClock, with_retries
@@ -118,6 +119,28 @@ class AsyncMediaServer(Verbs):
             return parse(await with_retries(attempt, self._clock))
 
         return await self._told(request, read)
+
+    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+        """Send a read as :meth:`read` does, and parse its answer while it arrives: it may be too large to be held.
+
+        ``begin`` gets the charset that HTTP names, and returns what parses one answer.
+        """
+        self._check(request)
+        self.reads += 1
+
+        async def attempt() -> T:
+            async with self._open(request, self.spec.timeouts.listing) as response:
+                if response.status_code >= 300:
+                    judge_status(await self._reply(response, MAX_BYTES), self.spec.dialect)
+                charset = response.charset_encoding
+
+                def judge(head: bytes) -> None:
+                    judge_body(Reply(response.status_code, head, charset), self.spec.dialect)
+
+                async with aclosing(response.aiter_bytes()) as chunks:
+                    return await read_arriving(chunks, begin(charset), judge)
+
+        return await self._told(request, lambda: with_retries(attempt, self._clock))
 
     async def ask(self, request: Request, *, seconds: float | None = None) -> Reply:
         """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""

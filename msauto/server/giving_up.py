@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreachableError
 from msauto.model.plan import Request
 from msauto.server.answers import Reply
 from msauto.server.client import AsyncMediaServer
+from msauto.server.listing_answer import Reading
 
 T = TypeVar("T")
 
@@ -27,18 +28,29 @@ class PlanningClient(AsyncMediaServer):
 
     async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
         """As :meth:`AsyncMediaServer.read`, unless the server was given up."""
+        self._check_given_up()
+        return await self._judged(super().read(request, parse, seconds=seconds))
+
+    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+        """As :meth:`AsyncMediaServer.read_listing`, unless the server was given up."""
+        self._check_given_up()
+        return await self._judged(super().read_listing(request, begin))
+
+    _given_up: ServerError | None = None
+    _silent = 0
+
+    def _check_given_up(self) -> None:
         if self._given_up is not None:
             raise self._given_up.with_traceback(None)
+
+    async def _judged(self, reading: Awaitable[T]) -> T:
         try:
-            answer = await super().read(request, parse, seconds=seconds)
+            answer = await reading
         except ServerError as error:
             self._judge(error)
             raise
         self._silent = 0
         return answer
-
-    _given_up: ServerError | None = None
-    _silent = 0
 
     def _judge(self, error: ServerError) -> None:
         status = error.status if isinstance(error, RejectedError) else None

@@ -19,10 +19,11 @@ from msauto.model.spec import ServerSpec
 from msauto.server import requests
 from msauto.server.address import asset_path
 from msauto.server.answers import Reply, judge_body, read_reply
+from msauto.server.listing_answer import Reading
 from msauto.server.requests import Format, Position
 from msauto.server.shapes.channel import parse_channel, parse_channels
 from msauto.server.shapes.clip import parse_clip
-from msauto.server.shapes.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.shapes.listing import ListingReading, parse_databases, parse_mam
 from msauto.server.shapes.xmp import parse_xmp
 from msauto.server.versions import Feature, feature_of_command, require, require_address
 from msauto.server.xml import unreadable
@@ -43,6 +44,10 @@ class Verbs(ABC):
     @abstractmethod
     async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
         """Send a read, parse its answer, and tell where an error comes from."""
+
+    @abstractmethod
+    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+        """Send a read, and parse its answer while it arrives."""
 
     @abstractmethod
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
@@ -68,16 +73,14 @@ class Verbs(ABC):
         """
         asked = _folder(folder)
         request = self._listing(database, asked, None, created_after, mimetype)
-        parse = partial(_parse_tree, database=database, asked=asked)
-        return await self._parsed(request, parse, self.spec.timeouts.listing)
+        return await self.read_listing(request, partial(ListingReading, database, asked))
 
     async def list_folders(self, database: str, folder: str | Folder = ()) -> Listing:
         """List folders only (format=folderlist)."""
         require(self.spec, Feature.FOLDERLIST)
         asked = _folder(folder)
         request = self._listing(database, asked, "folderlist", None, None)
-        parse = partial(_parse_tree, database=database, asked=asked)
-        return await self._parsed(request, parse, self.spec.timeouts.listing)
+        return await self.read_listing(request, partial(ListingReading, database, asked))
 
     async def list_mam(
         self,
@@ -299,10 +302,6 @@ class Verbs(ABC):
             judge_body(reply, self.spec.dialect)
             raise unreadable(f"the answer is no PNG image but {reply.media_type or 'something else'}")
         return reply.data
-
-
-def _parse_tree(data: bytes, charset: str | None, database: str, asked: Folder) -> Listing:
-    return parse_listing(data, database, asked, charset)
 
 
 def _parse_channel(data: bytes, charset: str | None, name: str) -> RssChannel:

@@ -1,0 +1,55 @@
+"""A select that leads to many: what is unchanged is counted, and nothing of a target is kept once it is planned."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+from msauto.errors import Place
+from msauto.model.live import Asset
+from msauto.model.plan import Address
+from msauto.model.spec import ServerSpec
+from msauto.model.wanted import AssetWanted, Intent, Said, SelectRef, Source, Work
+from msauto.planning.finding import Outcome
+from msauto.planning.grouping import Group
+from msauto.planning.survey import Survey, survey
+from tests.unit.planning.planning_world import Clip, Clock, DictMemory, Server, WorldReader
+
+MANY = 400
+FORKS = 4
+SOURCE = Source(Place("all.yml", 1, 1), "All of them")
+
+
+class Watcher(WorldReader):
+    """Counts, while the last assets are read, what is still held of the others."""
+
+    held = 0
+
+    async def read_asset(self, database: str, address: Address) -> Asset | None:
+        if address.name == f"Film {MANY - 1}":
+            gc.collect()
+            alive = gc.get_objects()
+            self.held = sum(isinstance(each, (Group, Outcome)) for each in alive)
+        return await super().read_asset(database, address)
+
+
+def surveyed(comment: str) -> tuple[Survey, int]:
+    clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
+    reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
+    wanted = AssetWanted(SOURCE, fields={"comment": Said(comment, SOURCE)})
+    everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: wanted)
+    work = Work(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
+    return asyncio.run(survey(work, reader, DictMemory(), Clock(), forks=FORKS)), reader.held
+
+
+def test_of_what_is_unchanged_nothing_is_kept_but_the_count() -> None:
+    found, held = surveyed("as it is")
+    assert (found.unchanged, found.targets) == (MANY, ())
+    assert held <= 4 * FORKS
+
+
+def test_of_what_changes_the_target_is_kept_in_order() -> None:
+    found, held = surveyed("another")
+    assert [target.name for target in found.targets] == [f"Film {number}" for number in range(MANY)]
+    assert found.unchanged == 0
+    assert held <= 4 * FORKS
