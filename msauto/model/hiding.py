@@ -113,10 +113,12 @@ class Hider:
         )
 
     def _expect(self, expect: Expect) -> Expect:
-        if not self._holds(expect.want) and not self._holds(expect.key):
+        # What a marker had and nobody names is not compared where it is secret: it need not be kept.
+        kept = tuple((name, text) for name, text in expect.kept if not self._holds({name: text}))
+        if not self._holds(expect.want) and not self._holds(expect.key) and kept == expect.kept:
             return expect
         hidden = self._holds(expect.want)
-        return replace(expect, key=self._name(expect.key), want=self._mask(expect.want), secret=hidden)
+        return replace(expect, key=self._name(expect.key), want=self._mask(expect.want), secret=hidden, kept=kept)
 
     def _difference(self, difference: Difference) -> Difference:
         if not any(map(self._holds, (difference.key, difference.wanted, difference.live))):

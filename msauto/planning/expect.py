@@ -293,7 +293,8 @@ def show_segment(segment: Segment) -> dict[str, Json]:
         "duration": segment.duration,
         "title": segment_title(segment),
     }
-    told = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
+    told: dict[str, Json] = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
+    told["further_titles"] = list(segment.titles[1:])
     return shown | {name: value for name, value in told.items() if value}
 
 

@@ -85,10 +85,18 @@ class NewSegment:
         return shown | {name: value for name, value in told.items() if value is not None}
 
 
-def show_after(scene: Scene, live: Segment, new: NewSegment) -> dict[str, Json]:
-    """Return a changed segment as plans show it: it has no track and no rating any more."""
-    kept = {name: value for name, value in show(scene, live).items() if name not in {"track", "rating"}}
-    return kept | new.shown()
+def show_change(scene: Scene, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
+
+    Keywords that are known to be empty, and stay so, are no difference.
+    """
+    before = show(scene, live)
+    if new.keywords == "" and keywords_of(scene, live) == "":
+        before["keywords"] = ""
+    lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
+    if as_number(live.rating) == 0:
+        lost.pop("rating", None)  # none at all
+    return before, before | lost | new.shown()
 
 
 def remake(

@@ -34,7 +34,7 @@ _IN_FRAMES = frozenset(
 )
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that tell a reader which item it is; shown even where they stay."""
-_ORDER = (*_PLACE, "duration", "track", "title", "titles", "comment", "user", "keywords", "rating")
+_ORDER = (*_PLACE, "duration", "track", "title", "further_titles", "comment", "user", "keywords", "rating")
 _FILES = frozenset({"thumbnail", "proxy"})
 """Downloads: on the server they change nothing that could be undone."""
 _NOTHING = "(nothing)"

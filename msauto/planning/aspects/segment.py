@@ -26,7 +26,7 @@ from msauto.planning.segments import (
     send_create,
     send_delete,
     show,
-    show_after,
+    show_change,
 )
 
 
@@ -168,12 +168,13 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
         return
     check_lossy(scene, live, item.source)
     new = _named_over(item, remake(scene, live, live.number))
+    before, after = show_change(scene, live, new)
     number = draft.change(
         "change",
         "segment",
         str(live.number),
-        before=show(scene, live),
-        after=show_after(scene, live, new),
+        before=before,
+        after=after,
         source=item.source,
         basis=_basis(item, live, keywords),
         reversible=not cannot_write_back(live),

@@ -28,7 +28,7 @@ from msauto.planning.segments import (
     send_create,
     send_delete,
     show,
-    show_after,
+    show_change,
 )
 from msauto.server import requests
 
@@ -134,13 +134,13 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
     for segment in grid.renamed:
         check_lossy(scene, segment, source)
         new = remake(scene, segment, segment.number, title=grid.title)
-        before = show(scene, segment)
+        before, after = show_change(scene, segment, new)
         number = draft.change(
             "change",
             "segment",
             str(segment.number),
             before=before,
-            after=show_after(scene, segment, new),
+            after=after,
             source=source,
             reversible=not cannot_write_back(segment),
         )
