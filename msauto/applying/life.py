@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from msauto.applying import keeping, proving
+from msauto.applying.fetching import RunWatch
 from msauto.applying.gate import Call, Gate
 from msauto.applying.reach import Standing, contact_of
 from msauto.applying.step import abandon, begin, conclude, step
@@ -224,8 +225,11 @@ class Life:
 
     async def _fetch(self, request: Request, index: int) -> Event:
         """Download: it changes nothing on the server, so whatever goes wrong, it is known that it was not done."""
+        context = self._context
         try:
-            answer = await self._server.sender.send(request)
+            remembered = context.memory.recall(self._ids()[0])
+            watch = RunWatch(self._target, index, remembered, self._note, context.tell)
+            answer = await self._server.sender.fetch(request, watch)
         except Exception as error:  # noqa: BLE001 - a file that is not there whole is not there
             self._hear(error, read=False)  # one that breaks off is no silence
             return Failed(_words(error), getattr(error, "status", None))

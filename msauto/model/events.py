@@ -44,6 +44,29 @@ class RequestSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class DownloadAsked:
+    """A file is asked for, ``received`` bytes of it being there; the server may be making it.
+
+    It is given up where nothing comes for ``patience`` seconds.
+    """
+
+    target: Target
+    index: int
+    received: int
+    patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadReceived:
+    """So many bytes of a file are there, of ``total`` if the server told."""
+
+    target: Target
+    index: int
+    received: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingForRestore:
     """All is sent, and the high-resolution file is not there yet: ``waited`` of at most ``wait`` seconds."""
 
@@ -67,7 +90,8 @@ class RunEnded:
 
 
 Event = (
-    RunStarted | TargetStarted | RequestSending | RequestSettled | WaitingForRestore | TargetFinished | RunEnded
+    RunStarted | TargetStarted | RequestSending | RequestSettled | DownloadAsked | DownloadReceived
+    | WaitingForRestore | TargetFinished | RunEnded
 )  # fmt: skip
 
 

@@ -71,14 +71,54 @@ class Answer:
     sha256: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The beginning of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
+
+    ``request`` is the path that was asked for, ``sha256`` that of the bytes in hex, ``validator`` the server's word for
+    the very content (a strong ETag, or a date), ``total`` the bytes of the whole file, if it told.
+    """
+
+    name: str
+    request: str
+    size: int
+    sha256: str
+    validator: str
+    total: int | None = None
+
+
+class Watch(Protocol):
+    """Is told how a download goes, and keeps what is needed to go on with it another time."""
+
+    @property
+    def part(self) -> Part | None:
+        """What an earlier run has left."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is kept is found again."""
+
+    def keep(self, part: Part | None) -> None:
+        """Keep what is needed to go on from here; ``None``: nothing is left."""
+
+    def asked(self, received: int, seconds: float) -> None:
+        """The request leaves, ``received`` bytes being there; the server may be silent for so many ``seconds``."""
+
+    def received(self, size: int, total: int | None) -> None:
+        """So many bytes are there, of ``total`` if the server told."""
+
+
 class Sender(Protocol):
     """Sends one write, once. Raises ``NotSentError``, ``FateUnknownError`` or ``RejectedError``.
 
-    A request with a ``dest`` is a download: saved whole or not at all, and any error means that it was not.
+    A request with a ``dest`` is a download, and fetched: saved whole, and any error means that it was not.
     """
 
     async def send(self, request: Request) -> Answer:
         """Send; returning means that the server accepted it, not that it is proved."""
+
+    async def fetch(self, request: Request, watch: Watch) -> Answer:
+        """Save the answer to a request with a ``dest`` as that file; raises ``ServerError`` or ``DownloadError``."""
 
 
 class Clock(Protocol):

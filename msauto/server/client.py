@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -23,18 +25,26 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from msauto.errors import AddressError, FateUnknownError, MsautoError, NotSentError, RefusedError, ServerError
+from msauto.errors import (
+    AddressError,
+    FateUnknownError,
+    MsautoError,
+    NotSentError,
+    RefusedError,
+    ServerError,
+    UnreadableError,
+)
 from msauto.model.plan import Request
-from msauto.model.ports import Answer, Clock
+from msauto.model.ports import Answer, Clock, Watch
 from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
 from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
-from msauto.server.download import save
+from msauto.server.fetching import Arrival, Fetched, Fetching, Headers, Unwatched
 from msauto.server.listing_answer import Reading, read_arriving
 from msauto.server.redaction import Redaction
 from msauto.server.requests import request_line_length
 from msauto.server.retries import SystemClock, with_retries
 from msauto.server.shapes.failure import clean, show_body
-from msauto.server.transport import TARGET, ExactTransport
+from msauto.server.transport import CODED, TARGET, ExactTransport
 from msauto.server.verbs import Verbs
 from msauto.server.xml import MAX_BYTES, unreadable
 from msauto.version import __version__
@@ -42,7 +52,12 @@ from msauto.version import __version__
 T = TypeVar("T")
 
 _READS: Final = frozenset({"GET", "HEAD"})
+_WHOLE_FILE: Final = frozenset({200, 203})
+LISTING_BYTES: Final = MAX_BYTES
+ANSWER_BYTES: Final = 64 * 2**20
+"""No other answer may be larger: an asset with 100,000 markers, a channel with as many items."""
 _ERROR_BYTES: Final = 2**20
+_WHOLE: Final = 10  # times the time-out between bytes: so long may a whole answer take that comes bit by bit
 # With TLS 1.3 a server says only after the handshake that it wants another certificate of ours.
 _MAYBE_TLS: Final = "; a server that wants another client certificate ends so as well: check `tls`"
 
@@ -95,23 +110,27 @@ class AsyncMediaServer(Verbs):
         self._check(request)
 
         async def write() -> Answer:
-            reply = await self._exchange(request, self._write_timeout(request))
+            try:
+                # A batch of metadata may keep the server busy as long as a large listing does.
+                reply = await self._exchange(request, listing=_is_batch(request))
+            except UnreadableError as error:  # it was sent, and may have been done
+                raise FateUnknownError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
             judge_write(reply, self.spec.dialect)
             return self._answer(reply)
 
         return await self._told(request, write)
 
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
+    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return what ``parse`` makes of the answer.
 
-        ``seconds`` between bytes, default ``timeouts.read``. A status of 300 and above is an error.
+        A ``listing`` may take longer and be larger. A status of 300 and above is an error.
         """
         self._check(request)
         self.reads += 1
 
         async def attempt() -> Reply:
-            reply = await self._exchange(request, seconds or self.spec.timeouts.read)
+            reply = await self._exchange(request, listing=listing)
             judge_status(reply, self.spec.dialect)
             return reply
 
@@ -127,11 +146,12 @@ class AsyncMediaServer(Verbs):
         """
         self._check(request)
         self.reads += 1
+        seconds = self.spec.timeouts.listing
 
         async def attempt() -> T:
-            async with self._open(request, self.spec.timeouts.listing) as response:
+            async with self._open(request, {"read": seconds, "total": _WHOLE * seconds}) as response:
                 if response.status_code >= 300:
-                    judge_status(await self._reply(response, MAX_BYTES), self.spec.dialect)
+                    judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
                 charset = response.charset_encoding
 
                 def judge(head: bytes) -> None:
@@ -142,26 +162,29 @@ class AsyncMediaServer(Verbs):
 
         return await self._told(request, lambda: with_retries(attempt, self._clock))
 
-    async def ask(self, request: Request, *, seconds: float | None = None) -> Reply:
+    async def ask(self, request: Request) -> Reply:
         """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is no read")
         self._check(request)
         self.reads += 1
-        return await self._told(request, lambda: self._exchange(request, seconds or self.spec.timeouts.read))
+        return await self._told(request, lambda: self._exchange(request))
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
-        """Save the answer to a read as a file, whole or not at all; return its size in bytes."""
+        """Save the answer to a read as a file, whole or not at all; return its size in bytes.
+
+        Where it breaks off, it goes on from there if the server allows it. ``seconds`` without 64 KiB of it, default
+        ``timeouts.read``, are too many.
+        """
+        return (await self.fetch(request, dest, Unwatched(), seconds=seconds)).size
+
+    async def fetch(self, request: Request, dest: Path, watch: Watch, *, seconds: float | None = None) -> Fetched:
+        """As :meth:`download`, told to ``watch``, which may know of an earlier beginning."""
         self._check(request)
         self.reads += 1
-
-        async def attempt() -> int:
-            async with self._open(request, seconds or self.spec.timeouts.read, identity=True) as response:
-                await self._judge_download(response)
-                async with aclosing(self._media(response)) as chunks:
-                    return await save(chunks, dest)
-
-        return await self._told(request, lambda: with_retries(attempt, self._clock))
+        patience = seconds or self.spec.timeouts.read
+        fetching = Fetching(partial(self._arrive, request, patience), request.path, dest, self._clock, watch, patience)
+        return await self._told(request, fetching.run)
 
     def hide(self, text: str) -> str:
         """Return a text with this server's secrets taken out of it."""
@@ -169,19 +192,19 @@ class AsyncMediaServer(Verbs):
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _exchange(self, request: Request, seconds: float) -> Reply:
-        async with self._open(request, seconds) as response:
-            return await self._reply(response, MAX_BYTES)
+    async def _exchange(self, request: Request, *, listing: bool = False) -> Reply:
+        seconds = self.spec.timeouts.listing if listing else self.spec.timeouts.read
+        async with self._open(request, {"read": seconds, "total": _WHOLE * seconds}) as response:
+            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
 
     @asynccontextmanager
     async def _open(
         self,
         request: Request,
-        seconds: float,
-        *,
-        identity: bool = False,
+        seconds: Mapping[str, float],
+        more: Sequence[tuple[bytes, bytes]] = ((b"Accept-Encoding", b"gzip, deflate"),),
     ) -> AsyncIterator[httpx2.Response]:
-        headers = [*self._headers, (b"Accept-Encoding", b"identity" if identity else b"gzip, deflate")]
+        headers = [*self._headers, *more]
         if request.body is not None:
             headers.append((b"Content-Type", request.body.media_type.encode("ascii")))
         message = httpx2.Request(
@@ -191,7 +214,7 @@ class AsyncMediaServer(Verbs):
             content=request.body.content if request.body else None,
             extensions={
                 TARGET: request.path.encode("ascii"),
-                "timeout": {"connect": self.spec.timeouts.connect, "read": seconds},
+                "timeout": {"connect": self.spec.timeouts.connect, **seconds},
             },
         )
         try:
@@ -204,19 +227,31 @@ class AsyncMediaServer(Verbs):
             await response.aclose()
 
     async def _reply(self, response: httpx2.Response, most: int) -> Reply:
-        data = bytearray()
-        async for chunk in response.aiter_bytes():
-            data += chunk
-            if len(data) > most:
-                raise unreadable(f"the answer is larger than {most // 2**20} MiB", "ask for less: single folders")
+        data = await _body(response, most)
         return Reply(
             status=response.status_code,
-            data=bytes(data),
+            data=data,
             charset=response.charset_encoding,
             media_type=response.headers.get("content-type", ""),
             retry_after=read_retry_after(response.headers.get("retry-after"), self._clock.now()),
             location=clean(response.headers.get("location", "")),
         )
+
+    @asynccontextmanager
+    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[Arrival]:
+        # A range counts the bytes as they are sent, so they are to come as they are.
+        headers = ((b"Accept-Encoding", b"identity"), *more)
+        async with (
+            self._open(request, {"read": seconds, "pace": seconds}, headers) as response,
+            aclosing(response.aiter_bytes()) as chunks,
+        ):
+            yield Arrival(
+                response.status_code,
+                {name: text for name, text in response.headers.items() if self._secrets.hide(text) == text},
+                bool(response.extensions.get(CODED)),
+                chunks,
+                partial(self._judge_download, response),
+            )
 
     async def _judge_download(self, response: httpx2.Response) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -225,22 +260,13 @@ class AsyncMediaServer(Verbs):
             judge_status(reply, self.spec.dialect)
             judge_body(reply, self.spec.dialect)
             raise unreadable(f"the answer is no media file but {kind}: {show_body(reply.data, reply.charset)}")
-
-    async def _media(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-        empty = True
-        async for chunk in response.aiter_bytes():
-            empty = empty and not chunk
-            yield chunk
-        if empty:
-            raise unreadable("the answer is an empty file", "look at the server: it made no media")
+        if response.status_code not in _WHOLE_FILE:
+            raise unreadable(
+                f"the answer has the status {response.status_code}, and is no whole file", "look at the server"
+            )
 
     def _answer(self, reply: Reply) -> Answer:
         return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
-
-    def _write_timeout(self, request: Request) -> float:
-        # A batch of metadata may keep the server busy as long as a large listing does.
-        batch = request.method == "PUT" and request.path.startswith("/storage/")
-        return self.spec.timeouts.listing if batch else self.spec.timeouts.read
 
     # Checks and messages ---------------------------------------------------------------------------------------
 
@@ -270,6 +296,36 @@ class AsyncMediaServer(Verbs):
                 error.remedy += _MAYBE_TLS
             self._secrets.clean(error)
             raise
+
+
+async def _body(response: httpx2.Response, most: int) -> bytes:
+    """Return the body; one that is larger is an error, but of an error's body the beginning will do."""
+    failed = response.status_code >= 300
+    most = _ERROR_BYTES if failed else most
+    told = response.headers.get("content-length", "")
+    if not failed and told.isdecimal() and int(told[:18]) > most:
+        raise _too_large(most)
+    body = BytesIO()
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            body.write(chunk)
+            if body.tell() > most:
+                if not failed:
+                    raise _too_large(most)
+                body.truncate(most)
+                break
+    return body.getvalue()
+
+
+def _too_large(most: int) -> UnreadableError:
+    return unreadable(
+        f"the answer is larger than {most // 2**20} MiB",
+        "list single folders instead" if most == LISTING_BYTES else "look at the server: nothing it holds is so large",
+    )
+
+
+def _is_batch(request: Request) -> bool:
+    return request.method == "PUT" and request.path.startswith("/storage/")
 
 
 def spec_of(url: str) -> ServerSpec:

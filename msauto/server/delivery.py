@@ -6,9 +6,8 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-from msauto.errors import DownloadError
 from msauto.model.plan import Request
-from msauto.model.ports import Answer
+from msauto.model.ports import Answer, Watch
 from msauto.server.client import AsyncMediaServer
 
 _PROXY = "/WP"
@@ -29,15 +28,15 @@ class Delivery:
         self._client = client
 
     async def send(self, request: Request) -> Answer:
-        """Send a write, once; or fetch a file, whole or not at all."""
+        """Send a write, once."""
+        return await self._client.send(request)
+
+    async def fetch(self, request: Request, watch: Watch) -> Answer:
+        """Fetch a file, whole or not at all."""
         if request.dest is None:
-            return await self._client.send(request)
-        dest = Path(request.dest)
-        await self._client.download(request, dest, seconds=self._seconds(request))
-        content = await LocalDisk().sha256(request.dest)
-        if content is None:
-            raise DownloadError(f"{dest} was written, and cannot be read again", remedy="look who else writes there")
-        return Answer(200, sha256=content)
+            raise ValueError("the request names no file")
+        fetched = await self._client.fetch(request, Path(request.dest), watch, seconds=self._seconds(request))
+        return Answer(200, sha256=fetched.sha256)
 
     def _seconds(self, request: Request) -> float:
         """A proxy is made while one waits (interface, «Web proxy»)."""

@@ -26,10 +26,10 @@ class PlanningClient(AsyncMediaServer):
     then names no request, for it is the server's: the same for all targets.
     """
 
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
+    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
         """As :meth:`AsyncMediaServer.read`, unless the server was given up."""
         self._check_given_up()
-        return await self._judged(super().read(request, parse, seconds=seconds))
+        return await self._judged(super().read(request, parse, listing=listing))
 
     async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
         """As :meth:`AsyncMediaServer.read_listing`, unless the server was given up."""

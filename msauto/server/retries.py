@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from msauto.errors import FateUnknownError, NotSentError, RejectedError, ServerError
 from msauto.model.ports import Clock
+from msauto.server.transport import TooSlowError
 
 T = TypeVar("T")
 
@@ -44,20 +45,22 @@ async def with_retries(
         try:
             return await read()
         except ServerError as error:
-            if not _may_pass(error):
+            if not may_pass(error):
                 raise
-            pause = _pause(error, attempt, jitter())
+            pause = pause_after(error, attempt, jitter())
         await clock.sleep(pause)
     return await read()
 
 
-def _may_pass(error: ServerError) -> bool:
+def may_pass(error: ServerError) -> bool:
+    """Tell whether a read may be answered if it is asked once more."""
     if isinstance(error, RejectedError):
         return error.status in _PASSING
-    return isinstance(error, (NotSentError, FateUnknownError))
+    return isinstance(error, (NotSentError, FateUnknownError)) and not isinstance(error, TooSlowError)
 
 
-def _pause(error: ServerError, attempt: int, jitter: float) -> float:
+def pause_after(error: ServerError, attempt: int, jitter: float) -> float:
+    """Return the seconds to wait after a failed attempt, counted from 0; ``jitter`` is from 0 to 1."""
     asked = error.retry_after if isinstance(error, RejectedError) and error.retry_after else 0.0
     backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + jitter)
     return min(_LONGEST_PAUSE, max(asked, backoff))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import aiohttp
 import httpx2
@@ -23,14 +24,20 @@ import yarl
 from msauto.errors import FateUnknownError, MsautoError, NotSentError, UnreachableError
 from msauto.model.spec import Proxy
 
+T = TypeVar("T")
+
 TARGET: Final = "target"
 """The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
+CODED: Final = "coded"
+"""The response extension that tells whether the content was coded (gzip), so that its bytes are not the server's."""
 
 # Many servers close an idle connection after five seconds. A write on a connection that is being closed has an
 # unknown fate, so ours are given up a little earlier.
 _IDLE_SECONDS: Final = 4.0
 _HEAD_BYTES: Final = 65536
+_PACE_BYTES: Final = 65536
 _READS: Final = frozenset({"GET", "HEAD"})
+_PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 _DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 
 # Raised only while a connection is being made: nothing of the request has left.
@@ -44,12 +51,17 @@ _NOT_SENT = (
 _BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
 
 
+class TooSlowError(FateUnknownError):
+    """The answer comes, but so slowly that it would never end: asking again would take as long once more."""
+
+
 class ExactTransport(httpx2.AsyncBaseTransport):
     """Sends each request once, byte for byte; follows no redirects, keeps no cookies, looks at no environment.
 
     ``connections`` is how many requests are under way at once; others wait, however long. Raises
     :class:`NotSentError` where it is certain that nothing left, else :class:`FateUnknownError`; both also while the
-    body is read.
+    body is read. The time-outs of a request (extension ``timeout``) are ``connect``, ``read`` between bytes, and one of
+    ``total`` for the whole answer, or ``pace`` for each 64 KiB of it: then :class:`TooSlowError`.
 
     Many a server closes each connection after its answer without saying so: a write on one that is being closed would
     have an unknown fate, though nobody ever saw it. So a write goes on a used connection only once this server has
@@ -70,15 +82,17 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         """Send the request; the target is the extension ``target``, or else the URL's own path."""
         await self._free.acquire()
         try:
-            response = await self._send(request)
+            patience = _Patience(request.extensions.get("timeout") or {})
+            response = await self._send(request, patience)
         except BaseException:
             self._free.release()
             raise
         return httpx2.Response(
             response.status,
             headers=_headers(response),
-            stream=_Stream(response, self._free),
+            stream=_Stream(response, self._free, patience),
             request=request,
+            extensions={CODED: "Content-Encoding" in response.headers},
         )
 
     async def aclose(self) -> None:
@@ -101,22 +115,24 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         await self.aclose()
 
-    async def _send(self, request: httpx2.Request) -> aiohttp.ClientResponse:
+    async def _send(self, request: httpx2.Request, patience: _Patience) -> aiohttp.ClientResponse:
         content = await request.aread()
         way = _Way()
         session = self._open(kept=self._may_reuse(request.method))
         try:
-            response = await session.request(
-                request.method,
-                _exact_url(request),
-                headers=self._headers(request),
-                skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
-                data=content or None,
-                allow_redirects=False,
-                timeout=_timeout(request.extensions.get("timeout") or {}),
-                trace_request_ctx=way,
-                proxy=self._proxy.url if self._proxy else None,
-                proxy_headers=self._for_proxy if request.url.scheme == "https" else None,
+            response = await patience.bound(
+                session.request(
+                    request.method,
+                    _exact_url(request),
+                    headers=self._headers(request),
+                    skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
+                    data=content or None,
+                    allow_redirects=False,
+                    timeout=_timeout(request.extensions.get("timeout") or {}),
+                    trace_request_ctx=way,
+                    proxy=self._proxy.url if self._proxy else None,
+                    proxy_headers=self._for_proxy if request.url.scheme == "https" else None,
+                )
             )
         except _NOT_SENT as error:
             raise _not_sent(error) from error
@@ -184,16 +200,53 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise _fate_unknown(error) from error
 
 
+class _Patience:
+    """Until when an answer must be there: bytes that trickle would else keep us for ever."""
+
+    __slots__ = ("_connect", "_length", "_pace", "_total", "_when")
+
+    def __init__(self, seconds: Mapping[str, float | None]) -> None:
+        self._connect = seconds.get("connect") or 0.0
+        self._pace = seconds.get("pace")
+        self._total = seconds.get("total")
+        self._length = 0
+        self._when: float | None = None
+        self._begin(self._connect)
+
+    def _begin(self, more: float = 0.0) -> None:
+        bound = self._pace or self._total
+        self._length = 0
+        self._when = None if bound is None else asyncio.get_running_loop().time() + bound + more
+
+    def note(self, length: int) -> None:
+        """Take note of bytes that came: where the pace counts, there is new time."""
+        self._length += length
+        if self._pace is not None and self._length >= _PACE_BYTES:
+            self._begin()
+
+    async def bound(self, work: Awaitable[T]) -> T:
+        """Await; raise :class:`TooSlowError` where the time is over."""
+        try:
+            async with asyncio.timeout_at(self._when) as bounds:
+                return await work
+        except TimeoutError:
+            if not bounds.expired():
+                raise
+            raise _too_slow(self._pace, self._total) from None
+
+
 class _Stream(httpx2.AsyncByteStream):
     """The body, decompressed; gives the connection and its place back once, when read or closed."""
 
-    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, patience: _Patience) -> None:
         self._response = response
         self._free: asyncio.Semaphore | None = free
+        self._patience = patience
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._response.content.iter_any():
+            while chunk := await self._patience.bound(self._response.content.readany()):
+                self._patience.note(len(chunk))
                 yield chunk
         except _BROKEN as error:
             raise _fate_unknown(error) from error
@@ -264,14 +317,33 @@ def _fate_unknown(error: Exception) -> MsautoError:
         return FateUnknownError(
             "no answer within the time allowed", remedy="look at the server; raise `timeouts.read` if it is just slow"
         )
+    if isinstance(error, aiohttp.ClientResponseError):
+        return FateUnknownError(
+            f"the answer is no HTTP that can be read: {_short(error.message)}",
+            remedy="look at what answers at the server's address and port",
+        )
     return FateUnknownError(
         f"the connection broke before the whole answer came: {_reason(error)}",
         remedy="look at the server's log and the network",
     )
 
 
+def _too_slow(pace: float | None, total: float | None) -> TooSlowError:
+    told = (
+        f"less than {_PACE_BYTES // 1024} KiB of the answer came in {pace:g} s"
+        if pace is not None
+        else f"the answer was not whole after {total or 0:g} s, though bytes of it came all the time"
+    )
+    return TooSlowError(told, remedy="look at the server and the network; raise `timeouts` if it is just slow")
+
+
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
     number = getattr(inner, "errno", None)  # asyncio's own words are about its calls; look-ups of names count below 0
     text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
-    return " ".join(str(text).split())[:200] or type(error).__name__
+    inside = _PARSER.search(str(text))
+    return _short(inside[1] if inside else str(text)) or type(error).__name__
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:200]

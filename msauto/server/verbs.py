@@ -42,7 +42,7 @@ class Verbs(ABC):
         """Send a write once, or a read."""
 
     @abstractmethod
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, seconds: float | None = None) -> T:
+    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
         """Send a read, parse its answer, and tell where an error comes from."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Verbs(ABC):
 
     async def databases(self) -> tuple[Database, ...]:
         """List the databases. The server describes all that it holds, so this may take long («List databases»)."""
-        return await self._parsed(requests.get_databases(), parse_databases, self.spec.timeouts.listing)
+        return await self._parsed(requests.get_databases(), parse_databases, listing=True)
 
     async def list(
         self,
@@ -92,7 +92,7 @@ class Verbs(ABC):
     ) -> tuple[MamAsset, ...]:
         """List assets as a plain list (format=mam)."""
         request = self._listing(database, _folder(folder), "mam", created_after, mimetype)
-        return await self._parsed(request, parse_mam, self.spec.timeouts.listing)
+        return await self._parsed(request, parse_mam, listing=True)
 
     async def asset(self, database: str, asset: str | Address) -> Asset:
         """Describe one asset; raises ``NotFoundError`` («Asset information»)."""
@@ -276,9 +276,10 @@ class Verbs(ABC):
         self,
         request: Request,
         parse: Callable[[bytes, str | None], T],
-        seconds: float | None = None,
+        *,
+        listing: bool = False,
     ) -> T:
-        return await self.read(request, lambda reply: read_reply(reply, self.spec.dialect, parse), seconds=seconds)
+        return await self.read(request, lambda reply: read_reply(reply, self.spec.dialect, parse), listing=listing)
 
     def _listing(
         self,

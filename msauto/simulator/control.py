@@ -54,6 +54,7 @@ class Control:
     def _reset(self) -> str:
         self.routes.house = self.make_house()
         self.routes.media.films.clear()
+        self.routes.media.made.clear()
         self.routes.writes += 1
         self.faults.clear()
         self.log.clear()

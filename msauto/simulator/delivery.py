@@ -74,12 +74,20 @@ async def _garbage(struck: Struck) -> None:
 
 async def _truncate(struck: Struck) -> None:
     answer = await struck.done()
-    # An empty answer has no half: promise a byte that never comes.
-    length = max(1, len(answer.body))
+    await _send_some(struck, answer, len(answer.body) // 2)
+
+
+async def _cut_at(struck: Struck) -> None:
+    await _send_some(struck, await struck.done(), int(struck.fault.arguments[0]))
+
+
+async def _send_some(struck: Struck, answer: Answer, most: int) -> None:
+    # Where all of it is sent, promise a byte that never comes.
+    length = len(answer.body) if most < len(answer.body) else most + 1
     struck.entry.status = answer.status
     await struck.exchange.start(answer, length)
-    half = {"type": "http.response.body", "body": answer.body[: length // 2], "more_body": True}
-    await struck.exchange.send(half)
+    some = {"type": "http.response.body", "body": answer.body[:most], "more_body": True}
+    await struck.exchange.send(some)
     await struck.exchange.cut_after_sending()
 
 
@@ -120,6 +128,7 @@ _KINDS: dict[str, Callable[[Struck], Awaitable[None]]] = {
     "cut_after": _cut_after,
     "garbage": _garbage,
     "truncate": _truncate,
+    "cut_at": _cut_at,
     "swallow": _swallow,
     "late": _late,
     "html": _html,

@@ -60,6 +60,9 @@ class SimDialect:
     XML
         xml_wrapper (`xml`: all in an `<xml>`; `stray_end`: a stray `</xml>` at the end), xml_encoding, xml_newline,
         xml_namespace, xml_declaration.
+    Files
+        ranges: whether a part of a proxy or thumbnail may be asked for, and what its `If-Range` is held against: an
+        ETag, a date, a weak ETag (which holds for no part). `ignore`: an ETag, and always the whole; `no`: neither.
     Limits
         line_limit: the longest request target in bytes, above it a 414; 0: no limit.
     Authentication
@@ -110,6 +113,7 @@ class SimDialect:
     xml_newline: str = _switch("lf", "crlf")
     xml_namespace: str = _switch("none", "default")
     xml_declaration: str = _switch("yes", "no")
+    ranges: str = _switch("yes", "date", "weak", "ignore", "no")
     line_limit: str = _text("0")
     auth: str = _switch("none", "basic", "bearer", "header")
     auth_user: str = _text("ops")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from msauto.simulator.answers import Answer, RefusalError, text_answer
+from msauto.simulator.dialect import SimDialect
 from msauto.simulator.house import Clip, Database, Entry
 from msauto.simulator.positions import format_frames
+from msauto.simulator.ranges import file_answer
 from msauto.simulator.wire import Request
 
 _SIZE_LIMIT = 4096
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 @dataclass(slots=True)
@@ -20,9 +21,10 @@ class Media:
     """Makes pictures and films; a film is kept, as a server keeps the copy of a profile once it is there."""
 
     films: dict[tuple[int, str], bytes] = field(default_factory=dict)
+    made: dict[tuple[int, str], datetime] = field(default_factory=dict)
     _making: dict[tuple[int, str], asyncio.Task[bytes]] = field(default_factory=dict)
 
-    async def thumbnail(self, request: Request, entry: Entry) -> Answer:
+    async def thumbnail(self, request: Request, entry: Entry, dialect: SimDialect) -> Answer:
         """GET .../GETICON."""
         clip = entry.clip
         try:
@@ -34,19 +36,29 @@ class Media:
         # Interface: "thumbnail position in frames from the asset start (IN point)".
         code = format_frames(entry.first_frame + pos, clip.rate)
         png = await asyncio.to_thread(_draw, entry.title, code, lines, size)
-        return Answer(200, png, "image/png")
+        made = datetime.fromisoformat(clip.create_time).replace(tzinfo=UTC, microsecond=0)
+        return file_answer(request, png, "image/png", made, dialect)
 
     async def film(
-        self, request: Request, database: Database, entry: Entry, profile: str, view: bool, seconds: float
+        self,
+        request: Request,
+        database: Database,
+        entry: Entry,
+        profile: str,
+        seconds: float,
+        dialect: SimDialect,
+        *,
+        view: bool,
     ) -> Answer:
         """GET .../[PVW/]WPN: made when first asked for; an unconfigured profile is a 500 in any dialect."""
         size = database.profiles.get(profile)
         if size is None:
             return text_answer(f"Error: the profile {profile} is not configured", 500, done=False)
         film = await self._film(entry, profile, size, seconds)
-        answer = _in_range(film, request.headers.get("range"))
+        made = self.made.get((id(entry.clip), profile), datetime.now(UTC))
+        answer = file_answer(request, film, "video/mp4", made, dialect)
         disposition = b"inline" if view else b'attachment; filename="%d-%s.mp4"' % (entry.link_id, profile.encode())
-        answer.headers += [(b"accept-ranges", b"bytes"), (b"content-disposition", disposition)]
+        answer.headers.append((b"content-disposition", disposition))
         return answer
 
     async def _film(self, entry: Entry, profile: str, size: tuple[int, int], seconds: float) -> bytes:
@@ -57,6 +69,7 @@ class Media:
             try:
                 # Shielded: a client that goes away does not stop the film that others wait for.
                 self.films[key] = await asyncio.shield(self._making[key])
+                self.made.setdefault(key, datetime.now(UTC).replace(microsecond=0))
             finally:
                 self._making.pop(key, None)
         return self.films[key]
@@ -78,19 +91,6 @@ def _encode(title: str, clip: Clip, size: tuple[int, int]) -> bytes:
     from msauto.simulator.films import make_film
 
     return make_film(title, clip.rate, clip.length, size)
-
-
-def _in_range(film: bytes, wanted: str | None) -> Answer:
-    found = _RANGE.fullmatch(wanted or "")
-    if found is None or found.group(1, 2) == ("", ""):
-        return Answer(200, film, "video/mp4")
-    first, last = found.group(1, 2)
-    start = int(first) if first else max(0, len(film) - int(last))
-    end = min(int(last), len(film) - 1) if first and last else len(film) - 1
-    if start > end:
-        return Answer(416, b"", "video/mp4", [(b"content-range", b"bytes */%d" % len(film))], done=False)
-    content_range = b"bytes %d-%d/%d" % (start, end, len(film))
-    return Answer(206, film[start : end + 1], "video/mp4", [(b"content-range", content_range)])
 
 
 def _parameter(value: str, clip: Clip) -> str:

@@ -116,13 +116,16 @@ class Routes:
             case ("GETUSERFIELDS",):
                 return xmp_answer(entry.clip, request.all_params("field"), self.dialect)
             case ("GETICON",):
-                return self.media.thumbnail(request, entry)
+                return self.media.thumbnail(request, entry, self.dialect)
             case ("PVW", profile):
-                return self.media.film(request, database, entry, profile, True, self.proxy_seconds)
+                return self._film(request, database, entry, profile, view=True)
             case (profile,):
-                return self.media.film(request, database, entry, profile, False, self.proxy_seconds)
+                return self._film(request, database, entry, profile, view=False)
             case _:
                 raise NotFoundError
+
+    def _film(self, request: Request, database: Database, entry: Entry, profile: str, *, view: bool) -> Reply:
+        return self.media.film(request, database, entry, profile, self.proxy_seconds, self.dialect, view=view)
 
     def _command(self, request: Request, database: Database, entry: Entry) -> Answer:
         name = request.param("command") or ""

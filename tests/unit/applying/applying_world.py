@@ -23,7 +23,7 @@ from msauto.errors import (
 from msauto.model.events import Event
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel
 from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target, TargetId
-from msauto.model.ports import Answer, Reader, XmpAnswer
+from msauto.model.ports import Answer, Reader, Watch, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.wanted import SelectRef, Source
 
@@ -128,6 +128,9 @@ class WorldSender:
             return await self._answer(path, fate)
         finally:
             world.busy -= 1
+
+    async def fetch(self, request: Request, watch: Watch) -> Answer:
+        return await self.send(request)
 
     async def _answer(self, path: str, fate: str) -> Answer:
         kind, _, rest = fate.partition(" ")

@@ -7,7 +7,8 @@ import errno
 import inspect
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,9 +31,10 @@ from msauto.errors import (
 from msauto.model.plan import Address, Request
 from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Tls
 from msauto.server.client import spec_of
-from msauto.server.download import save
+from msauto.server.fetching import Arrival, Fetching, Headers, Unwatched
 from msauto.server.verbs import Verbs
 from msauto.simulator import SimDialect, Simulator, house_of
+from tests.wire.patience import NoWait
 
 TITLE = "Back\\Slash / Film: 50% @ night?"
 VALUE = "a & b + c, 50% \\ / ?\nnew line “Ё”"
@@ -273,11 +275,23 @@ def test_created_after_with_zone_is_refused(server: MediaServer) -> None:
 # Downloads ------------------------------------------------------------------------------------------------------
 
 
-async def pieces(*chunks: bytes | Exception) -> AsyncIterator[bytes]:
+async def pieces(*chunks: bytes | Exception) -> AsyncGenerator[bytes, None]:
     for chunk in chunks:
         if isinstance(chunk, Exception):
             raise chunk
         yield chunk
+
+
+def save(dest: Path, *chunks: bytes | Exception) -> int:
+    async def whole_file() -> None:
+        """Any answer will do."""
+
+    @asynccontextmanager
+    async def ask(_: Headers) -> AsyncIterator[Arrival]:
+        async with aclosing(pieces(*chunks)) as body:
+            yield Arrival(200, {}, coded=False, chunks=body, judge=whole_file)
+
+    return asyncio.run(Fetching(ask, "/storage/N@x/WP1", dest, NoWait(), Unwatched(), 30.0).run()).size
 
 
 def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +302,7 @@ def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch:
     dest.write_bytes(b"old")
     monkeypatch.setattr("msauto.server.download.os.write", full)
     with pytest.raises(DownloadError, match="No space left") as caught:
-        asyncio.run(save(pieces(b"new"), dest))
+        save(dest, b"new")
     assert "free some space" in caught.value.remedy
     assert files(tmp_path) == ["film.mp4"]
     assert dest.read_bytes() == b"old"
@@ -298,7 +312,7 @@ def test_cut_download_leaves_the_old_file(tmp_path: Path) -> None:
     dest = tmp_path / "film.mp4"
     dest.write_bytes(b"old")
     with pytest.raises(NotSentError):
-        asyncio.run(save(pieces(b"x" * 2**21, NotSentError("cut")), dest))
+        save(dest, b"x" * 2**21, NotSentError("cut"))
     assert files(tmp_path) == ["film.mp4"]
     assert dest.read_bytes() == b"old"
 
@@ -306,7 +320,7 @@ def test_cut_download_leaves_the_old_file(tmp_path: Path) -> None:
 def test_whole_download_replaces_it(tmp_path: Path) -> None:
     dest = tmp_path / "film.mp4"
     dest.write_bytes(b"old")
-    assert asyncio.run(save(pieces(b"a" * 2**20, b"b", b"c" * 5), dest)) == 2**20 + 6
+    assert save(dest, b"a" * 2**20, b"b", b"c" * 5) == 2**20 + 6
     assert dest.read_bytes() == b"a" * 2**20 + b"bccccc"
     (tmp_path / "plain").write_bytes(b"")
     assert dest.stat().st_mode == (tmp_path / "plain").stat().st_mode
@@ -315,7 +329,7 @@ def test_whole_download_replaces_it(tmp_path: Path) -> None:
 def test_folder_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DownloadError) as caught:
-        asyncio.run(save(pieces(b"x"), tmp_path / "file" / "film.mp4"))
+        save(tmp_path / "file" / "film.mp4", b"x")
     assert caught.value.remedy
 
 
@@ -336,7 +350,7 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
         for owner in (Verbs, AsyncMediaServer)
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
-    } - {"aclose", "ask", "read", "read_listing"}
+    } - {"aclose", "ask", "read", "read_listing", "fetch"}
     assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "Blocking"}
 
 

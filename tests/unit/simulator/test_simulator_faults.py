@@ -114,6 +114,16 @@ def test_a_login_page(sim: Simulator, ask: Asker) -> None:
     assert (marked(sim), the_entry(sim)) == (0, (200, "html", False))
 
 
+@pytest.mark.parametrize(("most", "came"), [(0, 0), (7, 7), (10**6, None)])
+def test_a_body_that_is_cut(sim: Simulator, ask: Asker, most: int, came: int | None) -> None:
+    whole = ask.get("/rss/ticker").body
+    sim.faults.add(f"cut_at:{most}@.")
+    head, _, body = ask.raw(b"GET /rss/ticker HTTP/1.1\r\nHost: x\r\n\r\n").partition(b"\r\n\r\n")
+    promised = int(head.lower().partition(b"content-length: ")[2].split()[0])
+    assert body == whole[:came]
+    assert promised > len(body)
+
+
 def test_a_slow_body(sim: Simulator, ask: Asker) -> None:
     whole = ask.get("/rss/ticker").body
     sim.faults.add("slow_body:0.2@.")

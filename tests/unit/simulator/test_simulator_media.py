@@ -107,6 +107,35 @@ def test_a_range_beyond_the_film(ask: Asker) -> None:
     assert (reply.status, reply.headers["content-range"][:8]) == (416, "bytes */")
 
 
+FILM = asset("Заставка") + "/WP2"
+
+
+@pytest.mark.parametrize(
+    ("switch", "validator", "status"),
+    [("yes", "etag", 206), ("date", "last-modified", 206), ("weak", "etag", 200), ("ignore", "etag", 200),
+     ("no", None, 200)],
+)  # fmt: skip
+def test_a_part_is_given_where_the_file_is_the_same(
+    sim: Simulator, ask: Asker, switch: str, validator: str | None, status: int
+) -> None:
+    sim.dialect = sim.dialect.with_pairs([f"ranges={switch}"])
+    whole = ask.get(FILM)
+    assert {"etag", "last-modified"} & set(whole.headers) == ({validator} if validator else set())
+    told = whole.headers[validator] if validator else '"any"'
+    assert told.startswith("W/") == (switch == "weak")
+    reply = ask.get(FILM, Range="bytes=100-", **{"If-Range": told})
+    assert (reply.status, reply.body) == (status, whole.body[100:] if status == 206 else whole.body)
+    other = ask.get(FILM, Range="bytes=100-", **{"If-Range": '"another"'})
+    assert (other.status, other.body) == (200, whole.body), "a changed file is given whole"
+
+
+def test_a_thumbnail_has_parts_as_well(ask: Asker) -> None:
+    whole = ask.get(f"{ICON}?w=32&h=18")
+    reply = ask.get(f"{ICON}?w=32&h=18", Range="bytes=10-", **{"If-Range": whole.headers["etag"]})
+    assert (reply.status, reply.body) == (206, whole.body[10:])
+    assert ask.get(f"{ICON}?w=33&h=18").headers["etag"] != whole.headers["etag"]
+
+
 def test_making_a_film_holds_nobody_up() -> None:
     with Simulator(proxy_seconds=0.3) as sim:
         ask = Asker(sim)
