@@ -66,7 +66,7 @@ def _state_dir(given: str | None, settings: Settings) -> Path:
     One for each user and not for each folder: two runs from two folders must meet at the same locks.
     """
     if given:
-        return Path(given)
+        return Path(given).expanduser()  # no shell does it in --state-dir=~/msauto
     if settings.state_dir:
         return Path(settings.state_dir)
     home = os.environ.get("XDG_STATE_HOME")

@@ -62,8 +62,21 @@ async def run_plan(
         _prune(ledger, flags)
         return result
     finally:
+        _ignore_from_now_on(loop)
+
+
+def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Let no further Ctrl-C come between what was done and its report; ``main`` gives the handler back.
+
+    The signal is held back meanwhile, for asyncio puts Python's own handler in place, which raises.
+    """
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def _prune(ledger: Ledger, flags: Flags) -> None:

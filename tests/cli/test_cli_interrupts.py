@@ -113,6 +113,23 @@ def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
     assert (run["status"], run["summary"]["unproved"]) == ("interrupted", 2)
 
 
+@pytest.mark.parametrize("times", [3, 8, 30])
+def test_whoever_hammers_is_told_all_the_same(desk: Desk, sim: Simulator, times: int) -> None:
+    episodes(desk, 4)
+    sim.faults.add("delay:20@POST")
+    with desk.start("apply", "--yes", "-f", "2", *INV, "play.yml", "--format", "json") as process:
+        until(sim.writes)
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        code, out, _ = ended(process)
+    outcomes = [target["result"]["outcome"] for target in json.loads(out)["targets"]]
+    assert (code, outcomes[2:]) == (130, ["not attempted"] * 2)
+    assert set(outcomes[:2]) <= {"unproved", "not attempted"}
+    (run,) = desk.run("history", "--format", "json").json
+    assert run["status"] == "interrupted"
+
+
 def test_after_an_interrupted_run_the_next_one_goes_on(desk: Desk, sim: Simulator) -> None:
     episodes(desk, 3)
     sim.faults.add("delay:20@POST*1")

@@ -54,6 +54,8 @@ def test_the_ledger_is_at_home(desk: Desk) -> None:
     desk.environment.update(XDG_STATE_HOME="", HOME=str(desk.folder / "home"))
     assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
     assert (desk.folder / "home/.local/state/msauto/ledger.sqlite").is_file()
+    assert desk.run("apply", "--yes", *INV, "play.yml", "--state-dir=~/here").code == 0
+    assert (desk.folder / "home/here/ledger.sqlite").is_file()
 
 
 @pytest.mark.parametrize(
