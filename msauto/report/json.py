@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from msauto.errors import Problem
@@ -17,6 +18,7 @@ from msauto.report.visible import is_hidden
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to look at one by one."""
+_PIECES: Final = 10_000  # of JSON, joined at a time: all at once they take five times the text
 
 
 def dump(value: object) -> str:
@@ -25,8 +27,12 @@ def dump(value: object) -> str:
     What a terminal would obey or a reader not see is written as an escape, which changes no value. Times become
     ISO 8601, rates ``30000/1001``. Raises ``TypeError`` for anything else, ``ValueError`` for NaN and infinity.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
-    return _UNPLAIN.sub(lambda found: _harmless(found[0]), text) + "\n"
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
+    pieces = encoder.iterencode(value)
+    parts: list[str] = []
+    while text := "".join(islice(pieces, _PIECES)):
+        parts.append(_UNPLAIN.sub(lambda found: _harmless(found[0]), text))
+    return "".join((*parts, "\n"))
 
 
 def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
