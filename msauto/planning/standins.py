@@ -19,7 +19,7 @@ SALT: Final = TargetId("", "", "database", "")
 """The target that the salt is remembered under: no server has it."""
 _ITEM: Final = "salt"
 _WORK: Final = 2**14
-"""Of scrypt: some 50 milliseconds and 16 MB for each guess."""
+"""Of scrypt: some 0.1 seconds and 16 MB for each guess."""
 
 
 class SecretMemory:

@@ -62,6 +62,15 @@ def mark(data: Any) -> Any:
     return MarkedTemplate(data) if isinstance(data, Marked | MarkedTemplate) else Pending(data)
 
 
+_BY_FILTER = re.compile(r"\|\s*secret\b")
+
+
+def is_marked(value: Any) -> bool:
+    """Tell whether a text is written as a secret: by the tag, or by the filter."""
+    by_filter = isinstance(value, Pending) and _BY_FILTER.search(value) is not None
+    return isinstance(value, Marked | MarkedTemplate) or by_filter
+
+
 def has_pending(data: Any) -> bool:
     """Tell whether anything in the data is still to be rendered."""
     if isinstance(data, dict):

@@ -180,11 +180,12 @@ def render_text(text: str, names: Names, spot: Spot) -> Any:
     if error is not None:
         raise _hidden(spot) if touched else error
     if isinstance(text, MarkedTemplate):
-        return _marked(value, marks, spot)
+        return mark_text(value, marks, spot)
     return marks.taint(value, spot) if touched and value is not OMIT else value
 
 
-def _marked(value: Any, marks: Marks, spot: Spot) -> Marked:
+def mark_text(value: Any, marks: Marks, spot: Spot) -> Marked:
+    """Mark a rendered text as secret; raises :class:`InputError` for what cannot be hidden."""
     try:
         return marks.add(value)
     except MarkError as error:

@@ -11,8 +11,8 @@ from msauto.playbook.document import Problems, Spot
 from msauto.playbook.lookups import Surroundings
 from msauto.playbook.marks import Marked, holds_mark
 from msauto.playbook.sandbox import AssetView, EnvView
-from msauto.playbook.schema_values import mark
-from msauto.playbook.templates import render_data
+from msauto.playbook.schema_values import is_marked, mark
+from msauto.playbook.templates import mark_text, render_data
 
 
 class Level(IntEnum):
@@ -126,11 +126,13 @@ def check_name(name: str, spot: Spot) -> None:
 class Variables:
     """Variables of one place in a playbook. Frozen: :meth:`plus` returns another."""
 
-    __slots__ = ("_all", "_winners")
+    __slots__ = ("_all", "_winners", "secret")
 
     def __init__(self, variables: Iterable[Variable] = ()) -> None:
         self._all = tuple(sorted(variables, key=lambda each: each.level))
         self._winners = {each.name: each for each in self._all}
+        self.secret = frozenset(each.name for each in self._all if is_marked(each.value))
+        """Names that somebody, winner or loser, says as a secret: who says one anew, by ``-e`` say, gives another."""
 
     def plus(self, more: Iterable[Variable]) -> Variables:
         """Return these variables and more."""
@@ -217,7 +219,10 @@ class Scope:
         marks = self.surroundings.files.marks
         lost = len(marks.lost)
         try:
-            return render_data(variable.value, self, variable.spot)
+            value = render_data(variable.value, self, variable.spot)
+            if name not in self.variables.secret or holds_mark(value):
+                return value
+            return mark_text(value, marks, variable.spot)
         finally:
             self._busy.pop()
             if len(marks.lost) > lost:

@@ -25,6 +25,7 @@ class Editor:
             "hover": True,
             "completion": True,
             "yamlVersion": "1.2",
+            "customTags": ["!secret scalar"],
         }
         self._folder = folder
         self._process = subprocess.Popen(

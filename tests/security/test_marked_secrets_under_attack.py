@@ -357,3 +357,16 @@ def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> 
     desk.environment["TOKEN"] = OTHER
     assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 2
     assert len(sim.house.clip("EP001").partner) == 1
+
+
+@pytest.mark.parametrize("said", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"])
+def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, said: str) -> None:
+    task = "{asset: {title: EP001, fields: {comment: '{{ token }}'}}}"
+    desk.write("play.yml", f"- hosts: all\n  vars: {{{said}}}\n  tasks: [{task}]\n")
+    assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
+    anew = desk.run("plan", "play.yml", *INV, "-e", f"token={OTHER}", "-vv")
+    assert "comment  ***  (secret" in anew.out
+    silent(anew, desk.run("plan", "play.yml", *INV, "-e", f"{{token: {OTHER}}}", "--format", "json"))
+    short = desk.run("plan", "play.yml", *INV, "-e", "token=abc")
+    assert short.code == 1
+    short.one_error("fewer than 4 signs")

@@ -77,6 +77,7 @@ FILTER_WORDS: Mapping[str, tuple[str, str]] = {
     "root": ("a root; the square root unless said otherwise", "8 | root(3)"),
     "round": ("a number rounded to so many decimals", "2.345 | round(1)"),
     "seconds": ("a position in seconds; the rate is the asset's unless given", "'00:00:10:05' | seconds(25)"),
+    "secret": ("marks a text as secret: it is sent and shows nowhere (docs/how-to/secrets.md)", "'a-token' | secret"),
     "select": ("items that pass a test", "[1, 2, 3] | select('odd') | list"),
     "selectattr": (
         "items whose attribute passes a test",

@@ -1,0 +1,100 @@
+"""Secrets are taken out of texts in every form; what is cut, coded or squeezed does not slip through."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus, unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.errors import InputError, MsautoError, Place, Problem
+from msauto.model.secrets import HIDDEN, Secrets, SecretsFound, can_hide
+from msauto.server.address import encode
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_hide)
+AROUND = st.text(st.sampled_from("xyz =/"), max_size=6)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: text,
+        lambda text: quote(text),
+        lambda text: quote(text, safe=""),
+        quote_plus,
+        encode,
+        lambda text: re.sub(r"%..", lambda sign: sign[0].lower(), quote(text)),
+        html.escape,
+        lambda text: html.escape(text, quote=False),
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+        lambda text: repr(text)[1:-1],
+        lambda text: " ".join(text.split()),
+        lambda text: base64.b64encode(text.encode()).decode(),
+        lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+        lambda text: text.encode().decode("latin-1"),
+    ],
+)
+def test_no_form_is_left(form: object) -> None:
+    assert callable(form)
+    secret = "geheim \"<&'ü%41/?+\\Wort"
+    shown = Secrets([secret]).hide(f"val={form(secret)}&x=1")
+    assert shown == f"val={HIDDEN}&x=1"
+
+
+@given(TEXTS, AROUND, AROUND)
+def test_a_secret_never_stays_in_a_text(secret: str, before: str, after: str) -> None:
+    assert secret not in Secrets([secret]).hide(before + secret + after).replace(HIDDEN, "") or secret in before + after
+
+
+@given(TEXTS)
+def test_no_path_holds_one_once_it_is_decoded(secret: str) -> None:
+    path = Secrets([secret]).hide_path(f"/storage/NEWS@EP?command=SETFIELD&val={encode(secret)}")
+    if secret not in "/storage/NEWS@EP?command=SETFIELD&val=***":
+        assert secret not in unquote(path)
+
+
+def test_of_one_that_holds_another_nothing_is_left() -> None:
+    assert Secrets(["tok-1234", "Bearer tok-1234 end"]).hide("<Bearer tok-1234 end> tok-1234") == "<***> ***"
+
+
+def test_a_beginning_that_was_cut_is_hidden() -> None:
+    known = Secrets(["a-long-secret-text"])
+    assert known.hide_cut("told: a-long-secr…") == "told: ***…"
+    assert known.hide_cut("told: a-lon") == "told: a-lon"
+
+
+def test_each_line_of_a_long_one_is_hidden() -> None:
+    assert Secrets(["first line\nsecond line"]).hide("title: second line") == "title: ***"
+
+
+def test_nothing_of_it_shows_by_itself() -> None:
+    known = Secrets(["geheimnis"])
+    assert "geheimnis" not in repr(known) + str(known) + repr(SecretsFound(["geheimnis"]))
+    assert known == Secrets(["geheimnis"])
+    assert hash(known) == hash(Secrets(["geheimnis"]))
+    assert not Secrets(["abc"])
+
+
+def test_errors_are_cleaned_with_what_caused_them() -> None:
+    found = SecretsFound(["geheimnis"])
+    told = InputError([Problem("it is geheimnis", Place("a"), "not geheimnis", "1 | geheimnis")])
+    told.__cause__ = ValueError("geheimnis")
+    with pytest.raises(InputError) as caught, found.kept_out_of_errors():
+        raise told
+    error = caught.value
+    assert "geheimnis" not in str(error) + repr(error.args) + str(error.problems)
+    assert error.__cause__ is None
+
+
+def test_a_bug_of_ours_shows_none_either() -> None:
+    with pytest.raises(MsautoError, match="KeyError") as caught, SecretsFound(["geheimnis"]).kept_out_of_errors():
+        raise KeyError("geheimnis")
+    assert "geheimnis" not in str(caught.value)
+    with pytest.raises(KeyError, match="other"), SecretsFound(["geheimnis"]).kept_out_of_errors():
+        raise KeyError("other")

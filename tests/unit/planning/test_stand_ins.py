@@ -1,0 +1,88 @@
+"""Memories keep stand-ins for secrets: the same secret is known again, another is not, and none is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from msauto.model.plan import Json, TargetId
+from msauto.model.secrets import STAND_IN, Secrets
+from msauto.planning.standins import SALT, SecretMemory
+
+TARGET = TargetId("studio", "NEWS", "asset", "EP001")
+TOKEN = "tok-1234"
+
+
+class Kept:
+    """A memory in this process."""
+
+    def __init__(self) -> None:
+        self.items: dict[TargetId, dict[str, Json]] = {}
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        return self.items.get(target, {})
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        self.items.setdefault(target, {}).update(items)
+
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        return frozenset({(server, "x")})
+
+
+def known(*texts: str) -> Any:
+    return lambda: Secrets(texts)
+
+
+VALUES: list[Json] = [
+    TOKEN,
+    f"Bearer {TOKEN}",
+    ["news", TOKEN],
+    {"content": {"title": TOKEN, "link": None}, "seen": True},
+    {"asked": {"params": {"headline": TOKEN}, "w": 320}},
+    "plain",
+    None,
+    True,
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_what_is_remembered_is_recalled_by_who_knows_the_secret(value: Json) -> None:
+    kept = Kept()
+    SecretMemory(kept, known(TOKEN)).remember(TARGET, {f"field:{TOKEN}": value})
+    assert TOKEN not in str(kept.items)
+    again = dict(SecretMemory(kept, known(TOKEN, "tok-other")).recall(TARGET))
+    assert again == ({} if value is None else {f"field:{TOKEN}": value})
+
+
+def test_who_does_not_know_it_sees_nothing_of_it() -> None:
+    kept = Kept()
+    items: dict[str, Json] = {"a": TOKEN, "b": ["x", TOKEN], "c": {"k": TOKEN, "n": 1}, "d": "plain"}
+    SecretMemory(kept, known(TOKEN)).remember(TARGET, items)
+    assert dict(SecretMemory(kept, known("tok-other")).recall(TARGET)) == {"c": {"n": 1}, "d": "plain"}
+
+
+def test_the_salt_is_the_ledgers_own() -> None:
+    first, second = Kept(), Kept()
+    for kept in (first, second):
+        SecretMemory(kept, known(TOKEN)).remember(TARGET, {"a": TOKEN})
+    assert first.items[SALT] != second.items[SALT]
+    one, other = str(first.items[TARGET]["a"]), str(second.items[TARGET]["a"])
+    assert STAND_IN.fullmatch(one)
+    assert one != other
+
+
+def test_coded_forms_are_not_kept() -> None:
+    kept = Kept()
+    SecretMemory(kept, known("tok 1234/x")).remember(TARGET, {"part": {"request": "/a?param=h:tok%201234%2Fx"}})
+    assert kept.items[TARGET] == {"part": {"request": "/a?param=h:***"}}
+
+
+def test_without_secrets_nothing_changes() -> None:
+    kept = Kept()
+    memory = SecretMemory(kept, known())
+    memory.remember(TARGET, {"a": "b"})
+    assert kept.items == {TARGET: {"a": "b"}}
+    assert memory.recall(TARGET) == {"a": "b"}
+    assert memory.owing("studio") == {("studio", "x")}
