@@ -231,7 +231,9 @@ def _told(details: RunDetails, found: Recovered) -> list[str]:
     if not found.targets:
         return []
     who = f"run {found.run} (process {details.pid} on {details.host})"
-    lines = [f"{who} died with {len(found.targets)} targets under way; they were read, and nothing was sent:"]
+    count = len(found.targets)
+    under_way = "1 target" if count == 1 else f"{count} targets"
+    lines = [f"{who} died with {under_way} under way, which msauto has read; nothing was sent:"]
     for each in found.targets:
         words = f"{each.outcome}: {each.message}" if each.message else each.outcome
         lines.append(f"  {each.target.server}: {each.target.name}: {words}")

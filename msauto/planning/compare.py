@@ -13,27 +13,13 @@ from email.utils import parsedate_to_datetime
 
 from msauto.model.live import Entry, Folder, Marker, RssItem, Segment
 from msauto.model.plan import Json
+from msauto.model.words import DEFAULT_TRACK, TRACKS
 
 NUMBERS = frozenset({"layer", "first_frame", "last_frame", "icon_pos", "rating"})
 """Fields whose texts are numbers (interface, «Link» and «Resources and their fields»)."""
 
 RUN_ASPECTS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 """What is run rather than compared: reading cannot show it."""
-
-DEFAULT_TRACK = "General"
-
-TRACKS = (
-    DEFAULT_TRACK,
-    "Secondary Event",
-    "Cue Point",
-    "Goto Cue",
-    "Game Time",
-    "Icon",
-    "Picture",
-    "Profanity Start",
-    "Profanity End",
-)
-"""The types of markers (interface, «Asset commands»), as they are written; servers may show them in other letters."""
 
 Want = Mapping[str, Json]
 
@@ -86,11 +72,6 @@ def _values(values: Sequence[str]) -> list[str]:
 # Segments ------------------------------------------------------------------------------------------------------
 
 
-def segment_title(segment: Segment) -> str:
-    """Return what a segment is called: its first title, else its name (interface, «Segment»)."""
-    return segment.title
-
-
 def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -> bool:
     """Tell whether a segment has every attribute that ``want`` names.
 
@@ -101,7 +82,7 @@ def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -
             return False
         if name == "duration" and value != segment.duration:
             return False
-        if name == "title" and not same_text(str(value), segment_title(segment)):
+        if name == "title" and not same_text(str(value), segment.title):
             return False
         if name == "keywords" and not _keywords_match(str(value), segment, keywords):
             return False
@@ -117,7 +98,7 @@ def piece_matches(want: Want, segment: Segment) -> bool:
     """Tell whether a segment is one of CREATESEGMENTATION: its title is the wanted one, or begins with it."""
     title = want.get("title")
     fits = want["start"] == segment.start and want["duration"] == segment.duration
-    return fits and (title is None or plain(segment_title(segment)).startswith(plain(str(title))))
+    return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
 
 
 # Markers -------------------------------------------------------------------------------------------------------

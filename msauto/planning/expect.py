@@ -22,7 +22,6 @@ from msauto.planning.compare import (
     same_text,
     same_value,
     segment_matches,
-    segment_title,
     track_of,
 )
 
@@ -291,7 +290,7 @@ def show_segment(segment: Segment) -> dict[str, Json]:
         "number": segment.number,
         "start": segment.start,
         "duration": segment.duration,
-        "title": segment_title(segment),
+        "title": segment.title,
     }
     told: dict[str, Json] = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
     told["further_titles"] = list(segment.titles[1:])

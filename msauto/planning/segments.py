@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from msauto.model.live import Segment
 from msauto.model.plan import Expect, Json
 from msauto.model.wanted import Source
-from msauto.planning.compare import as_number, segment_title
+from msauto.planning.compare import as_number
 from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.expect import show_segment
 from msauto.planning.order import Phase
@@ -103,7 +103,7 @@ def remake(
     scene: Scene, live: Segment, number: int, title: str | None = None, keywords: str | None = None
 ) -> NewSegment:
     """Return a live segment as it would be created again, with what is named instead of what it has."""
-    kept = segment_title(live) or None
+    kept = live.title or None
     return NewSegment(
         number,
         live.start,

@@ -27,7 +27,8 @@ from msauto.model.wanted import (
     SegmentWanted,
     Source,
 )
-from msauto.planning.compare import DEFAULT_TRACK, plain, same_value, track_of
+from msauto.model.words import DEFAULT_TRACK
+from msauto.planning.compare import plain, same_value, track_of
 from msauto.planning.draft import refuse
 
 T = TypeVar("T")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Tag, model_validator
 
+from msauto.model.words import MimeType, Track
 from msauto.playbook.schema_values import (
     Count,
     Expressions,
@@ -31,20 +32,6 @@ from msauto.playbook.schema_values import (
     said,
 )
 
-Track = Literal[
-    "General",
-    "Secondary Event",
-    "Cue Point",
-    "Goto Cue",
-    "Game Time",
-    "Icon",
-    "Picture",
-    "Profanity Start",
-    "Profanity End",
-]
-MimeType = Literal[
-    "Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"
-]
 State = Literal["present", "absent"]
 
 

@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, LeftOut
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
-from msauto.playbook.schema_asset import FieldsArgs, Track
+from msauto.model.words import DEFAULT_TRACK, TRACKS
+from msauto.playbook.schema_asset import FieldsArgs
 from msauto.playbook.schema_values import NsName
 from msauto.playbook.write_rss import channel_task
 from msauto.playbook.yamltext import Line, Noted, comment, yaml_lines
@@ -28,8 +29,6 @@ HEADER = "Exported by msauto"
 _FIELDS = tuple(FieldsArgs.model_fields)
 _POSITIONS = ("first_frame", "last_frame", "icon_pos")
 _MARKER_TEXTS = ("title", "comment", "user", "keywords")
-_TRACKS = frozenset(get_args(Track))
-_DEFAULT_TRACK = "General"
 _NS_NAME = TypeAdapter(NsName)
 
 
@@ -265,7 +264,7 @@ def _markers(snapshot: AssetSnapshot) -> _Part:
 
 
 def _track(marker: Marker) -> str:
-    return marker.track or _DEFAULT_TRACK
+    return marker.track or DEFAULT_TRACK
 
 
 def _place(marker: Marker) -> tuple[int, str]:
@@ -275,7 +274,7 @@ def _place(marker: Marker) -> tuple[int, str]:
 def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
     """Add a marker: by its place, or by its uid where that cannot be said or is another's too."""
     inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
-    known = _track(marker) in _TRACKS
+    known = _track(marker) in TRACKS
     by_uid = by_uid or not inside or not known
     if by_uid and marker.uid < 0:
         part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")

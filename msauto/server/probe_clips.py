@@ -11,6 +11,7 @@ from msauto.errors import NotFoundError, ServerError
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.plan import Address, Request
 from msauto.model.spec import Dialect
+from msauto.model.words import MIMETYPES
 from msauto.server import requests
 from msauto.server.address import asset_path, encode, escape_name, folder_path, query
 from msauto.server.answers import Reply, judge_status
@@ -25,7 +26,7 @@ from msauto.server.probe_shapes import (
     describe_xmp,
     failure_of,
 )
-from msauto.server.requests import MIMETYPES, SETFIELD_NAMES
+from msauto.server.requests import SETFIELD_NAMES
 from msauto.server.selection import same_text
 from msauto.server.shapes.clip import parse_clip
 from msauto.server.shapes.failure import show_body

@@ -25,17 +25,10 @@ from msauto.server.address import (
 )
 
 Format = Literal["StoredTree", "mam", "folderlist"]
-MIMETYPES: Final = (
-    "Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note",
-)  # fmt: skip
 PROFILES: Final = tuple(f"WP{number}" for number in range(1, 9))
 SETFIELD_NAMES: Final = (
     "type", "clip_name", "comment", "layer", "first_frame", "last_frame", "icon_pos",
     *(f"user_{number}" for number in range(8)),
-)  # fmt: skip
-TRACKS: Final = (
-    "General", "Secondary Event", "Cue Point", "Goto Cue", "Game Time", "Icon", "Picture",
-    "Profanity Start", "Profanity End",
 )  # fmt: skip
 NEW_MARKER: Final = -1
 """The uid that makes a new identifier (interface, «Asset commands», CREATEMARKER)."""

@@ -11,9 +11,10 @@ import pytest
 from msauto.cli.doc import _all as all_topics
 from msauto.cli.main import COMMANDS
 from msauto.model.timecode import Timecode
+from msauto.model.words import MimeType
 from msauto.playbook import reference
 from msauto.playbook.reference.positions import positions
-from msauto.playbook.schema_asset import AssetArgs, MimeType
+from msauto.playbook.schema_asset import AssetArgs
 from msauto.playbook.schema_play import MODULES
 from tests.cli.command_line import MSAUTO, Desk
 

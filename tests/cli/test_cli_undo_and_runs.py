@@ -165,7 +165,7 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     said = desk.run("apply", all_three(desk), *FLAGS, "--yes")
     assert said.code == 0
     assert f"Warning: run {run}" in said.err
-    assert "died with 1 targets under way" in said.err
+    assert "died with 1 target under way" in said.err
     assert comments(sim) == ["Ready"] * 3
     assert len(sim.writes()) == (2 if sent else 3)
     story = desk.run("history", run, "--state-dir", "state", "--format", "json").json

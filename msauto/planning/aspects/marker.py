@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from msauto.model.live import Marker
 from msauto.model.plan import Expect, Json
 from msauto.model.wanted import ABSENT, Exactly, MarkerWanted, Said, Source
-from msauto.planning.compare import DEFAULT_TRACK, marker_misses, plain, same_text, same_value, track_of
+from msauto.model.words import DEFAULT_TRACK
+from msauto.planning.compare import marker_misses, plain, same_text, same_value, track_of
 from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.expect import show_marker
 from msauto.planning.order import Phase

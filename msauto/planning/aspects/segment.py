@@ -9,7 +9,7 @@ from itertools import count
 from msauto.model.live import Segment
 from msauto.model.plan import Basis, Json
 from msauto.model.wanted import ABSENT, Said, SegmentWanted, Source
-from msauto.planning.compare import same_text, segment_matches, segment_title
+from msauto.planning.compare import same_text, segment_matches
 from msauto.planning.draft import Draft, Scene, refuse
 from msauto.planning.positions import beyond, to_frames
 from msauto.planning.remember import BETWEEN
@@ -125,7 +125,7 @@ def _at_same_place(item: _Wanted, segment: Segment) -> bool:
 
 
 def _same_title(item: _Wanted, segment: Segment) -> bool:
-    return "title" in item.want and same_text(str(item.want["title"]), segment_title(segment))
+    return "title" in item.want and same_text(str(item.want["title"]), segment.title)
 
 
 def _named(item: _Wanted, live: Mapping[int, Segment]) -> list[int]:
@@ -167,6 +167,7 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
     if segment_matches(item.want, live, keywords):
         return
     check_lossy(scene, live, item.source)
+    _doubt_name(scene, item, live, draft)
     new = _named_over(item, remake(scene, live, live.number))
     before, after = show_change(scene, live, new)
     number = draft.change(
@@ -182,6 +183,15 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
     if recreates(scene):
         send_delete(scene, live.number, [number], draft)
     send_create(scene, new, [number], item.source, draft)
+
+
+def _doubt_name(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
+    """Warn where no title is wanted and a name shows that the server may have made up: then it stays for good."""
+    if item.want.get("title") == "" and live.name and not live.titles:
+        draft.warnings.append(
+            f"{scene.title}: segment {live.number} shows the name {live.name!r} and no title; "
+            'if the server makes names up, `title: ""` is never as wanted: leave `title` out'
+        )
 
 
 def _basis(item: _Wanted, live: Segment, keywords: str | None) -> Basis:
@@ -288,7 +298,7 @@ def _create(scene: Scene, item: _Wanted, number: int, instead: Segment | None, d
     new = _named_over(item, NewSegment(number, 0, 0))
     if instead is not None:
         # Written over another segment: what that one had and this one does not name must not shine through.
-        cleared = {"title": segment_title(instead), "keywords": keywords_of(scene, instead)}
+        cleared = {"title": instead.title, "keywords": keywords_of(scene, instead)}
         title = "" if new.title is None and cleared["title"] else new.title
         keywords = "" if new.keywords is None and cleared["keywords"] else new.keywords
         new = NewSegment(number, new.start, new.duration, title, keywords)

@@ -270,6 +270,7 @@ class Server:
             number=number,
             start=segment["start"],
             duration=segment["duration"],
+            name=segment.get("name"),
             titles=tuple(titles),
             track=segment.get("track"),
             rating=segment.get("rating"),
