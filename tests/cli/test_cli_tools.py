@@ -111,7 +111,8 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
         assert (said.code, said.err) == (0, "")
         check_golden(name, said.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
     check_golden("history.txt", desk.run("history").out)
-    check_golden("history-last.txt", desk.run("history", "last").out, (__version__, "VERSION"))
+    told = desk.run("history", "last").out
+    check_golden("history-last.txt", told, (__version__, "VERSION"), (str(desk.folder), "FOLDER"))
 
 
 def test_the_plan_keeps_its_schema(desk: Desk) -> None:
