@@ -16,10 +16,12 @@ from msauto.server.xml import looks_like_login
 
 T = TypeVar("T")
 
+_HOUR = 3600.0
+_YEAR = 365 * 24 * _HOUR
 _REMEDIES = {
     401: "check `auth` in the server's inventory entry",
     403: "check `auth` in the server's inventory entry, and what this user may do",
-    407: "check the network: a proxy stands between",
+    407: "check `proxy` in the server's inventory entry: who may use it is asked by the proxy, not by the server",
     413: "send less at once",
     414: "lower `request_line` in the server's inventory entry",
     429: "the server is asked too much: lower `connections` or `--forks`",
@@ -29,7 +31,9 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect."""
+    """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect,
+    ``challenge`` what a 401 says of how to get in (RFC 9110, 11.6.1).
+    """
 
     status: int
     data: bytes = b""
@@ -37,6 +41,7 @@ class Reply:
     media_type: str = ""
     retry_after: float | None = None
     location: str = ""
+    challenge: str = ""
 
 
 def judge_status(reply: Reply, dialect: Dialect) -> None:
@@ -99,15 +104,33 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
 
 
 def _error(reply: Reply, failure: Failure, dialect: Dialect) -> RejectedError:
-    told = failure.text or _phrase(reply.status)
+    told = (failure.text or _phrase(reply.status)) + _asked(reply)
     kind = NotFoundError if _is_not_found(reply, failure, dialect) else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
     return kind(
         f"the server answered{status}: {told}",
         status=reply.status,
         retry_after=reply.retry_after,
-        remedy=_REMEDIES.get(reply.status, "look at the server's log" if reply.status >= 500 else ""),
+        remedy=_remedy(reply),
     )
+
+
+def _asked(reply: Reply) -> str:
+    known = reply.status == HTTPStatus.UNAUTHORIZED and reply.challenge
+    return f"; it asks for {reply.challenge}" if known else ""
+
+
+def _remedy(reply: Reply) -> str:
+    remedy = _REMEDIES.get(reply.status, "look at the server's log" if reply.status >= 500 else "")
+    if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not reply.retry_after:
+        return remedy
+    return f"{remedy} (it asks to be left alone for {_span(reply.retry_after)})"
+
+
+def _span(seconds: float) -> str:
+    if seconds < _HOUR:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
 
 
 def _is_not_found(reply: Reply, failure: Failure, dialect: Dialect) -> bool:

@@ -235,6 +235,7 @@ class AsyncMediaServer(Verbs):
             media_type=response.headers.get("content-type", ""),
             retry_after=read_retry_after(response.headers.get("retry-after"), self._clock.now()),
             location=clean(response.headers.get("location", "")),
+            challenge=clean(response.headers.get("www-authenticate", "")),
         )
 
     @asynccontextmanager

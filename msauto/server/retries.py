@@ -55,7 +55,8 @@ async def with_retries(
 def may_pass(error: ServerError) -> bool:
     """Tell whether a read may be answered if it is asked once more."""
     if isinstance(error, RejectedError):
-        return error.status in _PASSING
+        # To ask earlier than the server wants to be asked is no use, and nobody waits for hours.
+        return error.status in _PASSING and (error.retry_after or 0.0) <= _LONGEST_PAUSE
     return isinstance(error, (NotSentError, FateUnknownError)) and not isinstance(error, TooSlowError)
 
 

@@ -1,0 +1,62 @@
+"""What a server asks for when it refuses: another key, another proxy user, or to be left alone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from msauto.errors import RejectedError
+from msauto.server.client import AsyncMediaServer
+from tests.wire.patience import NoWait
+from tests.wire.raw_server import RawServer, answer
+
+
+def refused(status: int, headers: str) -> tuple[RejectedError, NoWait, int]:
+    """Read from a server that refuses; return the error, the waits and the number of requests."""
+    clock = NoWait()
+
+    async def main() -> tuple[RejectedError, int]:
+        async with RawServer(*[answer(status, b"", headers)] * 4) as server:
+            async with AsyncMediaServer(server.url, clock=clock) as client:
+                with pytest.raises(RejectedError) as caught:
+                    await client.asset("N", "x")
+            return caught.value, len(server.lines)
+
+    error, sent = asyncio.run(main())
+    return error, clock, sent
+
+
+def test_how_to_get_in() -> None:
+    error, _, _ = refused(401, 'wWW-authenticate: Bearer realm="studio", error="invalid_token"\r\n')
+    assert error.message == (
+        'the server answered 401: Unauthorized; it asks for Bearer realm="studio", error="invalid_token"'
+    )
+
+
+def test_a_proxy_that_lets_nobody_in() -> None:
+    error, _, _ = refused(407, "")
+    assert "check `proxy` in the server's inventory entry" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("86400", "24 hours"),
+        ("9" * 400, "more than a year"),
+        ("Sat, 21 Nov 2026 12:00:00 GMT", "24 hours"),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", "more than a year"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_nobody_waits_for_hours(status: int, asked: str, told: str) -> None:
+    error, clock, sent = refused(status, f"Retry-After: {asked}\r\n")
+    assert (sent, clock.pauses) == (1, [])
+    assert error.remedy.endswith(f"(it asks to be left alone for {told})")
+
+
+@pytest.mark.parametrize("asked", ["-5", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Thu, 99 Foo 2026 99:99:99 GMT"])
+def test_what_asks_for_no_time_is_tried_again_as_ever(asked: str) -> None:
+    error, clock, sent = refused(503, f"Retry-After: {asked}\r\n")
+    assert (sent, len(clock.pauses), max(clock.pauses) < 2) == (4, 3, True)
+    assert "left alone" not in error.remedy
