@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 
 from msauto.aio import apply_plan
 from msauto.applying.executor import Stop
@@ -47,18 +48,19 @@ async def run_plan(
         with Progress(sys.stderr, clock) as progress:
             for number in SIGNALS:
                 loop.add_signal_handler(number, interrupted)
-            result = await apply_plan(
-                plan,
-                specs,
-                ledger=ledger,
-                clock=clock,
-                observer=progress,
-                forks=flags.forks,
-                playbooks=playbooks,
-                stop=stop,
-                frozen=frozen,
-                notes=notes,
-            )
+            async with _ticking(progress):
+                result = await apply_plan(
+                    plan,
+                    specs,
+                    ledger=ledger,
+                    clock=clock,
+                    observer=progress,
+                    forks=flags.forks,
+                    playbooks=playbooks,
+                    stop=stop,
+                    frozen=frozen,
+                    notes=notes,
+                )
         _prune(ledger, flags)
         return result
     finally:
@@ -77,6 +79,22 @@ def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+@asynccontextmanager
+async def _ticking(progress: Progress) -> AsyncIterator[None]:
+    """Let the display tell of the time while nothing happens: a server may need minutes to make a file."""
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(1)
+            progress.tick()
+
+    ticking = asyncio.ensure_future(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
 
 
 def _prune(ledger: Ledger, flags: Flags) -> None:

@@ -8,6 +8,8 @@ import re
 import termios
 
 from msauto.model.events import (
+    DownloadAsked,
+    DownloadReceived,
     Event,
     RequestSettled,
     RunEnded,
@@ -57,9 +59,12 @@ STORY: list[Event] = [
 def test_live_line_tells_where_the_run_is() -> None:
     lines = run_of(*STORY, width=lambda: 160).split(ERASE)
     assert lines[1] == "[>                   ] 0/4 targets · 0/8 requests"
-    assert lines[-2] == ("[=====>              ] 0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min)")
+    assert lines[-2] == (
+        "[=====>              ] 0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min of at most 30 min)"
+    )
     assert lines[-1] == (
-        "[=====>              ] 1/4 targets · 2/8 requests · 1 failed · Evening News · 1 restore waited for (3 min)"
+        "[=====>              ] 1/4 targets · 2/8 requests · 1 failed · Evening News"
+        " · 1 restore waited for (3 min 1 s of at most 30 min)"
     )
 
 
@@ -87,6 +92,49 @@ def test_line_is_gone_whatever_happens() -> None:
     assert stream.getvalue().endswith(f"requests{ERASE}")  # nothing is drawn, nothing is erased
 
 
+def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
+    stream, clock = io.StringIO(), Ticking()
+    progress = Progress(stream, clock, live=False)
+    progress.tell(RunStarted("r", 1, 1))
+    progress.tell(DownloadAsked(film(), 0, 0, 3600.0))
+    for _ in range(9):
+        clock.time += 10
+        progress.tick()
+    assert stream.getvalue().splitlines() == [
+        f"0/1 targets · 0/1 requests · 1 file waited for ({waited} of at most 1 h)"
+        for waited in ("30 s", "1 min", "1 min 30 s")
+    ]
+
+
+def test_bytes_of_downloads() -> None:
+    coming = (DownloadAsked(film(), 0, 0, 3600.0), DownloadReceived(film(), 0, 12_500_000, 40_000_000))
+    other = (DownloadAsked(episode(), 0, 0, 3600.0), DownloadReceived(episode(), 0, 1_000_000, None))
+    one = run_of(RunStarted("r", 2, 2), *coming, width=lambda: 160)
+    assert one.endswith("1 download 12.5 of 40.0 MB")
+    both = run_of(RunStarted("r", 2, 2), *coming, *other, width=lambda: 160)
+    assert both.endswith("2 downloads 13.5 MB")
+    again = run_of(RunStarted("r", 2, 2), *coming, DownloadAsked(film(), 0, 12_500_000, 60.0), width=lambda: 160)
+    assert again.endswith("1 file waited for (0 s of at most 1 min)"), "it broke off, and is asked for anew"
+    done = run_of(RunStarted("r", 2, 2), *coming, RequestSettled(film(), 0, RequestResult("done")), width=lambda: 160)
+    assert "download" not in done.split(ERASE)[-1]
+
+
+def test_no_time_goes_by_before_and_after_a_run() -> None:
+    stream, clock = io.StringIO(), Ticking()
+    progress = Progress(stream, clock, live=True)
+    clock.time = 100
+    progress.tick()
+    assert stream.getvalue() == ""
+    progress.tell(RunStarted("r", 1, 1))
+    clock.time = 200
+    progress.tick()
+    progress.tell(RunEnded(mixed_result()))
+    clock.time = 300
+    progress.tick()
+    assert stream.getvalue().count("requests") == 2
+    assert stream.getvalue().endswith(ERASE)
+
+
 def test_line_never_wraps() -> None:
     for line in run_of(*STORY, width=lambda: 60).split(ERASE):
         assert display_width(line) < 60
@@ -101,7 +149,7 @@ def test_without_a_terminal_a_plain_line_now_and_then() -> None:
     assert text.splitlines() == [
         "0/4 targets · 0/8 requests · Evening News",
         "0/4 targets · 2/8 requests · Evening News",
-        "0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (2 min)".replace("2 min", "3 min"),
+        "0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min of at most 30 min)",
     ]
     assert "\x1b" not in text
 
