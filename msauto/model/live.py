@@ -14,8 +14,6 @@ _WHOLE = re.compile(r"\s*([+-]?[0-9]{1,20})(?:\.0*)?\s*")
 Folder = tuple[str, ...]
 """A folder as the plain names from the root down; ``()`` is the root of the database."""
 
-ROOT: Folder = ()
-
 
 def parse_folder(text: str) -> Folder:
     r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Folder»).
