@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,15 @@ class Flags:
     """
 
     options: Options
-    settings: Settings
+    given: Given
     state_dir: Path
-    forks: int
     format: str
     verbosity: int
     no_color: bool
     config: str | None
-    settings_file: Path
-    given: Given
+    settings: Settings = field(default_factory=Settings)
+    settings_file: Path = Path(NAME)
+    forks: int = 8
     forget_owed: bool = False
 
     def under(self, settings: Settings, file: Path) -> Flags:
@@ -144,10 +144,11 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         playbooks: tuple[str, ...] = tuple(own.get("playbooks") or ())
         beside = settings_folder(playbooks or tuple(own.get("paths") or ()))
+        file = Path(config) if config else beside / NAME
         settings = load_settings(config, beside)
+        given = Given(inventory, forks)
         options = Options(
             playbooks=playbooks,
-            inventories=inventory,
             server_url=server,
             extra_vars=extra_vars,
             limit=limit,
@@ -158,17 +159,14 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         )
         flags = Flags(
             options=options,
-            settings=settings,
+            given=given,
             state_dir=_state_dir(state_dir, settings),
-            forks=forks or 8,
             format=form,
             verbosity=verbose,
             no_color=no_color,
             config=config,
-            settings_file=Path(config) if config else beside / NAME,
-            given=Given(inventory, forks),
         )
-        return function(flags=flags.under(settings, flags.settings_file), **own)
+        return function(flags=flags.under(settings, file), **own)
 
     for option in reversed(_OPTIONS):
         command = option(command)

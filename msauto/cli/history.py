@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give, say
+from msauto.cli.past import SETTINGS
 from msauto.ledger import Ledger
 from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.result import OUTCOMES, key_of
@@ -75,11 +77,16 @@ def _give_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{name.replace("_", " "): text for name, text in details.notes.items()},
+        **{name.replace("_", " "): text for name, text in details.notes.items() if _is_there(name, text)},
     }
     give(_table(("fact", "value"), [list(fact) for fact in facts.items()], flags))
     told = "".join(f"{line}\n" for target in details.targets for line in _target(target))
     give(STAND_IN.sub(HIDDEN, told))
+
+
+def _is_there(name: str, text: str) -> bool:
+    """Tell whether a note says something: settings that never were, or are gone, do not."""
+    return name != SETTINGS or Path(text).is_file()
 
 
 def _target(record: TargetRecord) -> Iterator[str]:

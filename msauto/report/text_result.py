@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msauto.model.result import Outcome, Result, TargetResult
@@ -21,18 +22,34 @@ _STYLES: Final[dict[Outcome, str]] = {
     "not attempted": MAGENTA,
 }
 
+_ALIKE: Final = 5
+"""So many targets that were not attempted for one reason are listed; of the others it is told how many they are."""
+
 
 def render_result(result: Result, *, colour: bool, verbosity: int = 0) -> str:
     """Write what came of a run: the targets that are not as wanted (with ``verbosity`` 1 all), recap, sentence."""
     lines: list[str] = []
+    left: Counter[tuple[str, str]] = Counter()
     for target in result.targets:
-        if verbosity or target.outcome in TOLD:
-            lines += [*_target(target, colour, verbosity), ""]
+        told = bool(verbosity) or target.outcome in TOLD
+        if target.outcome == "not attempted" and not verbosity:
+            left[target.target.server, target.message] += 1
+            told = left[target.target.server, target.message] <= _ALIKE
+        lines += [*_target(target, colour, verbosity), ""] if told else []
+    lines += _and_more(left)
     lines += _recap(recap_of(result), colour)
     closing = result_sentence(result)
     style = GREEN if result.ok and not result.interrupted else RED
     lines.append(paint(visible(closing), style, colour=colour))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _and_more(left: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Count what was not attempted for the same reason: a server that died leaves thousands."""
+    for (server, message), count in left.items():
+        if count > _ALIKE:
+            why = f": {visible(message)}" if message else ""
+            yield from (f"{visible(server)}: {count - _ALIKE} more not attempted{why}", "  → -v lists them all", "")
 
 
 def _target(result: TargetResult, colour: bool, verbosity: int) -> Iterator[str]:

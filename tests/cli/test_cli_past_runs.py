@@ -68,7 +68,7 @@ def test_undo_of_an_undo_obeys_them_too(desk: Desk, sim: Simulator) -> None:
     desk.write("house/msauto.toml", ALLOWED)
     applied(desk)
     assert (desk.run("undo", "last", *STATE).code, segments(sim)) == (0, 0)
-    desk.write("house/msauto.toml", ALLOWED + '[limits]\nrequests = 0\n')
+    desk.write("house/msauto.toml", ALLOWED + "[limits]\nrequests = 0\n")
     said = desk.run("undo", "last", *STATE)
     assert (said.code, segments(sim)) == (4, 0), said
 

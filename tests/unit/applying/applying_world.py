@@ -22,10 +22,11 @@ from msauto.errors import (
 )
 from msauto.model.events import Event
 from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel
-from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target, TargetId
+from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target
 from msauto.model.ports import Answer, Reader, Watch, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.wanted import SelectRef, Source
+from tests.unit.applying.dict_memory import DictMemory
 
 SOURCE = Source(Place("news.yml", 1, 1), "t")
 START = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
@@ -241,26 +242,6 @@ class DictJournal:
     def end(self, run: str, result: Result) -> None:
         self.lines.append(("end",))
         self.ended = result
-
-
-class DictMemory:
-    def __init__(self) -> None:
-        self.items: dict[TargetId, dict[str, Json]] = {}
-
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        return dict(self.items.get(target, {}))
-
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        for target, items in self.items.items():
-            if (target.server, target.database, target.kind) == (server, database, "asset"):
-                self.items[target] = {name: value for name, value in items.items() if not name.startswith(prefix)}
-
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        return frozenset()
-
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        kept = {**self.items.get(target, {}), **items}
-        self.items[target] = {name: value for name, value in kept.items() if value is not None}
 
 
 class Events:

@@ -27,8 +27,8 @@ def stage(server: Simulator, tmp_path: Path) -> Stage:
     server.dialect = SimDialect()
     clip = server.house.databases["NEWS"].add_clip("Film", "Raw", frames=100)
     clip.segments[:] = [
-        Segment(1, 0, 5, ["One", "Eins"], track="V1", rating="3"),
-        Segment(2, 10, 6, ["Two"], rating="0"),
+        Segment(1, 0, 5, ["One", "Eins"], track="V1", rating=3),
+        Segment(2, 10, 6, ["Two"], rating=0),
     ]
     return Stage(server, tmp_path)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, result_json
 from msauto.report.sentences import recap_of, result_sentence
@@ -124,3 +125,20 @@ def test_what_went_wrong_is_said_once() -> None:
     text = render_result(Result("r", plan_of(film()), (failed,)), colour=False)
     assert text.count(why) == 1
     assert "failed 409" in text
+
+
+def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
+    why = "the server studio-a cannot be reached any more"
+    left = tuple(
+        TargetResult(replace(film(), name=f"Film {number}"), "not attempted", why, (RequestResult("not sent"),))
+        for number in range(5000)
+    )
+    failed = tuple(TargetResult(film(), "failed", why, (RequestResult("failed", None, why, 1),)) for _ in range(9))
+    result = Result("run-1", Plan("", "", targets=tuple(each.target for each in (*left, *failed))), (*left, *failed))
+    told = render_result(result, colour=False)
+    assert told.count(": not attempted") == 5
+    assert f"studio-b: 4995 more not attempted: {why}\n  → -v lists them all\n" in told
+    assert told.count(f"{film().name}: failed\n") == 9
+    assert "not_attempted=5000" in told
+    assert render_result(result, colour=False, verbosity=1).count(": not attempted") == 5000
+    assert "more not attempted" not in render_result(replace(result, targets=left[:5]), colour=False)

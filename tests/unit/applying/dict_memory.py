@@ -1,0 +1,27 @@
+"""A memory in a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msauto.model.plan import Json, TargetId
+
+
+class DictMemory:
+    def __init__(self) -> None:
+        self.items: dict[TargetId, dict[str, Json]] = {}
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        return dict(self.items.get(target, {}))
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        for target, items in self.items.items():
+            if (target.server, target.database, target.kind) == (server, database, "asset"):
+                self.items[target] = {name: value for name, value in items.items() if not name.startswith(prefix)}
+
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        return frozenset()
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        kept = {**self.items.get(target, {}), **items}
+        self.items[target] = {name: value for name, value in kept.items() if value is not None}
