@@ -21,7 +21,8 @@ _SUMMARY = "SELECT name, started, ended, status, playbooks, summary FROM run"
 
 def read_history(store: Store, lives: Path) -> list[RunSummary]:
     """Return all runs, newest first."""
-    return [_run(row, lives) for row in store.read(f"{_SUMMARY} ORDER BY started DESC, id DESC")]
+    with store.understood():
+        return [_run(row, lives) for row in store.read(f"{_SUMMARY} ORDER BY started DESC, id DESC")]
 
 
 def read_run(store: Store, lives: Path, name: str) -> RunDetails:
@@ -30,9 +31,10 @@ def read_run(store: Store, lives: Path, name: str) -> RunDetails:
     if not rows:
         raise LedgerError(f"the ledger {store.path} knows no run {name}", remedy="see `msauto history` for the runs")
     number, pid, host, msauto = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))[0]
-    targets = _targets(store, number)
-    notes = _notes(store, number)
-    return RunDetails(_run(rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
+    with store.understood():
+        targets = _targets(store, number)
+        notes = _notes(store, number)
+        return RunDetails(_run(rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
 
 
 def _notes(store: Store, run: str | int | None) -> dict[str, str]:

@@ -30,7 +30,8 @@ class LedgerMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items that we remember of a target; empty if none."""
         rows = self._store.read(_RECALL, _key(target))
-        return {str(item): json.loads(str(value)) for item, value in rows}
+        with self._store.understood():
+            return {str(item): json.loads(str(value)) for item, value in rows}
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database whose names begin so."""

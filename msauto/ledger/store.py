@@ -72,6 +72,17 @@ class Store:
         finally:
             self._depth -= 1
 
+    @contextmanager
+    def understood(self) -> Iterator[None]:
+        """Turn into «damaged» what is inside and not as we write it: the file is whole, and somebody wrote there."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise LedgerError(
+                f"the ledger {self.path} is damaged: it holds what msauto does not write ({error})",
+                remedy=_BROKEN_REMEDY,
+            ) from error
+
     def _identity(self) -> tuple[int, int]:
         found = self.path.stat()
         return found.st_dev, found.st_ino

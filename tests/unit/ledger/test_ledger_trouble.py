@@ -199,3 +199,36 @@ def test_no_room_for_the_tables(tmp_path: Path) -> None:
     )
     assert "LedgerError" in done.stderr
     assert "rollback" not in done.stderr.splitlines()[-2], done.stderr
+
+
+def read_all(ledger: Ledger, run: str) -> None:
+    ledger.history()
+    ledger.run_details(run)
+    ledger.memory.recall(target().id)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE target SET planned = '{'",
+        "UPDATE target SET planned = '{}'",
+        "UPDATE target SET planned = '[]'",
+        "UPDATE target SET differences = 'nope'",
+        "UPDATE request SET planned = '[]'",
+        "UPDATE request SET status = 'x'",
+        "UPDATE run SET summary = 'x'",
+        "UPDATE run SET playbooks = '3'",
+        "UPDATE memory SET value = '{'",
+    ],
+)
+def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
+    with Ledger.open(tmp_path) as ledger:
+        run = ledger.journal.start(plan(target()), [])
+        ledger.memory.remember(target().id, {"a": 1})
+    connection = sqlite3.connect(tmp_path / "ledger.sqlite")
+    assert connection.execute(spoil).rowcount > 0
+    connection.commit()
+    connection.close()
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is damaged: it holds what") as caught:
+        read_all(ledger, run)
+    assert caught.value.remedy
