@@ -29,7 +29,7 @@ from msauto.model.limits import Limits
 from msauto.model.plan import Json, Plan, Target, TargetId
 from msauto.model.ports import Clock, Journal, Memory, Reader
 from msauto.model.result import Result
-from msauto.model.secrets import SecretsFound
+from msauto.model.secrets import NO_SECRETS, Secrets, SecretsFound
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import IdRef, Resolved, Work
 from msauto.planning.assemble import assemble
@@ -200,15 +200,18 @@ async def recover_runs(
     clock: Clock,
     forks: int,
     patience: Patience | None = None,
+    secrets: Secrets = NO_SECRETS,
 ) -> tuple[str, ...]:
     """Settle what dead runs left open, by reading alone; return what to tell a person.
 
-    Only targets within ``scopes``, which the caller holds: nobody else is writing to them.
+    Only targets within ``scopes``, which the caller holds: nobody else is writing to them. ``secrets`` are those that
+    are known by now: a server may repeat in an error what it was sent then.
     """
     dead = [run.run for run in ledger.history() if run.status == "died"]
     if not dead:
         return ()
     told: list[str] = []
+    journal: Journal = HiddenJournal(ledger.journal, Hider(secrets)) if secrets else ledger.journal
     async with _servers(specs, clock, read_only=True) as servers:
         for run in reversed(dead):
             details = ledger.run_details(run)
@@ -222,9 +225,9 @@ async def recover_runs(
                 return servers[target.server] if target.server in urls and free else None
 
             memory = _by_url(ledger.memory, specs)
-            found = await recover(details, server_of, ledger.journal, memory, clock, forks=forks, patience=patience)
+            found = await recover(details, server_of, journal, memory, clock, forks=forks, patience=patience)
             told += _told(details, found) if found is not None else []
-    return tuple(told)
+    return tuple(map(secrets.hide_cut, told)) if secrets else tuple(told)
 
 
 def _told(details: RunDetails, found: Recovered) -> list[str]:

@@ -87,7 +87,14 @@ class Run:
     async def _recover(self, ledger: Ledger) -> tuple[str, ...]:
         """Settle what runs that died left under way, before anything is planned."""
         source = self.source
-        return await recover_runs(ledger, source.specs, source.scopes, clock=self.clock, forks=self.flags.forks)
+        return await recover_runs(
+            ledger,
+            source.specs,
+            source.scopes,
+            clock=self.clock,
+            forks=self.flags.forks,
+            secrets=source.secrets,
+        )
 
     async def _plan(self, ledger: Ledger) -> Planned:
         return await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)

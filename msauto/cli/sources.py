@@ -15,6 +15,7 @@ from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Memory
+from msauto.model.secrets import NO_SECRETS, Secrets
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import Resolved
 from msauto.planning.limits import refusals
@@ -46,6 +47,10 @@ class Source(Protocol):
     def scopes(self) -> frozenset[Scope]:
         """What the run must hold alone."""
 
+    @property
+    def secrets(self) -> Secrets:
+        """The texts that must not show, as far as they are known."""
+
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
         """Read the servers; sends GET and HEAD only."""
 
@@ -67,6 +72,11 @@ class Playbooks:
         """What the run must hold alone."""
         return scopes_of(self.resolved)
 
+    @property
+    def secrets(self) -> Secrets:
+        """The texts that must not show, as far as they are known."""
+        return self.resolved.secrets.known()
+
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
         """Read, compare, plan."""
         forget = self.forget_owed
@@ -86,6 +96,11 @@ class SavedPlan:
     def scopes(self) -> frozenset[Scope]:
         """What the run must hold alone."""
         return scopes_of_plan(self.saved, self.specs)
+
+    @property
+    def secrets(self) -> Secrets:
+        """A saved plan holds none."""
+        return NO_SECRETS
 
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
         """Read every target again."""

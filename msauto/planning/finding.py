@@ -223,7 +223,13 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     plan = AssetPlan(found, wanted, given)
     plan.tasks(runs)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
-    warnings = await _call_handlers(plan, layers, group, here, wanted, recalled)
+    known = world.secrets()
+
+    def recalled_anew() -> Recalled:
+        again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
+        return recall(world.memory, found, group.names, forget=world.forget) if again else recalled
+
+    warnings = await _call_handlers(plan, layers, group, here, wanted, recalled_anew)
     links = layers.links or live.links
     if links is None and world.find_links and removes(plan.draft.changes):
         links = await world.reader.read_links(found.database, found.asset)
@@ -254,15 +260,17 @@ async def _call_handlers(
     group: Group,
     here: Sequence[Asked],
     wanted: AssetWanted | None,
-    recalled: Recalled,
+    recalled: Callable[[], Recalled],
 ) -> list[str]:
     """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
     called = notified([(member.intent.notify, said) for member, said in here], wanted, plan.draft.changes)
     known = (handler for member in group.members for handler in member.intent.notify)
-    owed, warnings = owed_calls(recalled.items, known)
+    owed, warnings = owed_calls(recalled().items, known)
     since = {call.handler.order: call.owed for call in owed}
-    for handler in in_order((*called, *(call.handler for call in owed))):
-        run = await layers.evaluate(handler.evaluate, None, handler.source)
+    handlers = in_order((*called, *(call.handler for call in owed)))
+    runs = [await layers.evaluate(handler.evaluate, None, handler.source) for handler in handlers]
+    plan.know(recalled().items)
+    for handler, run in zip(handlers, runs, strict=True):
         if isinstance(run, RunWanted):
             plan.handler(run, handler.name, since.get(handler.order, ""))
     return [f"{group.name}: {warning}" for warning in warnings]

@@ -109,6 +109,10 @@ class AssetPlan:
         found, wanted, draft = self._found, self._wanted, self.draft
         _run_all([*_aspects(self._scene, found, wanted, draft), *(_run(self._scene, run, draft, TASK) for run in runs)])
 
+    def know(self, memory: Mapping[str, Json]) -> None:
+        """Take what is remembered as it is known by now."""
+        self._scene = replace(self._scene, memory=memory)
+
     def handler(self, wanted: RunWanted, name: str, owed: str) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
         cause = Cause(name, owed, before=self.deleting)

@@ -370,3 +370,25 @@ def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, said: str) -> N
     short = desk.run("plan", "play.yml", *INV, "-e", "token=abc")
     assert short.code == 1
     short.one_error("fewer than 4 signs")
+
+
+def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late(desk: Desk, sim: Simulator) -> None:
+    play = """
+- hosts: all
+  tasks:
+    - asset: {title: EP001, fields: {comment: "WORD"}}
+      notify: Tell
+  handlers:
+    - name: Tell
+      command:
+        name: PARTNER_EXPORT_VERSION
+        run: once
+        params: {token: "{{ asset.frames }} {{ env.TOKEN | secret }}"}
+"""
+    for word in ("one", "two"):
+        desk.write("play.yml", play.replace("WORD", word))
+        said = desk.run("apply", "play.yml", *INV, "--yes", "-vv")
+        assert said.code == 0, said.err
+        silent(said)
+    assert len(sim.house.clip("EP001").partner) == 1
+    assert TOKEN in sim.house.clip("EP001").partner[0]["token"]
