@@ -27,15 +27,19 @@ def freeze_at(freezes: Iterable[Freeze], now: datetime) -> Frozen | None:
     A freeze that ends before it begins ends on the next day, and its ``days`` are those on which it begins; one that
     ends when it begins lasts a whole day.
     """
-    moment = now.astimezone(UTC)
-    holding = [
-        frozen
-        for freeze in freezes
-        for frozen in _around(freeze, now)
-        # Times of one zone would be compared by the clock on the wall, which a change of the clocks makes wrong.
-        if frozen.since.astimezone(UTC) <= moment < frozen.until.astimezone(UTC)
-    ]
+    holding = [frozen for freeze in freezes for frozen in _around(freeze, now) if _holds(frozen, now)]
     return max(holding, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
+
+
+def _holds(frozen: Frozen, now: datetime) -> bool:
+    """Tell whether it holds by the time that passes, or by the clock on the wall: a change of the clocks frees nothing.
+
+    In such a night an hour comes twice, or never: ``from`` and ``to`` may lie in it.
+    """
+    on_the_wall = now.astimezone(frozen.since.tzinfo).replace(tzinfo=None)
+    if frozen.since.replace(tzinfo=None) <= on_the_wall < frozen.until.replace(tzinfo=None):
+        return True
+    return frozen.since.astimezone(UTC) <= now.astimezone(UTC) < frozen.until.astimezone(UTC)
 
 
 def _around(freeze: Freeze, now: datetime) -> Iterator[Frozen]:

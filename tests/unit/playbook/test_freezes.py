@@ -44,6 +44,20 @@ def test_the_hour_that_comes_twice_is_frozen_twice() -> None:
     assert [each is not None for each in frozen] == [False, True, True, True, True, True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "now"),
+    [
+        (time(2, 30), time(3, 30), "2026-03-29T01:15"),  # 03:15 in Oslo, where there was no 02:30 that night
+        (time(22), time(2, 30), "2026-10-25T01:15"),  # 02:15 for the second time
+        (time(2, 30), time(2, 45), "2026-10-25T00:35"),
+        (time(2, 30), time(2, 45), "2026-10-25T01:35"),
+    ],
+)
+def test_what_the_clock_on_the_wall_shows_is_frozen(start: time, end: time, now: str) -> None:
+    freeze = Freeze(DAYS, start, end, "Europe/Oslo")
+    assert freeze_at([freeze], datetime.fromisoformat(now).replace(tzinfo=UTC))
+
+
 def test_of_several_the_longest_is_told() -> None:
     found = freeze_at([EVENING, NIGHT], datetime(2026, 11, 20, 21, 30, tzinfo=UTC))
     assert str(found) == "a freeze of msauto.toml holds from Fri 22:00 to Sat 02:00 CET"
