@@ -27,6 +27,9 @@ class Kept:
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         self.items.setdefault(target, {}).update(items)
 
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        raise NotImplementedError
+
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset({(server, "x")})
 
