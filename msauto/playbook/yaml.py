@@ -17,7 +17,7 @@ from msauto.errors import InputError, Place, Problem
 from msauto.model.secrets import can_hide
 from msauto.playbook.document import Document, Hidden, Path, Spot
 from msauto.playbook.marks import TAG, Marked, why_unmarkable
-from msauto.playbook.yaml_syntax import told_plainly, without_secrets
+from msauto.playbook.yaml_syntax import paired, told_plainly, without_secrets
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 64
@@ -174,7 +174,7 @@ class _Composer:
             return self._alias(event)
         self._check_tag(event)
         if isinstance(event, yaml.ScalarEvent):
-            node = _Node("scalar", self._place(event), self._end(event), event.value, plain=_is_plain(event))
+            node = _Node("scalar", self._place(event), self._end(event), paired(event.value), plain=_is_plain(event))
             node.secret = event.tag == TAG
         else:
             node = self._collection(event, depth)

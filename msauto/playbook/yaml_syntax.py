@@ -52,3 +52,8 @@ def told_plainly(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     ):
         return "the structure breaks here", "look at the indentation of this line and of those above it"
     return f"this is no YAML: {problem or error.context or 'unreadable'}", ""
+
+
+def paired(text: str) -> str:
+    r"""Join ``"\ud83d\ude00"``: so JSON writes an emoji, and YAML 1.2 reads what JSON writes."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
