@@ -82,9 +82,10 @@ def parameters() -> dict[str, tuple[str, ...]]:
     return switches | {"list_separator": SEPARATORS} | {f"our_{key}": values for key, values in _our_values().items()}
 
 
-def rows(seed: int = 0) -> list[Row]:
+@cache
+def rows(seed: int = 0) -> tuple[Row, ...]:
     """Return servers with fitting keys, in which every two values that can meet do so in one of them."""
-    return pairwise(parameters(), seed, possible)
+    return tuple(pairwise(parameters(), seed, possible))
 
 
 def _our_values() -> dict[str, tuple[str, ...]]:
