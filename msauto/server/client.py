@@ -12,8 +12,6 @@ answer was lost (:class:`msauto.errors.FateUnknownError`). For scripts without a
 
 from __future__ import annotations
 
-import base64
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
@@ -21,14 +19,11 @@ from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import httpx2
 
 from msauto.errors import (
-    AddressError,
     FateUnknownError,
-    MsautoError,
     NotSentError,
     RefusedError,
     ServerError,
@@ -36,7 +31,8 @@ from msauto.errors import (
 )
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, Watch
-from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
+from msauto.model.spec import ServerSpec
+from msauto.server.access import base_url, headers, spec_of, tls
 from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.fetching import Arrival, Fetched, Fetching, Headers, Unwatched
 from msauto.server.listing_answer import Reading, read_arriving
@@ -47,7 +43,6 @@ from msauto.server.shapes.failure import clean, show_body
 from msauto.server.transport import CODED, TARGET, ExactTransport
 from msauto.server.verbs import Verbs
 from msauto.server.xml import MAX_BYTES, unreadable
-from msauto.version import __version__
 
 T = TypeVar("T")
 
@@ -81,11 +76,11 @@ class AsyncMediaServer(Verbs):
         self.read_only = read_only
         self.reads = 0
         self._clock = clock or SystemClock()
-        self._headers = _headers(self.spec)
-        self._base = httpx2.URL(_base_url(self.spec))
+        self._headers = headers(self.spec)
+        self._base = httpx2.URL(base_url(self.spec))
         self._secrets = Redaction(self.spec)
         self._transport = transport or ExactTransport(
-            connections=self.spec.connections, tls=_tls(self.spec), proxy=self.spec.proxy
+            connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
         )
 
     async def __aenter__(self) -> Self:
@@ -329,91 +324,6 @@ def _is_batch(request: Request) -> bool:
     return request.method == "PUT" and request.path.startswith("/storage/")
 
 
-def spec_of(url: str) -> ServerSpec:
-    """Return the spec of a server named by its host; the port is 7901 if the URL has none.
-
-    A user name and password in the URL become HTTP basic authentication. Raises ``AddressError``.
-    """
-    try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        port = parts.port or DEFAULT_PORT
-    except ValueError as error:
-        # Where a password holds a slash, what cannot be read is the password.
-        why = "" if "@" in url else f": {error}"
-        raise AddressError(f"the server's URL cannot be read{why}", remedy="write http://host:7901") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path not in {"", "/"} or parts.query:
-        shown = "this URL" if "@" in url else f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-        raise AddressError(
-            f"{shown} is no address of a media server",
-            remedy="write http://host:7901, without a path",
-        )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    auth = Auth()
-    if parts.username:
-        auth = Auth(username=unquote(parts.username), password=Secret(unquote(parts.password or "")))
-    return ServerSpec(name=parts.hostname, url=f"{parts.scheme}://{host}:{port}", auth=auth)
-
-
-def _base_url(spec: ServerSpec) -> str:
-    plain = spec_of(spec.url)
-    if plain.auth != Auth():
-        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="say it as `auth`")
-    return plain.url
-
-
 def _shown(request: Request) -> str:
     path = request.path if len(request.path) <= 200 else f"{request.path[:199]}…"
     return f"{request.method} {path}"
-
-
-def _headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
-    headers = [(b"User-Agent", f"msauto/{__version__}".encode()), (b"Accept", b"*/*")]
-    auth = spec.auth
-    for user in (auth.username, spec.proxy.username if spec.proxy else None):
-        if user is not None and ":" in user:
-            raise AddressError(f"server {spec.name}: a user name holds a colon", remedy="no server can tell them apart")
-    if auth.username is not None:
-        pair = f"{auth.username}:{auth.password.reveal() if auth.password else ''}"
-        headers.append((b"Authorization", b"Basic " + base64.b64encode(pair.encode())))
-    if auth.bearer is not None:
-        headers.append((b"Authorization", b"Bearer " + _header_value(auth.bearer, "bearer", spec)))
-    headers.extend((name.encode("ascii", "replace"), _header_value(value, name, spec)) for name, value in auth.headers)
-    return headers
-
-
-def _header_value(secret: Secret, name: str, spec: ServerSpec) -> bytes:
-    text = secret.reveal()
-    if not text.isprintable():
-        raise AddressError(
-            f"server {spec.name}: the value of auth {name!r} holds a line end or another control character",
-            remedy="check where the secret comes from: a file often ends with a line end",
-        )
-    return text.encode()
-
-
-def _tls(spec: ServerSpec) -> ssl.SSLContext | bool:
-    if not spec.url.startswith("https:") or spec.tls == Tls():
-        return True
-    tls = spec.tls
-    try:
-        context = ssl.create_default_context(cafile=tls.ca)
-        if tls.cert:
-            password = tls.key_password.reveal() if tls.key_password else ""
-            # Without a password of ours OpenSSL would ask for one on the terminal, and wait.
-            context.load_cert_chain(tls.cert, tls.key, password=lambda: password)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise _tls_error(spec, error) from None
-    if not tls.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _tls_error(spec: ServerSpec, error: Exception) -> MsautoError:
-    files = ", ".join(name for name in (spec.tls.ca, spec.tls.cert, spec.tls.key) if name)
-    return NotSentError(
-        f"the TLS files cannot be used ({files}): {error}",
-        server=spec.name,
-        remedy="`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
-        "`key_password` for a key that is encrypted",
-    )

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from msauto.errors import MsautoError
 from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Tls
-from msauto.server.client import AsyncMediaServer, spec_of
+from msauto.server.access import spec_of
+from msauto.server.client import AsyncMediaServer
 from msauto.server.probe import probe
 from msauto.simulator import Simulator, house_of
 

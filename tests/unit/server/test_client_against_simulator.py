@@ -30,7 +30,7 @@ from msauto.errors import (
 )
 from msauto.model.plan import Address, Request
 from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Tls
-from msauto.server.client import spec_of
+from msauto.server.access import spec_of
 from msauto.server.fetching import Arrival, Fetching, Headers, Unwatched
 from msauto.server.verbs import Verbs
 from msauto.simulator import SimDialect, Simulator, house_of

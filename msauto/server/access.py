@@ -1,0 +1,99 @@
+"""Getting in: the server's address, what authenticates us, and TLS (interface, «Authentication»: not shown)."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from urllib.parse import unquote, urlsplit
+
+from msauto.errors import AddressError, MsautoError, NotSentError
+from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
+from msauto.version import __version__
+
+
+def spec_of(url: str) -> ServerSpec:
+    """Return the spec of a server named by its host; the port is 7901 if the URL has none.
+
+    A user name and password in the URL become HTTP basic authentication. Raises ``AddressError``.
+    """
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port or DEFAULT_PORT
+    except ValueError as error:
+        # Where a password holds a slash, what cannot be read is the password.
+        why = "" if "@" in url else f": {error}"
+        raise AddressError(f"the server's URL cannot be read{why}", remedy="write http://host:7901") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path not in {"", "/"} or parts.query:
+        shown = "this URL" if "@" in url else f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+        raise AddressError(
+            f"{shown} is no address of a media server",
+            remedy="write http://host:7901, without a path",
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    auth = Auth()
+    if parts.username:
+        auth = Auth(username=unquote(parts.username), password=Secret(unquote(parts.password or "")))
+    return ServerSpec(name=parts.hostname, url=f"{parts.scheme}://{host}:{port}", auth=auth)
+
+
+def base_url(spec: ServerSpec) -> str:
+    """Return the server's URL; raise ``AddressError`` where it holds a password, which would show."""
+    plain = spec_of(spec.url)
+    if plain.auth != Auth():
+        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="say it as `auth`")
+    return plain.url
+
+
+def headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
+    """Return the headers that every request carries, authentication among them. Raises ``AddressError``."""
+    made = [(b"User-Agent", f"msauto/{__version__}".encode()), (b"Accept", b"*/*")]
+    auth = spec.auth
+    for user in (auth.username, spec.proxy.username if spec.proxy else None):
+        if user is not None and ":" in user:
+            raise AddressError(f"server {spec.name}: a user name holds a colon", remedy="no server can tell them apart")
+    if auth.username is not None:
+        pair = f"{auth.username}:{auth.password.reveal() if auth.password else ''}"
+        made.append((b"Authorization", b"Basic " + base64.b64encode(pair.encode())))
+    if auth.bearer is not None:
+        made.append((b"Authorization", b"Bearer " + _header_value(auth.bearer, "bearer", spec)))
+    made.extend((name.encode("ascii", "replace"), _header_value(value, name, spec)) for name, value in auth.headers)
+    return made
+
+
+def _header_value(secret: Secret, name: str, spec: ServerSpec) -> bytes:
+    text = secret.reveal()
+    if not text.isprintable():
+        raise AddressError(
+            f"server {spec.name}: the value of auth {name!r} holds a line end or another control character",
+            remedy="check where the secret comes from: a file often ends with a line end",
+        )
+    return text.encode()
+
+
+def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
+    """Return how TLS is spoken with the server; ``True`` is as everybody does. Raises ``NotSentError``."""
+    if not spec.url.startswith("https:") or spec.tls == Tls():
+        return True
+    own = spec.tls
+    try:
+        context = ssl.create_default_context(cafile=own.ca)
+        if own.cert:
+            password = own.key_password.reveal() if own.key_password else ""
+            # Without a password of ours OpenSSL would ask for one on the terminal, and wait.
+            context.load_cert_chain(own.cert, own.key, password=lambda: password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise _tls_error(spec, error) from None
+    if not own.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _tls_error(spec: ServerSpec, error: Exception) -> MsautoError:
+    files = ", ".join(name for name in (spec.tls.ca, spec.tls.cert, spec.tls.key) if name)
+    return NotSentError(
+        f"the TLS files cannot be used ({files}): {error}",
+        server=spec.name,
+        remedy="`tls` needs PEM files: ca, and cert with its key in the same file or as key; "
+        "`key_password` for a key that is encrypted",
+    )
