@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
-from msauto.errors import InputError, MsautoError, Problem
+from msauto.errors import InputError, MsautoError, Problem, ServerError
 
 HIDDEN: Final = "***"
 SHORTEST: Final = 4
@@ -56,16 +56,27 @@ _LOSSY: Final = "surrogatepass"
 _SIGN = re.compile(r"%[0-9A-F]{2}")
 
 
+_FEW: Final = 200
+"""So many forms are looked for one by one; of more, each place of a text is looked up among their beginnings."""
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
 class Secrets:
     """Secret texts; none of them ever shows in the ``repr`` of this."""
 
-    __slots__ = ("_forms", "_texts")
+    __slots__ = ("_begin", "_forms", "_texts")
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = frozenset(text for text in texts if can_hide(text))
         forms = {form for text in self._texts for said in _said(text) for form in coded(said)}
         # The longest first: what is part of another must not leave the rest of it.
-        self._forms = tuple(sorted((form for form in forms if can_hide(form)), key=lambda form: (-len(form), form)))
+        self._forms = tuple(sorted((form for form in forms if can_hide(form)), key=_longest_first))
+        self._begin: dict[str, list[str]] = {}
+        for form in self._forms if len(self._forms) > _FEW else ():
+            self._begin.setdefault(form[:SHORTEST], []).append(form)
 
     @property
     def texts(self) -> frozenset[str]:
@@ -86,7 +97,7 @@ class Secrets:
 
     def in_(self, text: str) -> bool:
         """Tell whether a secret stands in a text, in any form; a stand-in of the ledger counts as one."""
-        return any(form in text for form in self._forms) or STAND_IN.search(text) is not None
+        return bool(self._present(text)) or STAND_IN.search(text) is not None
 
     def hide(self, text: str) -> str:
         """Return the text with ``***`` in place of each secret."""
@@ -94,12 +105,24 @@ class Secrets:
 
     def hide_coded(self, text: str) -> str:
         """Return a text with ``***`` in place of each secret; stand-ins stay as they are."""
-        for form in self._forms:
+        for form in self._present(text):
             text = text.replace(form, HIDDEN)
         return text
 
+    def _present(self, text: str) -> Sequence[str]:
+        """Return the forms that stand in a text, the longest first; of very many, only those that begin somewhere."""
+        if not self._begin:
+            return [form for form in self._forms if form in text]
+        found: set[str] = set()
+        for start in range(len(text) - SHORTEST + 1):
+            forms = self._begin.get(text[start : start + SHORTEST])
+            found.update(form for form in forms or () if text.startswith(form, start))
+        return sorted(found, key=_longest_first)
+
     def hide_cut(self, text: str) -> str:
         """Return a message with ``***`` in place of each secret, also of one that was cut off in the middle."""
+        if not text:
+            return text
         return hide_parts(self.hide(text), self._forms)
 
     def hide_path(self, path: str) -> str:
@@ -117,6 +140,8 @@ class Secrets:
         error.args = tuple(self.hide_cut(part) if isinstance(part, str) else part for part in error.args)
         if isinstance(error, InputError):
             error.problems = tuple(map(self.hide_problem, error.problems))
+        if isinstance(error, ServerError):
+            error.request = self.hide_path(error.request)
         if any(self.in_(str(cause)) for cause in causes(error)):
             error.__cause__ = error.__context__ = None
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.errors import InputError, MsautoError, Place, Problem
+from msauto.errors import InputError, MsautoError, Place, Problem, ServerError
 from msauto.model.secrets import HIDDEN, Secrets, SecretsFound, can_hide
 from msauto.server.address import encode
 
@@ -50,6 +50,16 @@ def test_no_form_is_left(form: object) -> None:
 @given(TEXTS, AROUND, AROUND)
 def test_a_secret_never_stays_in_a_text(secret: str, before: str, after: str) -> None:
     assert secret not in Secrets([secret]).hide(before + secret + after).replace(HIDDEN, "") or secret in before + after
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4), AROUND)
+def test_many_secrets_are_found_as_few_are(secrets: list[str], around: str) -> None:
+    many = [f"{number:04d}-of-many" for number in range(60)]
+    text = around.join(["", *secrets, many[7], ""])
+    few = Secrets([*secrets, many[7]])
+    assert Secrets([*secrets, *many]).hide(text) == few.hide(text)
+    assert Secrets([*secrets, *many]).in_(text)
+    assert not Secrets(many).in_(around)
 
 
 @given(TEXTS)
@@ -90,6 +100,13 @@ def test_errors_are_cleaned_with_what_caused_them() -> None:
     error = caught.value
     assert "geheimnis" not in str(error) + repr(error.args) + str(error.problems)
     assert error.__cause__ is None
+
+
+def test_the_request_of_an_error_is_cleaned() -> None:
+    told = ServerError("it failed", server="studio", request="POST /storage/NEWS@EP001?val=geheim%20nis")
+    with pytest.raises(ServerError) as caught, SecretsFound(["geheim nis"]).kept_out_of_errors():
+        raise told
+    assert str(caught.value) == "server studio: POST /storage/NEWS@EP001?val=***: it failed"
 
 
 def test_a_bug_of_ours_shows_none_either() -> None:
