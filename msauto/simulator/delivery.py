@@ -78,16 +78,18 @@ async def _truncate(struck: Struck) -> None:
 
 
 async def _cut_at(struck: Struck) -> None:
-    await _send_some(struck, await struck.done(), int(struck.fault.arguments[0]))
+    most, *seconds = struck.fault.arguments
+    await _send_some(struck, await struck.done(), int(most), *seconds)
 
 
-async def _send_some(struck: Struck, answer: Answer, most: int) -> None:
+async def _send_some(struck: Struck, answer: Answer, most: int, seconds: float = 0.0) -> None:
     # Where all of it is sent, promise a byte that never comes.
     length = len(answer.body) if most < len(answer.body) else most + 1
     struck.entry.status = answer.status
     await struck.exchange.start(answer, length)
     some = {"type": "http.response.body", "body": answer.body[:most], "more_body": True}
     await struck.exchange.send(some)
+    await asyncio.sleep(seconds)
     await struck.exchange.cut_after_sending()
 
 

@@ -40,7 +40,7 @@ class Fault:
         cut_after                  work done, then closes the connection without an answer
         garbage                    work done, answers random bytes
         truncate                   work done, sends half of the body under its full Content-Length, then closes
-        cut_at:BYTES               work done, sends so many bytes of the body under its full length, then closes
+        cut_at:BYTES[:SECONDS]     work done, sends so many bytes of the body under its full length, waits, then closes
         swallow                    answers as if all were well; work not done
         late:SECONDS               closes the connection now; work done after the seconds
         html                       answers 200 with a login page; work not done

@@ -259,6 +259,64 @@ def test_a_viewing_copy(stage: Theatre) -> None:
     assert stage.plan(play(other)).requests == 1
 
 
+def copy(profile: str = "WP2") -> dict[str, Any]:
+    return {"proxy": {"title": "Long Film", "profile": profile, "dest": "out/film.mp4"}}
+
+
+def test_a_copy_is_fetched_again_when_the_clip_or_the_file_has_changed(stage: Theatre) -> None:
+    clip = stage.sim.house.clip("Long Film")
+    clip.frames = 25
+    assert stage.apply(play(copy())).ok
+    dest = stage.folder / "out" / "film.mp4"
+    content = dest.read_bytes()
+    dest.touch()
+    assert stage.plan(play(copy())).requests == 0, "the time of the file says nothing"
+    dest.write_bytes(content[:-1] + b"x")
+    assert stage.plan(play(copy())).requests == 1
+    dest.unlink()
+    assert stage.plan(play(copy())).requests == 1
+    dest.write_bytes(content)
+    clip.create_time = "2026-11-20T10:00:00"
+    assert stage.plan(play(copy())).requests == 1, "recorded anew"
+    stage.sim.clear_log()
+    assert stage.apply(play(copy())).ok
+    assert stage.plan(play(copy())).requests == 0
+
+
+def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msauto.server.fetching.WORTH", 10)
+    stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
+    stage.sim.house.clip("Long Film").frames = 25
+    stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
+    assert outcomes(stage.apply(play(copy()))) == ["studio Long Film: failed"]
+    (part,) = (stage.folder / "out").iterdir()
+    assert part.name == ".film.mp4.msauto.part"
+    assert part.stat().st_size == 1000
+    stage.sim.clear_log()
+    assert stage.apply(play(copy())).ok
+    assert [entry.status for entry in stage.sim.log if entry.target.endswith("/WP2")] == [206]
+    (film,) = (stage.folder / "out").iterdir()
+    broken_off = film.read_bytes()
+    film.unlink()
+    assert stage.apply(play(copy())).ok
+    assert film.read_bytes() == broken_off, "the same as in one piece"
+    assert stage.plan(play(copy())).requests == 0
+
+
+def test_what_another_clip_has_left_is_not_gone_on_with(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msauto.server.fetching.WORTH", 10)
+    stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
+    clip = stage.sim.house.clip("Long Film")
+    clip.frames = 25
+    stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
+    stage.apply(play(copy()))
+    clip.create_time = "2026-11-20T10:00:00"
+    stage.sim.clear_log()
+    assert stage.apply(play(copy())).ok
+    assert [entry.status for entry in stage.sim.log if entry.target.endswith("/WP2")] == [200]
+    assert [path.name for path in (stage.folder / "out").iterdir()] == ["film.mp4"]
+
+
 def test_a_profile_that_is_not_configured_has_failed(stage: Theatre) -> None:
     task = {"proxy": {"title": "Long Film", "profile": "WP8", "dest": "out/film.mp4"}}
     result = stage.apply(play(task))
