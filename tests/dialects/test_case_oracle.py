@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from msauto.applying.turns import Patience
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.model.wanted import Resolved
@@ -18,6 +19,7 @@ from tests.dialects.house_stage import House
 from tests.dialects.test_cases_on_dialects import Play
 
 CASES = {case.name: case for case in load_cases()}
+HASTY = Patience(looks=(0.02, 0.05))
 Spoil = Callable[[Simulator], None]
 
 
@@ -57,7 +59,7 @@ def test_a_wrong_dialect(
     switches = SimDialect().with_values(server)
     told = ours_of(server) | ours
     with pytest.raises(AssertionError):
-        Play(CASES[name], House(sim, tmp_path, told), switches, told)()
+        Play(CASES[name], House(sim, tmp_path, told, patience=HASTY), switches, told)()
 
 
 def _other_clip(sim: Simulator) -> None:
