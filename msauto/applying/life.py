@@ -34,6 +34,7 @@ from msauto.applying.turns import (
     Rejected,
     Seen,
     Send,
+    State,
     Stopped,
     Turn,
     Unreadable,
@@ -108,6 +109,8 @@ class Life:
         try:
             await self._run()
         except asyncio.CancelledError:
+            if self._is_fetching():
+                self._take(step(self._progress, Failed("stopped at once: the file was not fetched"), self._patience))
             self._take(abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - one target's mishap must not become the others'
@@ -121,6 +124,11 @@ class Life:
         while not isinstance(command, Finish):
             event = await self._carry_out(command)
             command = self._take(step(self._progress, event, self._patience))
+
+    def _is_fetching(self) -> bool:
+        """Tell whether a download is under way: it changes nothing on the server, so its fate is known."""
+        sending = self._progress.state is State.SENDING
+        return sending and self._target.requests[self._progress.index].dest is not None
 
     @property
     def _patience(self) -> Patience:

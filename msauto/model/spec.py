@@ -79,7 +79,10 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds: to connect, between bytes of an answer, for a listing, for a web proxy that is made meanwhile."""
+    """Seconds: to connect, between bytes of an answer, for a listing, for a web proxy that is made meanwhile.
+
+    A whole answer may take ten times as long; of a file that is fetched 64 KiB must come within one.
+    """
 
     connect: float = 5.0
     read: float = 30.0

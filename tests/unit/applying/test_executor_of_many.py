@@ -236,6 +236,31 @@ def test_the_second_stop_leaves_at_once() -> None:
     assert stage.journal.ended == result
 
 
+def test_a_download_that_is_left_at_once_is_known_not_to_be_done() -> None:
+    """It changes nothing on the server, so nobody has to wonder."""
+    stage = Stage()
+    stop = Stop()
+    target = fields_target(stage.world, "Film")
+    last = replace(target.requests[1], dest="out/still.png")
+    target = replace(target, requests=(target.requests[0], last))
+    stage.world.fates[last.path] = ["hang"]
+
+    async def main() -> Result:
+        def twice(sent: str) -> None:
+            if sent == last.path:
+                asyncio.get_running_loop().call_later(0.01, stop)
+                asyncio.get_running_loop().call_later(0.02, stop)
+
+        stage.world.on_send = twice
+        return await stage.apply(target, stop=stop)
+
+    result = asyncio.run(main())
+    assert result.interrupted
+    assert told(result)[0] == ("failed", ["done", "failed"])
+    assert "stopped at once: the file was not fetched" in result.targets[0].message
+    assert stage.journal.states["Film", 1] == "failed"
+
+
 def test_cancelling_leaves_the_journal_true(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     targets = [fields_target(stage.world, f"Film {number}", 2) for number in range(3)]
