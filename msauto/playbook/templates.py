@@ -178,7 +178,8 @@ def render_text(text: str, names: Names, spot: Spot) -> Any:
     finally:
         touched = marks.seen()
     if error is not None:
-        raise _hidden(spot) if touched else error
+        own = any(problem.place == spot.place for problem in error.problems)  # else a variable's, which hides its own
+        raise _hidden(spot) if touched and own else error
     if isinstance(text, MarkedTemplate):
         return mark_text(value, marks, spot)
     return marks.taint(value, spot) if touched and value is not OMIT else value

@@ -392,3 +392,10 @@ def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late
         silent(said)
     assert len(sim.house.clip("EP001").partner) == 1
     assert TOKEN in sim.house.clip("EP001").partner[0]["token"]
+
+
+def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
+    comment(desk, "{{ token }} {{ broken }}", '    broken: "{{ nowhere }}"\n')
+    said = plans(desk)
+    assert said.code == 1
+    said.one_error("there is no variable 'nowhere'", "play.yml:4:")

@@ -1,0 +1,91 @@
+"""Whatever a template does with a secret, what comes out is marked; through every filter, test and chain of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msauto.errors import InputError
+from msauto.playbook.document import Document, Spot
+from msauto.playbook.files import Files
+from msauto.playbook.lookups import Surroundings
+from msauto.playbook.marks import Marked, holds_mark, marks_in
+from msauto.playbook.templates import names_known, render_text
+from msauto.playbook.variables import Level, Scope, Variables, read_variables
+
+TOKEN = "geheimnis7Zq4"
+SPOT = Spot(Document("vars.yml"))
+FILTERS, TESTS = (sorted(names) for names in names_known())
+SEEDS = (
+    "token",
+    "creds.token",
+    "[token, 'b']",
+    "{'a': token}",
+    "nested",
+    "creds",
+    "listed",
+    "token[1:]",
+    "('x' ~ token)",
+)
+CHAINED = st.lists(
+    st.sampled_from([name for name in FILTERS if name not in {"groupby", "slice"}]), min_size=1, max_size=4
+)
+
+
+def scope() -> Scope:
+    files = Files()
+    variables: dict[str, Any] = {
+        "token": Marked(TOKEN),
+        "creds": {"user": "ops", "token": Marked(TOKEN)},
+        "nested": "x {{ token }}",
+        "listed": [Marked(TOKEN), "plain"],
+    }
+    files.marks.note(variables)
+    around = Surroundings({}, files, Path(), Path())
+    return Scope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
+
+
+def check(template: str) -> None:
+    names = scope()
+    marks = marks_in(names)
+    assert marks is not None
+    value, told = None, ""
+    try:
+        value = render_text(template, names, SPOT)
+    except InputError as error:
+        told = str(error)
+    assert TOKEN not in told, template
+    assert TOKEN.upper() not in told, template
+    assert told or holds_mark(value) or marks.lost or value in ([], {}), (template, value)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_through_every_filter(seed: str) -> None:
+    for name in FILTERS:
+        check(f"{{{{ {seed} | {name} }}}}")
+        check(f"{{{{ {seed} | {name}('a') }}}}")
+        check(f"{{{{ {seed} | {name} | string }}}}")
+        check(f"x{{{{ {seed} | {name} }}}}")
+        check(f"{{{{ 'a b c' | {name}({seed}) }}}}")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_through_every_test(seed: str) -> None:
+    for name in TESTS:
+        check(f"{{{{ 'a long text' if {seed} is {name} else 'another text' }}}}")
+        check(f"{{{{ 'a long text' if {seed} is {name}('a') else 'another text' }}}}")
+        check(f"{{% if {seed} is not {name} %}}a long text{{% else %}}another text{{% endif %}}")
+
+
+@given(st.sampled_from(SEEDS), CHAINED, st.booleans())
+def test_through_chains(seed: str, chain: list[str], alone: bool) -> None:
+    check(f"{'' if alone else 'x '}{{{{ {seed} | {' | '.join(chain)} }}}}")
+
+
+@given(st.sampled_from(SEEDS), CHAINED, CHAINED)
+def test_through_variables_of_a_template(seed: str, first: list[str], second: list[str]) -> None:
+    check(f"{{% set one = {seed} | {' | '.join(first)} %}}{{{{ one | {' | '.join(second)} }}}}")
