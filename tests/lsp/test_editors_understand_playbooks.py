@@ -90,6 +90,14 @@ def test_a_template_passes_in_place_of_any_value(editor: Editor) -> None:
     assert editor.open("templates.yml", text) == []
 
 
+def test_the_tag_of_secrets_is_known(editor: Editor) -> None:
+    text = (
+        "- hosts: all\n  vars: {token: !secret geheimnis}\n  tasks:\n    - asset:\n        title: A\n"
+        '        fields: {comment: !secret "{{ env.TOKEN }}"}\n'
+    )
+    assert editor.open("secrets.yml", text) == []
+
+
 def test_hover_explains_a_key(editor: Editor) -> None:
     editor.open("hover.yml", TEXT.replace("        fie\n", "        folder: Raw\n"))
     assert "a guard: the clip must live in this folder" in editor.hover("hover.yml", 5, 10)
