@@ -51,9 +51,9 @@ class Film:
             answer = await self._give(exchange, answer, end, self.watch)
         exchange.writer.write(answer)
         await exchange.writer.drain()
-        if self.cut is not None and self.watch is not None:
+        if self.cut is not None and self.watch is not None and end:
             with suppress(TimeoutError):  # where it does not want them
-                await asyncio.wait_for(self.watch.reached(end), 0.1)
+                await asyncio.wait_for(self.watch.reached(end), 5)
         return self.cut is None
 
     async def _give(self, exchange: Exchange, answer: bytes, end: int, watch: Notes) -> bytes:

@@ -1,0 +1,72 @@
+"""What the tests of downloads share: a film of 100 KB, a server's moods one after the other, and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from msauto.model.plan import Request
+from msauto.model.ports import Part
+from msauto.model.spec import ServerSpec, Timeouts
+from msauto.server import fetching
+from msauto.server.client import AsyncMediaServer
+from msauto.server.download import part_name
+from msauto.server.fetching import Fetched
+from tests.wire.film_server import FILM, Film, Notes
+from tests.wire.patience import NoWait
+from tests.wire.raw_server import Handler, RawServer
+
+GET = Request("GET", "/storage/N@x/WP1")
+CUT = 50_000
+HALF = Film(cut=CUT)
+WHOLE = Film()
+OLD = b"what was there before"
+
+
+def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes for a film of 100 KB."""
+    for name, size in {"WORTH": 1000, "CHECKPOINT": 20_000, "_PIECE": 4096, "_PROGRESS": 10_000}.items():
+        monkeypatch.setattr(fetching, name, size)
+
+
+def old_file(folder: Path) -> Path:
+    file = folder / "film.mp4"
+    file.write_bytes(OLD)
+    return file
+
+
+def fetch(
+    dest: Path, *behaviours: Handler, watch: Notes | None = None, seconds: float = 5.0
+) -> tuple[Fetched, RawServer]:
+    looked = watch or Notes(keeps=False)
+    told = [each.but(watch=looked) if isinstance(each, Film) else each for each in behaviours]
+
+    async def main() -> tuple[Fetched, RawServer]:
+        async with RawServer(*told) as server:
+            spec = ServerSpec("raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds))
+            async with AsyncMediaServer(spec, clock=NoWait()) as client:
+                return await client.fetch(GET, dest, looked), server
+
+    return asyncio.run(main())
+
+
+def ranges(server: RawServer) -> list[str | None]:
+    return [exchange.headers.get("range") for exchange in server.exchanges]
+
+
+def alone(dest: Path) -> bool:
+    return [path.name for path in dest.parent.iterdir()] == [dest.name]
+
+
+def left_of(size: int = CUT, *, content: bytes = FILM, tag: str = '"one"', total: int | None = len(FILM)) -> Part:
+    digest = hashlib.sha256(content[:size]).hexdigest()
+    return Part(part_name("film.mp4"), GET.path, size, digest, tag, total)
+
+
+def put(dest: Path, part: Part, content: bytes = FILM) -> Path:
+    path = dest.with_name(part.name)
+    path.write_bytes(content[: part.size])
+    return path
