@@ -33,9 +33,6 @@ class Kept:
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset({(server, "x")})
 
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        raise NotImplementedError
-
 
 def known(*texts: str) -> Any:
     return lambda: Secrets(texts)
