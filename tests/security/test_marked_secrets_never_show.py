@@ -204,3 +204,21 @@ def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]
     said.one_error("to which it sends a secret")
     assert sim.writes() == []
     check(desk, said)
+
+
+@pytest.mark.parametrize(
+    "habit", ["link_fields=hidden", "segment_keywords=hidden", "rss_guid=file", "rss_guid=stem", "xmp_shape=unreadable"]
+)
+def test_whatever_the_server_does_not_report_is_known_again(tmp_path: Path, habit: str) -> None:
+    with Simulator(dialect=[habit]) as sim:
+        desk = Desk(tmp_path, sim.url, environment())
+        flags = write_play(desk.folder, sim.url)
+        said = desk.run("apply", "play.yml", *flags, "--yes")
+        assert said.code == 0, said.out + said.err
+        check_arrived(sim)
+        again = desk.run("plan", "play.yml", *flags, "--format", "json")
+        assert again.json["targets"] == [], again.out
+        check(desk, said, again)
+        sim.clear_log()
+        assert desk.run("apply", "play.yml", *flags, "--yes").code == 0
+        assert sim.writes() == []
