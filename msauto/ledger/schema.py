@@ -6,6 +6,7 @@ in good order goes back to a rollback journal, so that reading it later makes no
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from contextlib import suppress
@@ -100,8 +101,32 @@ class ForeignError(Exception):
     """The file is a database, and not one that this msauto can use."""
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether the file is there; raises ``OSError`` where it never can be: that is no empty ledger."""
+    _check_folder(path.parent)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ``OSError`` where something else stands in the place of the folder, or of one that it would lie in."""
+    if "\0" in str(folder):
+        raise OSError(errno.EINVAL, "no folder has such a name")
+    for each in (folder, *folder.parents):
+        if each.is_dir():
+            return
+        if each.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link that leads to no folder")
+        if each.exists():
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is no folder")
+
+
 def connect_to_write(path: Path) -> sqlite3.Connection:
     """Open the ledger, making it if need be; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
+    _check_folder(path.parent)
     _make_private(path)
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY)
     try:

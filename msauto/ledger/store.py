@@ -29,7 +29,7 @@ class Store:
     def _connect(self) -> sqlite3.Connection | None:
         if not self._readonly:
             return schema.connect_to_write(self.path)
-        if not self.path.exists():
+        if not schema.is_there(self.path):
             return None
         return schema.connect_to_read(self.path)
 
@@ -136,10 +136,15 @@ _CAUSES = {
 def _cause(error: Exception) -> tuple[str, str]:
     if isinstance(error, schema.ForeignError):
         return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
+    if isinstance(error, NotADirectoryError):
+        return (
+            f"cannot be used: {error.strerror}",
+            "name a folder: --state-dir, or state_dir of msauto.toml; it is made if it is not there",
+        )
     if isinstance(error, OSError):
         return (
             f"cannot be used: {error.strerror or error}",
-            "see that this user may write there, or choose another --state-dir",
+            "see that this user may write there, or choose another: --state-dir, or state_dir of msauto.toml",
         )
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and "malformed" in str(error):

@@ -70,6 +70,27 @@ def test_planning_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
+@pytest.mark.parametrize("readonly", [True, False])
+@pytest.mark.parametrize("inside", ["", "deeper", "deeper/still"])
+def test_a_file_in_place_of_the_folder(tmp_path: Path, inside: str, readonly: bool) -> None:
+    (tmp_path / "state").write_text("a file")
+    refuse(tmp_path / "state" / inside, f"cannot be used: {tmp_path}/state is no folder", readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_link_to_nowhere_in_place_of_the_folder(tmp_path: Path, readonly: bool) -> None:
+    (tmp_path / "state").symlink_to("gone")
+    (tmp_path / "loop").symlink_to("loop")
+    for folder in (tmp_path / "state", tmp_path / "state/deeper", tmp_path / "loop"):
+        refuse(folder, "is a link that leads to no folder", readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_folder_in_place_of_the_file(tmp_path: Path, readonly: bool) -> None:
+    (tmp_path / "ledger.sqlite").mkdir()
+    refuse(tmp_path, "cannot be", readonly=readonly)
+
+
 def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with Ledger.open(folder) as ledger:

@@ -1,0 +1,50 @@
+"""A ``state_dir`` that cannot be one is no empty ledger: every command that looks into it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", *INV, "play.yml"),
+        ("apply", "--yes", *INV, "play.yml"),
+        ("apply", "--check", *INV, "play.yml"),
+        ("apply", "--yes", *INV, "--resume", "last"),
+        ("undo", "--yes", *INV, "last"),
+        ("history",),
+        ("history", "last"),
+    ],
+    ids=" ".join,
+)
+def test_a_file(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
+    desk.comment("new")
+    desk.write("ledger", "a file")
+    said = desk.run(*command, "--state-dir", "ledger")
+    assert (said.code, said.out) == (1, ""), said
+    said.one_error("ledger is no folder", "--state-dir")
+    assert not sim.writes()
+
+
+def test_a_file_by_the_settings(desk: Desk) -> None:
+    desk.comment("new")
+    desk.write("ledger", "a file")
+    desk.write("msauto.toml", 'state_dir = "ledger"\n[state]\nrequire = true\n')
+    for command in (("plan",), ("apply", "--yes")):
+        said = desk.run(*command, *INV, "play.yml")
+        assert said.code == 1, said
+        said.one_error("ledger is no folder", "state_dir")
+
+
+def test_a_name_that_no_folder_has(desk: Desk) -> None:
+    desk.comment("new")
+    desk.write("msauto.toml", 'state_dir = "a\\u0000b"\n')
+    said = desk.run("plan", *INV, "play.yml")
+    assert said.code == 1, said
+    said.one_error("state_dir")
