@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from msauto.applying.proving import only
-from msauto.model.plan import Change, Json, Target
+from msauto.applying.proving import only, rename_of
+from msauto.model.plan import Change, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
-from msauto.model.result import RequestResult
+from msauto.model.result import Difference, RequestResult
 from msauto.planning.expect import mapping
 from msauto.planning.handlers import DEBT
-from msauto.planning.remember import BETWEEN, memories
+from msauto.planning.remember import BETWEEN, memories, word_of
 
 _ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
 """How memories of values are called, by aspect. Who owns a marker, or what a channel calls an item, is no value."""
@@ -42,6 +42,36 @@ def once(target: Target, index: int) -> dict[str, Json]:
         return {}
     kept = memories(only(target, index, index + 1), LiveTarget())
     return {item: value for item, value in kept.items() if item.startswith(("command:", "xmp_batch:"))}
+
+
+def proved(
+    done: Target,
+    live: LiveTarget,
+    differences: Sequence[Difference],
+    ids: Sequence[TargetId],
+    recall: Callable[[TargetId], Mapping[str, Json]],
+) -> list[tuple[TargetId, dict[str, Json]]]:
+    """Return what to keep after a proof, and under which name; ``done`` is the target with the requests that were done.
+
+    What differs is not kept; all else is: a value that is not reported and was taken would be written again in every
+    run, as long as another of its target fails. A renamed asset takes its memories along, unless the proof shows no new
+    name: whose memories these would be is not known then. A deleted asset has none.
+    """
+    doubtful = frozenset(map(word_of, differences))
+    if any(aspect in {"title", "asset"} for aspect, _ in doubtful):
+        return []
+    after, *before = ids
+    if done.kind == "asset" and live.asset is None and not doubtful:
+        kept = [(name, dict.fromkeys(recall(name))) for name in ids]
+        return [(name, items) for name, items in kept if items]
+    items: dict[str, Json] = {}
+    left: list[tuple[TargetId, dict[str, Json]]] = []
+    for old in before if rename_of(done) is not None else ():
+        carried = recall(old)
+        items |= carried
+        left += [(old, dict.fromkeys(carried))] if carried else []
+    items |= memories(done, live, doubtful)
+    return [*left, (after, items)] if items else left
 
 
 # What a run leaves undone ---------------------------------------------------------------------------------------

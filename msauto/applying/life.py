@@ -99,6 +99,7 @@ class Life:
         self._ahead: int | None = None
         self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
+        self._proved: list[tuple[TargetId, dict[str, Json]]] = []  # what the last proof says is to be kept
         self._begun_at = server.standing.reach.missed
         self._locked_out = False  # this very target was not let in
         self._silent = ""  # why the server could not be reached when it was last asked
@@ -291,8 +292,7 @@ class Life:
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing is proved
             return Unreadable(_words(error), self._elapsed())
         self._learned = learned(done, live)
-        if not differences:
-            self._remember(done, live)
+        self._proved = keeping.proved(done, live, differences, self._ids(), self._context.memory.recall)
         return Proved(differences, self._elapsed())
 
     async def _read(self, first: int, end: int) -> LiveTarget:
@@ -348,21 +348,6 @@ class Life:
         for target in self._ids() if items else ():
             self._context.gate.note(partial(self._context.memory.remember, target, items))
 
-    def _remember(self, done: Target, live: LiveTarget) -> None:
-        """Keep what the server does not report; a renamed asset takes its memories along, a deleted one has none."""
-        after, *before = self._ids()
-        items: dict[str, Json] = {}
-        for old in before if proving.rename_of(done) is not None else ():
-            carried = self._context.memory.recall(old)
-            items |= carried
-            self._context.gate.note(partial(self._context.memory.remember, old, dict.fromkeys(carried)))
-        if done.kind == "asset" and live.asset is None:
-            items |= dict.fromkeys(self._context.memory.recall(after))
-        else:
-            items |= memories(done, live)
-        if items:
-            self._context.gate.note(partial(self._context.memory.remember, after, items))
-
     def _finish(self) -> None:
         outcome, message = conclude(self._progress)
         context, standing = self._context, self._server.standing
@@ -371,6 +356,8 @@ class Life:
         self.result = TargetResult(
             self._target, outcome, message, self._progress.all_results, self._progress.differences, self._learned
         )
+        for name, items in self._proved:
+            context.gate.note(partial(context.memory.remember, name, items))
         if self._ahead is not None and self._progress.all_results[self._ahead].outcome == "not sent":
             self._note(keeping.undone(self._target, self._ahead, context.run, touched=self._ahead > 0))
         if self._begun:

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import LiveTarget
+from msauto.model.result import Difference
 from msauto.planning.expect import holds, item_expected, last_words, mapping, marker_expected, segment_numbered
 
 Item = tuple[str, Json]
+Word = tuple[str, str]
 
 BETWEEN = "segment-between:"
 """Prefix of the memory of a segment that was deleted to be made anew, until it is."""
 
 
-def memories(target: Target, live: LiveTarget) -> dict[str, Json]:
-    """Return the items ``aspect:key`` to keep of a target; ``None`` forgets one."""
+def memories(target: Target, live: LiveTarget, doubtful: Container[Word] = frozenset()) -> dict[str, Json]:
+    """Return the items ``aspect:key`` to keep of what the target's requests have done; ``None`` forgets one.
+
+    Nothing is kept of what is ``doubtful``: what the proof shows otherwise than wanted.
+    """
     kept: dict[str, Json] = {}
-    for change in target.changes:
-        kept.update(_of_change(change))
+    for request in target.requests:
+        if not any(word_of(each) in doubtful for each in request.expect):
+            for change in request.changes:
+                kept.update(_of_change(target.changes[change]))
     for word in last_words(target):
-        rememberer = None if word.secret and word.aspect in _VALUES else _REMEMBERERS.get(word.aspect)
+        hidden = word.secret and word.aspect in _VALUES
+        rememberer = None if hidden or word_of(word) in doubtful else _REMEMBERERS.get(word.aspect)
         kept.update(rememberer(word, live) if rememberer else ())
     return kept
+
+
+def word_of(said: Expect | Difference) -> Word:
+    """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
+    return said.aspect, said.key
 
 
 def learned(target: Target, live: LiveTarget) -> dict[str, Json]:

@@ -136,12 +136,12 @@ def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch
     stage = Stage()
     targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
 
-    def fail(target: Target, live: object) -> dict[str, object]:
+    def fail(target: Target, live: object, doubtful: object) -> dict[str, object]:
         if target.name == "Film":
             raise KeyError("oh")
         return {}
 
-    monkeypatch.setattr("msauto.applying.life.memories", fail)
+    monkeypatch.setattr("msauto.applying.keeping.memories", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unproved", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"
