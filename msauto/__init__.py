@@ -15,11 +15,13 @@ Names are loaded when first used, so that ``import msauto`` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from msauto.version import __version__
 
+TYPE_CHECKING = False  # as that of typing, which a Ctrl-C would find being loaded, before anybody can answer it
 if TYPE_CHECKING:
+    from typing import Any
+
     from msauto.errors import (
         DownloadError,
         FateUnknownError,

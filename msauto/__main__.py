@@ -1,8 +1,22 @@
-"""``python -m msauto``."""
+"""``python -m msauto``, and the ``msauto`` of the console script.
+
+Next to nothing is imported before the ``try``: a Ctrl-C while the rest is loaded ends with 130 and one line as well.
+"""
 
 import sys
 
-from msauto.cli.main import main
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        from msauto.cli.early import load
+
+        code: int = load("msauto.cli.main").main()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return 130
+    return code
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import threading
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TypeVar
+
+from msauto.cli.handlers import may_handle
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class _Interrupts:
         (``main`` gives back the handler that it found.)
         """
         before = signal.getsignal(signal.SIGINT)
-        if before is not signal.default_int_handler or not _may_handle():
+        if before is not signal.default_int_handler or not may_handle():
             yield
             return
         signal.signal(signal.SIGINT, self)
@@ -55,25 +56,6 @@ class _Interrupts:
         finally:
             if not self.came:
                 signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def handler_given_back(instead: signal.Handlers | None = None) -> Iterator[None]:
-    """Give SIGINT its handler back at the end; ``instead``: another one, for a process that ends with what is inside.
-
-    (A Ctrl-C while Python shuts down would otherwise replace an exit code that is settled.)
-    """
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if _may_handle():
-            signal.signal(signal.SIGINT, instead or before)
-
-
-def _may_handle() -> bool:
-    """Python lets the main thread alone set handlers."""
-    return threading.current_thread() is threading.main_thread()
 
 
 def run_async(work: Awaitable[T], runner: asyncio.Runner | None = None) -> T:

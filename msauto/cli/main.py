@@ -8,26 +8,41 @@ changes · 3 apply ended with something failed, unproved or not as wanted · 4 r
 from __future__ import annotations
 
 import difflib
-import importlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
-from msauto.cli.interruptible import handler_given_back
+from msauto.cli.early import load
+from msauto.cli.handlers import handler_given_back
 from msauto.cli.output import ReaderGoneError, colour_on, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
-COMMANDS = (
-    "plan", "apply", "validate", "export", "show", "history", "undo", "vars", "probe", "simulate", "demo", "schema",
-    "doc", "init", "completion",
-)  # fmt: skip
-"""In the order that a newcomer meets them; each is the module ``msauto.cli.<name>`` with a ``command``."""
+COMMANDS: Final[Mapping[str, str]] = {
+    "plan": "Show what would change; writes nothing.",
+    "apply": "Make the assets what the playbooks say.",
+    "validate": "Find all errors, without a server.",
+    "export": "Write what a server holds as playbooks.",
+    "show": "Show what a server holds.",
+    "history": "List the runs, or tell all about one.",
+    "undo": "Take a run back.",
+    "vars": "Show the variables of a host, and who wins.",
+    "probe": "Learn how a server answers: its dialect.",
+    "simulate": "Run a media server to try playbooks on.",
+    "demo": "Show it all, in a scratch folder.",
+    "schema": "Print a JSON Schema, for editors and CI.",
+    "doc": "The reference, in the terminal.",
+    "init": "Make a new automation repository.",
+    "completion": "Print the completion script of a shell.",
+}
+"""In the order that a newcomer meets them, with their short help; each is the module ``msauto.cli.<name>``, which has a
+``command``. (Who asks for all short helps need not load them all.)"""
 
 
 class Commands(click.Group):
@@ -55,9 +70,14 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"msauto.cli.{cmd_name}")
-        command: click.Command = module.command
+        command: click.Command = load(f"msauto.cli.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without loading them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 _EPILOG = """\b
