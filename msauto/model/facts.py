@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
+from msauto.model.xmp_facts import Named, XmpByName
 
 Layer = Literal["clip", "xmp", "links"]
 
@@ -38,11 +39,12 @@ _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
 
 
 class Need(Exception):  # noqa: N818 - it asks, it is no error
-    """A layer of facts was touched that has not been read yet."""
+    """A layer of facts was touched that has not been read yet; ``name``: of it, one XMP field."""
 
-    def __init__(self, layer: Layer) -> None:
-        super().__init__(layer)
+    def __init__(self, layer: Layer, name: str | None = None) -> None:
+        super().__init__(layer, name)
         self.layer: Layer = layer
+        self.name = name
 
 
 class NoAssetError(LookupError):
@@ -52,11 +54,12 @@ class NoAssetError(LookupError):
 class Facts:
     """Facts of one target, as far as they were read.
 
-    ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts.
+    ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
+    stands in for ``xmp`` where the server does not tell all fields at once; ``asked`` are those touched by name.
     ``there`` is false for an asset that the server does not have, and for channels and databases.
     """
 
-    __slots__ = ("asset", "entry", "links", "looked", "there", "xmp")
+    __slots__ = ("asked", "asset", "entry", "links", "looked", "named", "there", "xmp")
 
     def __init__(
         self,
@@ -64,12 +67,15 @@ class Facts:
         entry: Entry | None = None,
         asset: Asset | None = None,
         xmp: Xmp | None = None,
+        named: Named | None = None,
         links: tuple[Link, ...] | None = None,
         there: bool = True,
     ) -> None:
         self.entry = entry
         self.asset = asset
         self.xmp = xmp
+        self.named = named
+        self.asked: set[str] = set()
         self.links = links
         self.there = there
         self.looked: dict[str, Any] = {}
@@ -90,7 +96,8 @@ class Facts:
         if not self.there:
             raise NoAssetError(name)
         value = self._find(name)
-        self.looked[name] = value
+        if not isinstance(value, XmpByName):  # of which each field is looked at by itself
+            self.looked[name] = value
         return value
 
     def names(self) -> tuple[str, ...]:
@@ -158,9 +165,21 @@ class Facts:
         return [{"folder": show_folder(link.folder), "title": link.title} for link in self.links]
 
     def _xmp(self) -> Mapping[str, list[str]]:
+        if self.named is not None:
+            return XmpByName(self.named, self._ask_xmp, self._every_xmp)
         if self.xmp is None:
             raise Need("xmp")
         return {name: list(values) for name, values in self.xmp.items()}
+
+    def _ask_xmp(self, name: str) -> None:
+        self.asked.add(name)
+        if self.named is None or name not in self.named.asked:
+            raise Need("xmp", name)
+
+    def _every_xmp(self) -> None:
+        if self.named is None or not self.named.may_be_none:
+            raise Need("xmp")
+        self.looked["xmp"] = {}
 
 
 def _marker(marker: Marker) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
@@ -13,13 +13,13 @@ from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.secrets import Secrets
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import AssetWanted, ProxyWanted, RunWanted, Said, Source, ThumbnailWanted, TitleRef, Wanted
+from msauto.model.wanted import AssetWanted, ProxyWanted, RunWanted, Said, ThumbnailWanted, TitleRef, Wanted
 from msauto.planning.compare import plain, same_folder, same_text
 from msauto.planning.draft import refuse
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, Member
-from msauto.planning.handlers import in_order, notified, owed_calls
-from msauto.planning.layers import Layers
+from msauto.planning.handlers import certain, notified, owed_calls
+from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
@@ -36,8 +36,7 @@ class World:
     """What the survey of one server works with.
 
     ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
-    settled. ``batches`` are the XMP batches that go before the assets of their database. ``secrets`` tells those that
-    came up so far.
+    settled. ``answers`` is what is known of XMP fields here. ``secrets`` tells those that came up so far.
     """
 
     server: ServerSpec
@@ -47,7 +46,7 @@ class World:
     disk: Disk = field(default_factory=NoDisk)
     owing: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
-    batches: Mapping[str, Source] = field(default_factory=dict)
+    answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Callable[[], Secrets] = Secrets
 
 
@@ -71,7 +70,7 @@ class Outcome:
 async def survey_asset(world: World, group: Group) -> Outcome:
     """Plan one asset. Raises the errors of this one target."""
     finder = _Clip(world, group)
-    layers = Layers(world.reader, group.database, finder, world.batches.get(group.database))
+    layers = Layers(world.reader, group.database, finder, world.answers)
     said, unknown = await _evaluate(layers, group)
     owing = _is_owing(world, group)
     if not said and not unknown and not owing:
@@ -219,7 +218,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     live = await _read_rest(world, layers, found, wanted)
     recalled = recall(world.memory, found, group.names, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
-    given = Given(live, recalled.items, files, world.batches.get(group.database))
+    given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
     plan = AssetPlan(found, wanted, given)
     plan.tasks(runs)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
@@ -233,7 +232,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     links = layers.links or live.links
     if links is None and world.find_links and removes(plan.draft.changes):
         links = await world.reader.read_links(found.database, found.asset)
-    live = replace(live, xmp=layers.xmp if layers.xmp is not None else live.xmp, links=links)
+    live = replace(live, xmp=layers.with_xmp(live.xmp), links=links)
     target, told = plan.target(layers.looked, live)
     target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
@@ -263,16 +262,16 @@ async def _call_handlers(
     recalled: Callable[[], Recalled],
 ) -> list[str]:
     """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
-    called = notified([(member.intent.notify, said) for member, said in here], wanted, plan.draft.changes)
-    known = (handler for member in group.members for handler in member.intent.notify)
-    owed, warnings = owed_calls(recalled().items, known)
-    since = {call.handler.order: call.owed for call in owed}
-    handlers = in_order((*called, *(call.handler for call in owed)))
-    runs = [await layers.evaluate(handler.evaluate, None, handler.source) for handler in handlers]
+    asked = [(member.intent.notify, said) for member, said in here]
+    called = notified(asked, wanted, plan.draft.changes)
+    surely = notified(asked, wanted, certain(plan.draft.changes))
+    known = [handler for member in group.members for handler in member.intent.notify]
+    calls, warnings = owed_calls(recalled().items, known, called, surely)
+    runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
     plan.know(recalled().items)
-    for handler, run in zip(handlers, runs, strict=True):
+    for call, run in zip(calls, runs, strict=True):
         if isinstance(run, RunWanted):
-            plan.handler(run, handler.name, since.get(handler.order, ""))
+            plan.handler(run, call.handler.name, call.owed)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
@@ -353,7 +352,7 @@ async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWa
     xmp, links = layers.xmp, layers.links
     if wanted is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    if wanted.xmp and xmp is None and found.database not in world.batches:
+    if wanted.xmp and xmp is None and found.database not in world.answers.batches:
         names = frozenset(wanted.xmp)
         xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
     if links is None and wanted.exactly.links:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msauto.errors import MsautoError, PlanningError
@@ -14,7 +14,7 @@ from msauto.model.ports import Reader
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, Source, TitleRef, Work
 from msauto.planning.compare import plain
-from msauto.planning.layers import Layers
+from msauto.planning.layers import Layers, XmpAnswers
 from msauto.server import versions
 
 Key = tuple[str, ...]
@@ -70,18 +70,14 @@ class _Led:
     error: MsautoError | None = None
 
 
-async def group_intents(
-    work: Work, reader: Reader, forks: int, batches: Mapping[str, Source] | None = None
-) -> list[Group]:
-    """Return the groups, in the order in which the playbooks first mention them.
-
-    ``batches`` are the XMP batches that go before the assets of their database.
-    """
+async def group_intents(work: Work, reader: Reader, forks: int, answers: XmpAnswers | None = None) -> list[Group]:
+    """Return the groups, in the order in which the playbooks first mention them."""
+    answers = answers or XmpAnswers()
     former = _Former(work.intents)
     groups: dict[Key, Group] = {}
 
     async def lead(intent: Intent) -> _Led:
-        return await _lead(intent, work.server, reader, forks, batches or {})
+        return await _lead(intent, work.server, reader, forks, answers)
 
     async for led in concurrent_map(lead, work.intents, limit=forks):
         async for key, group, member in in_turns(_places(led, former)):
@@ -181,21 +177,21 @@ def _describe(ref: TitleRef | SelectRef) -> str:
 # Reading where intents lead ------------------------------------------------------------------------------------
 
 
-async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, batches: Mapping[str, Source]) -> _Led:
+async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers) -> _Led:
     try:
         if isinstance(intent.ref, IdRef):
             versions.require(server, versions.Feature.KEY_ID)
             address = Address(intent.ref.identifier, intent.ref.namespace)
             return _Led(intent, asset=await reader.read_asset(intent.ref.database, address))
         if isinstance(intent.ref, SelectRef):
-            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks, batches))
+            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks, answers))
     except MsautoError as error:
         return _Led(intent, error=error)
     return _Led(intent)
 
 
 async def _select(
-    intent: Intent, ref: SelectRef, reader: Reader, forks: int, batches: Mapping[str, Source]
+    intent: Intent, ref: SelectRef, reader: Reader, forks: int, answers: XmpAnswers
 ) -> tuple[_Chosen, ...]:
     entries = await reader.read_select(ref)
     if entries is None:
@@ -204,10 +200,9 @@ async def _select(
             place=intent.source.place,
             remedy="correct the folder, or make it",
         )
-    batch = batches.get(ref.database)
 
     async def holds(where: Callable[[Facts], bool], entry: Entry) -> tuple[bool, frozenset[str]]:
-        return await _holds(where, ref.database, entry, reader, batch, intent.source)
+        return await _holds(where, ref.database, entry, reader, answers, intent.source)
 
     found = tuple([chosen async for chosen in _chosen(ref, entries, holds, forks)])
     if ref.expect_min is not None or ref.expect_max is not None:
@@ -247,7 +242,7 @@ async def _holds(
     database: str,
     entry: Entry,
     reader: Reader,
-    batch: Source | None,
+    answers: XmpAnswers,
     source: Source,
 ) -> tuple[bool, frozenset[str]]:
     async def find() -> tuple[Asset, Address, str] | None:
@@ -255,7 +250,7 @@ async def _holds(
         asset = await reader.read_asset(database, address)
         return None if asset is None else (asset, address, entry.title)
 
-    layers = Layers(reader, database, find, batch)
+    layers = Layers(reader, database, find, answers)
     try:
         return await layers.evaluate(where, entry, source), frozenset(layers.looked)
     except NoAssetError:

@@ -57,7 +57,7 @@ async def read_xmp_fields(
     try:
         if every:
             answer = await reader.read_xmp(database, address, frozenset())
-            if answer.fields is not None or not names:
+            if answer.fields or not names:
                 return None if answer.fields is None else dict(answer.fields)
         answer = await reader.read_xmp(database, address, names)
     except UnsupportedError:

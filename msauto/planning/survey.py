@@ -17,7 +17,7 @@ from msauto.planning.draft import refuse
 from msauto.planning.finding import Outcome, State, World, survey_asset
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, group_intents
-from msauto.planning.layers import Layers
+from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.memories import settlements_of
 from msauto.planning.target import plan_channel, plan_database
 from msauto.planning.unite import unite_channel
@@ -61,16 +61,17 @@ async def survey(
     found = _Found()
     for group in await group_intents(replace(work, intents=whole), reader, 1):
         found.add(await _plan_group(world, group))
-    world = replace(world, batches=_batches(found.targets))
+    world = replace(world, answers=XmpAnswers(_batches(found.targets)))
     rest = replace(work, intents=tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef)))
-    groups = await group_intents(rest, reader, forks, world.batches)
+    groups = await group_intents(rest, reader, forks, world.answers)
 
     async def plan(group: Group) -> Outcome:
         return await _plan_group(world, group)
 
     async for outcome in concurrent_map(plan, _used_up(groups), limit=forks):
         found.add(outcome)
-    return found.survey(work.server.name, reader.reads)
+    told = found.survey(work.server.name, reader.reads)
+    return replace(told, warnings=(*told.warnings, *world.answers.warnings()))
 
 
 def _used_up(groups: list[Group]) -> Iterator[Group]:

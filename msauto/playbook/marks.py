@@ -15,6 +15,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from msauto.model.secrets import HIDDEN, SHORTEST, SecretsFound, can_hide
+from msauto.model.xmp_facts import XmpByName
 from msauto.playbook.document import Spot
 
 TAG = "!secret"
@@ -116,6 +117,8 @@ def holds_mark(value: Any) -> bool:
     """Tell whether a value is marked, or holds what is."""
     if isinstance(value, Marked):
         return True
+    if isinstance(value, XmpByName):
+        return False  # all of it comes from the server, and looking at it would ask for it
     if isinstance(value, dict):
         return any(map(holds_mark, value.values())) or any(isinstance(key, Marked) for key in value)
     views = list | tuple | set | frozenset | type({}.values()) | type({}.items())

@@ -220,7 +220,7 @@ FACT_WORDS: Mapping[str, tuple[str, str]] = {
     "markers": ("list of mappings", "uid, frame (also at), track, title, comment, user, keywords, rating"),
     "segments": ("list of mappings", "number, start, duration, title, titles, track, rating, keywords, name"),
     "links": ("list of mappings", "folder and title; needs a listing"),
-    "xmp": ("mapping of lists", "XMP fields by ns:name; needs a request of its own"),
+    "xmp": ("mapping of lists", "XMP fields by ns:name, those that are not empty; read by name where not told at once"),
     "parameters": ("list of texts", "the parameters of a graphic template"),
     "comment": ("text", "and type, layer, icon_pos, user_0 to user_7: where the server reports them"),
 }
