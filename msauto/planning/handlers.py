@@ -45,30 +45,50 @@ def in_order(handlers: Iterable[Handler]) -> list[Handler]:
     return sorted({each.order: each for each in handlers}.values(), key=lambda each: each.order)
 
 
-def owed_calls(memory: Mapping[str, Json], known: Iterable[Handler]) -> tuple[list[Call], list[str]]:
-    """Return the handlers that are owed and known here; and what to say of those that cannot be run."""
-    calls, warnings = list[Call](), list[str]()
+def certain(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes of which it is known that there is a difference: not those of values that nobody knows."""
+    return [change for change in changes if change.basis != "none"]
+
+
+def owed_calls(
+    memory: Mapping[str, Json], known: Iterable[Handler], called: Sequence[Handler], surely: Sequence[Handler]
+) -> tuple[list[Call], list[str]]:
+    """Return the handlers that are to run, and what to say of those of earlier runs that are not.
+
+    ``known`` are all that the tasks name; ``called`` those that the changes call, ``surely`` those that a certain one
+    does. Where the answer to a handler was lost, only a certain change calls it once more: a value that the server does
+    not report may be written again for want of knowledge alone, and that would send again what may have been done.
+    """
+    runs, warnings = {each.order: Call(each) for each in called}, list[str]()
     by_name: dict[str, list[Handler]] = {}
-    for handler in in_order(known):
+    for handler in in_order((*known, *called)):
         by_name.setdefault(handler.name, []).append(handler)
+    sure = {each.name for each in surely}
     for item, value in memory.items():
         if not item.startswith(DEBT):
             continue
         name, run = item.removeprefix(DEBT), str(mapping(value).get("run", ""))
-        if mapping(value).get("unknown"):
-            warnings.append(_lost(name, run))
-        elif name in by_name:
-            calls += [Call(handler, run) for handler in by_name[name]]
+        mine = by_name.get(name, [])
+        if not mapping(value).get("unknown"):
+            runs |= {handler.order: Call(handler, run) for handler in mine}
+            warnings += [] if mine else [_stranger(name, run)]
+        elif name in sure:
+            warnings.append(_lost(name, run, "what changes now calls it once more"))
         else:
-            warnings.append(_stranger(name, run))
-    return calls, warnings
+            held = any(runs.pop(handler.order, None) for handler in mine)
+            warnings.append(_lost(name, run, _HELD if held else _NOT_AGAIN))
+    return [runs[order] for order in sorted(runs)], warnings
 
 
-def _lost(name: str, run: str) -> str:
-    return (
-        f"the handler {name!r} was sent by run {run} and its answer was lost: it may have run, and is not sent again "
-        "by itself\nlook on the server; --forget-owed ends this warning"
-    )
+_NOT_AGAIN = "it is not sent again by itself\nlook on the server; --forget-owed ends this warning"
+_HELD = (
+    "it is not sent again for a value that the server does not report, and that may be there already\n"
+    "look on the server; if it has to run, run it by a task of its own; --forget-owed ends this warning"
+)
+
+
+def _lost(name: str, run: str, then: str) -> str:
+    return f"the handler {name!r} was sent by run {run} and its answer was lost: it may have run, and {then}"
 
 
 def _stranger(name: str, run: str) -> str:

@@ -114,6 +114,24 @@ def test_changed_runs_where_the_asset_changes(stage: Theatre) -> None:
     assert (again.requests, again.unchanged) == (0, 1)
 
 
+@pytest.mark.parametrize("fault", ["cut_after", "cut_before"])
+def test_changed_whose_answer_was_lost_is_told_until_something_is_sure_to_change(stage: Theatre, fault: str) -> None:
+    stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": "hidden"})
+    field = {"asset": {"title": "Long Film", "fields": {"comment": "x"}}}
+    stage.sim.faults.add(f"{fault}@EXPORT*1")
+    assert outcomes(stage.apply(play(command(run="changed"), field))) == ["studio Long Film: unproved"]
+    again = stage.plan(play(command(run="changed"), field))
+    assert again.requests == 0
+    (warning,) = again.warnings
+    assert "its answer was lost" in warning
+    more = {"asset": {"title": "Long Film", "fields": {"comment": "x", "user_1": "never known"}}}
+    assert changes(stage.plan(play(command(run="changed"), more))) == ["change field user_1"]
+    sure = {"asset": {"title": "Long Film", "fields": {"comment": "y"}}}
+    assert stage.apply(play(command(run="changed"), sure)).ok
+    last = stage.plan(play(command(run="changed"), sure))
+    assert (last.requests, last.warnings) == (0, ())
+
+
 def test_changed_is_owed_where_the_run_fails_in_between(stage: Theatre) -> None:
     field = {"asset": {"title": "Long Film", "fields": {"comment": "Ready"}}}
     stage.sim.faults.add("status:403@PARTNER*1")

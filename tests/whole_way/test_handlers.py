@@ -283,3 +283,35 @@ def test_owed_after_a_rename(stage: Theatre) -> None:
     assert [change.owed for change in stage.plan(play(task)).targets[0].changes] == [result.run]
     assert stage.apply(play(task)).ok
     assert stage.plan(play(task)).requests == 0
+
+
+@keeps(link_fields="hidden")
+def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
+    """Whether there is still a difference nobody knows: no reason to send again what may have been done."""
+    stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": "hidden"})
+    task = comment("Film", notify=["Copy", "Export"])
+    stage.sim.faults.add("delay:5@EXPORT")
+    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
+    stage.sim.faults.clear()
+    again = stage.plan(play(task))
+    assert changes(again) == ["change field comment", "run command PARTNER_COPY_PROGRAM_FIELDS"]
+    (warning,) = again.warnings
+    assert "'Export' was sent by run" in warning
+    assert "not sent again for a value that the server does not report" in warning
+    stage.sim.clear_log()
+    assert stage.apply(play(task)).ok
+    assert sent(stage) == ["Film SETFIELD", "Film PARTNER_COPY_PROGRAM_FIELDS"]
+    assert stage.plan(play(task), forget_owed=True).warnings == ()
+
+
+@keeps(link_fields="reported")
+def test_a_certain_change_calls_again_what_may_have_run(stage: Theatre) -> None:
+    stage.sim.faults.add("cut_before@EXPORT*1")
+    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unproved"]
+    stage.sim.clear_log()
+    result = stage.apply(play(comment("Film", "Ready again")))
+    (warning,) = result.plan.warnings
+    assert "what changes now calls it once more" in warning
+    assert sent(stage) == ["Film SETFIELD", "Film PARTNER_EXPORT_VERSION"]
+    last = stage.plan(play(comment("Film", "Ready again")))
+    assert (last.requests, last.warnings) == (0, ())

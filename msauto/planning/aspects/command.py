@@ -11,6 +11,7 @@ from msauto.model.wanted import CommandWanted
 from msauto.planning.compare import RUN_ASPECTS
 from msauto.planning.draft import TASK, Cause, Draft, Scene
 from msauto.planning.expect import mapping
+from msauto.planning.handlers import certain
 from msauto.server import requests, versions
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
@@ -65,8 +66,16 @@ def _is_due(scene: Scene, key: str, draft: Draft) -> bool:
 def _owed_by(scene: Scene, key: str, draft: Draft) -> str | None:
     """Return whose change a command waits for: ``""`` for this run's, the run that left it undone; else ``None``."""
     owed = mapping(scene.memory.get(f"owed:command:{key}"))
-    run = owed.get("run")
-    if run is not None and not owed.get("unknown"):
+    run, lost = owed.get("run"), bool(owed.get("unknown"))
+    if run is not None and not lost:
         return str(run)
-    changed = any(change.aspect not in RUN_ASPECTS for change in draft.changes)
-    return "" if changed else None
+    changes = certain(draft.changes) if lost else draft.changes
+    if any(change.aspect not in RUN_ASPECTS for change in changes):
+        return ""
+    if lost:
+        draft.warnings.append(
+            f"{scene.title}: the command {key} was sent by run {run} and its answer was lost: it may have run, and is "
+            "not sent again where nothing is sure to change\nlook on the server; --forget-owed ends this warning; if it "
+            "has not run, run it by a task with `run: always`"
+        )
+    return None
