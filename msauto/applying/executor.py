@@ -105,17 +105,18 @@ class _Run:
         if target.error is not None or server is None:
             self._leave_out(number, target.error or f"the server {target.server} is not part of this run")
             return
-        async with server.standing.door(place, self._pause):
+        async with server.standing.door(place, partial(self._pause, watch)):
             if self._context.stop.requested or watch.why_stop():
                 return  # somebody asked, or too much has failed, while it waited
             await self._apply_target(number, server, place)
         watch.note(self._results[number], given_up=server.standing.reach.given_up)
 
-    async def _pause(self, missed: int) -> None:
-        """Wait before a server in doubt is tried again."""
-        pauses = self._context.patience.doubt
-        if pauses:
-            await self._context.stop.sleep(self._context.clock, pauses[min(missed, len(pauses)) - 1])
+    async def _pause(self, watch: Watch, missed: int) -> None:
+        """Wait before a server in doubt is tried again; not for a target that is not to be begun anyway."""
+        pauses, context = self._context.patience.doubt, self._context
+        in_vain = watch.why_stop() or self._frozen() or context.gate.broken
+        if pauses and not in_vain:
+            await context.stop.sleep(context.clock, pauses[min(missed, len(pauses)) - 1])
 
     async def _apply_target(self, number: int, server: Server, place: Place) -> None:
         target, reach = self._plan.targets[number], server.standing.reach

@@ -101,20 +101,19 @@ class Standing:
     async def door(self, place: Place, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
         """Pass at once; while the server is in doubt one at a time, after a ``pause`` told how many were missed.
 
-        Who waits leaves its place to targets of other servers.
+        Who waits leaves its place to targets of other servers. Getting one back takes time as well, in which the
+        server may have gone once more: then he waits again.
         """
-        if not self._closed():
-            yield
-            return
-        place.leave()
-        while self._closed() and self._scouting:
-            await self._news.wait()
-        scout = self._closed()
-        self._scouting = self._scouting or scout
+        scout = False
         try:
-            if scout:
-                await pause(self.reach.missed)
-            await place.enter()
+            while self._closed() and not scout:
+                place.leave()
+                while self._closed() and self._scouting:
+                    await self._news.wait()
+                if self._closed():
+                    scout = self._scouting = True
+                    await pause(self.reach.missed)
+                await place.enter()
             yield
         finally:
             if scout:

@@ -1,0 +1,274 @@
+"""Who waits at the door of a server in doubt: whom it lets in and when, and that nobody waits for nothing."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msauto.applying.executor import Server, Stop, apply
+from msauto.model.plan import Plan, Request, Target
+from msauto.model.ports import Answer
+from msauto.model.result import Result, TargetResult
+from msauto.model.wanted import Batch
+from tests.unit.applying.applying_world import (
+    Stage,
+    World,
+    WorldReader,
+    WorldSender,
+    command_target,
+    fields_target,
+    restore_target,
+)
+from tests.unit.applying.virtual_time import VirtualClock, run_in_virtual_time
+
+Spans = tuple[tuple[float, float], ...]
+"""When a server is not to be reached: from, to before."""
+
+
+@dataclass
+class SlowSender(WorldSender):
+    """Takes a moment for each write, so that many are under way when a server goes."""
+
+    seconds: float = 0.0
+
+    async def send(self, request: Request) -> Answer:
+        await asyncio.sleep(self.seconds)
+        return await super().send(request)
+
+
+class House:
+    """Servers with their histories, and what was seen of them; ``seconds`` is what a write takes."""
+
+    def __init__(self, seconds: float = 0.05) -> None:
+        self.seconds = seconds
+        self.stage = Stage(World(clock=VirtualClock()))
+        self.worlds: dict[str, World] = {}
+        self.answers: dict[str, list[float]] = {}
+        self.sends: dict[str, list[float]] = {}
+
+    def add(self, name: str, history: list[tuple[Spans, str]]) -> World:
+        world = World(clock=self.stage.world.clock)
+        answers, sends = self.answers.setdefault(name, [0.0]), self.sends.setdefault(name, [])
+        world.on_send = lambda _: sends.append(world.clock.seconds)
+
+        def state(world: World) -> str:
+            now = world.clock.seconds
+            found = next((how for spans, how in history for a, b in spans if a <= now < b), "up")
+            if found == "up":
+                answers.append(now)
+            return found
+
+        world.state = state
+        self.worlds[name] = world
+        return world
+
+    def server(self, name: str) -> Server:
+        return Server(WorldReader(self.worlds[name]), SlowSender(self.worlds[name], self.seconds))
+
+    async def apply(
+        self,
+        targets: list[Target],
+        forks: int,
+        *,
+        stop: Stop | None = None,
+        frozen: Callable[[], str | None] = lambda: None,
+        batches: tuple[Batch, ...] = (),
+    ) -> Result:
+        stage = self.stage
+        plan = Plan("", "", targets=tuple(targets), batches=batches)
+        servers = {name: self.server(name) for name in self.worlds}
+        clock = stage.world.clock
+        return await apply(
+            plan, servers, stage.journal, stage.memory, clock, stage.events, forks=forks, stop=stop, frozen=frozen
+        )
+
+
+def down(*spans: tuple[float, float]) -> list[tuple[Spans, str]]:
+    return [(spans, "down")]
+
+
+def films(world: World, count: int, server: str = "studio-a") -> list[Target]:
+    return [replace(fields_target(world, f"Film {number}", 1), server=server) for number in range(count)]
+
+
+def count(result: Result, outcome: str) -> int:
+    return sum(target.outcome == outcome for target in result.targets)
+
+
+def test_who_was_let_in_and_waits_for_a_place_is_stopped_again_where_the_server_goes_once_more() -> None:
+    house = House()
+    targets = films(house.add("studio-a", down((1, 4), (6, 12))), 300)
+    result = run_in_virtual_time(house.apply(targets, 4))
+    assert count(result, "not attempted") == 0
+    assert count(result, "changed") >= 300 - 2 * (4 + 1)
+
+
+async def _ends_at(house: House, targets: list[Target], **options: Any) -> tuple[Result, float]:
+    result = await house.apply(targets, 4, **options)
+    return result, house.stage.world.clock.seconds
+
+
+def test_nobody_waits_at_the_door_for_what_a_freeze_does_not_let_begin() -> None:
+    house = House()
+    targets = films(house.add("studio-a", down((1, 999))), 500)
+    clock = house.stage.world.clock
+    frozen = lambda: "frozen" if clock.seconds > 2 else None  # noqa: E731
+    result, seconds = run_in_virtual_time(_ends_at(house, targets, frozen=frozen))
+    assert {target.message for target in result.targets if target.outcome == "not attempted"} == {"frozen"}
+    assert seconds < 60
+
+
+def test_nobody_waits_at_the_door_once_too_much_has_failed() -> None:
+    house = House()
+    here, there = house.add("studio-a", down((1, 999))), house.add("studio-b", [])
+    others = films(there, 400, "studio-b")
+    there.fates[others[-1].requests[0].path] = ["500"]
+    batches = (Batch("play", ("studio-a", "studio-b"), max_fail=50.0),)
+    mixed = [each for both in zip(films(here, 400), others, strict=True) for each in both]
+    result, seconds = run_in_virtual_time(_ends_at(house, mixed, batches=batches))
+    assert "max_fail_percentage" in result.targets[-2].message
+    assert seconds < 60
+
+
+def test_nobody_waits_at_the_door_once_the_ledger_cannot_be_written() -> None:
+    house = House()
+    targets = films(house.add("studio-a", down((1, 999))), 500)
+    journal = house.stage.journal
+
+    async def main() -> tuple[Result, float]:
+        asyncio.get_running_loop().call_later(4, lambda: setattr(journal, "fails_at", journal.transactions + 1))
+        return await _ends_at(house, targets)
+
+    result, seconds = run_in_virtual_time(main())
+    assert "disk is full" in result.targets[-1].message
+    assert seconds < 60
+
+
+# Any history -----------------------------------------------------------------------------------------------------
+
+_GONE = st.lists(st.tuples(st.sampled_from([0.3, 1.0, 3.0, 14.0]), st.sampled_from([1.0, 4.0, 11.0, 30.0])), max_size=5)
+_HOW = st.sampled_from(["down", "down", "mute", "502"])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[Spans, str]]:
+    """Up and gone in turns, and at the end up, or gone for good."""
+    now = 0.0
+    found: list[tuple[Spans, str]] = []
+    for up, gone in draw(_GONE):
+        found.append((((now + up, now + up + gone),), draw(_HOW)))
+        now += up + gone
+    if draw(st.booleans()):
+        found.append((((now + 2.0, 10_000.0),), draw(_HOW)))
+    return found
+
+
+def _targets(world: World, server: str, kinds: list[str]) -> list[Target]:
+    made = []
+    for number, kind in enumerate(kinds):
+        title = f"{server} {number}"
+        if kind == "restore":
+            target = restore_target(world, title, takes=20, wait=60)
+            path = f"/restore/{title}"
+            world.effects[f"/file/{title}"] = _file(title)
+            world.effects[path] = _restoring(title)
+            target = replace(target, requests=(replace(target.requests[0], path=path),))
+        else:
+            target = (command_target if kind == "command" else fields_target)(world, title)
+        made.append(replace(target, server=server))
+    return made
+
+
+def _file(title: str) -> Callable[[World], object]:
+    return lambda world: world.change(title, hires="$(video_path)/film.mxf")
+
+
+def _restoring(title: str) -> Callable[[World], object]:
+    return lambda world: world.later.append((world.clock.seconds + 20, f"/file/{title}"))
+
+
+_KINDS = st.one_of(
+    st.lists(st.sampled_from(["fields", "fields", "command", "restore"]), min_size=1, max_size=20),
+    st.integers(20, 60).map(lambda many: ["fields"] * many),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(["studio-a", "studio-b", "studio-c"]), st.tuples(histories(), _KINDS), min_size=1),
+    st.integers(1, 6),
+    st.sampled_from([0.05, 0.5]),
+    st.one_of(st.just([]), st.lists(st.floats(0, 60), max_size=2)),
+)
+def test_whatever_becomes_of_the_servers_every_target_ends_and_none_is_hammered(
+    servers: dict[str, tuple[list[tuple[Spans, str]], list[str]]], forks: int, pace: float, stops: list[float]
+) -> None:
+    house = House(pace)
+    lists = [_targets(house.add(name, history), name, kinds) for name, (history, kinds) in servers.items()]
+    targets = [each for turn in range(60) for mine in lists for each in mine[turn : turn + 1]]
+
+    async def main() -> tuple[Result, float]:
+        stop = Stop()
+        for when in stops:
+            asyncio.get_running_loop().call_later(when, stop)
+        result = await house.apply(targets, forks, stop=stop)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not others, "somebody still waits"
+        return result, house.stage.world.clock.seconds
+
+    result, seconds = run_in_virtual_time(main())
+    assert [each.target for each in result.targets] == targets
+    assert seconds < 60 * 3 * 120
+    for name, world in house.worlds.items():
+        _check_truth(world, [each for each in result.targets if each.target.server == name])
+        _check_not_hammered(house, name, servers[name][0], forks)
+        if not stops:
+            _check_patience(house, name, result, seconds)
+
+
+def _check_truth(world: World, results: list[TargetResult]) -> None:
+    """Nothing is done twice, and what is told of a target is so."""
+    for each in results:
+        paths = [request.path for request in each.target.requests]
+        done = [world.done.count(path) for path in paths]
+        assert max(done) <= 1
+        assert each.outcome != "changed" or min(done) == 1
+        assert each.outcome != "not attempted" or not set(paths) & set(world.sent)
+
+
+def _check_not_hammered(house: House, name: str, history: list[tuple[Spans, str]], forks: int) -> None:
+    """While it is gone, no more writes are tried than were under way, each three times, and three scouts'."""
+    for spans, _ in history:
+        for begin, end in spans:
+            tried = sum(begin <= when < end for when in house.sends[name])
+            assert tried <= 3 * 3 * forks + 3
+
+
+def _check_patience(house: House, name: str, result: Result, seconds: float) -> None:
+    """A server is given up only after it has been silent for both pauses."""
+    left = [each for each in result.targets if each.target.server == name and each.outcome == "not attempted"]
+    if left and "cannot be reached" in left[0].message:
+        heard = [*house.answers[name], seconds]
+        assert max(after - before for before, after in pairwise(heard)) >= 12
+
+
+@pytest.mark.parametrize("forks", [1, 3])
+def test_a_scout_that_is_left_at_once_leaves_nobody_behind(forks: int) -> None:
+    house = House()
+    targets = films(house.add("studio-a", down((0.2, 999))), 50)
+
+    async def main() -> Result:
+        stop = Stop()
+        asyncio.get_running_loop().call_later(5.0, stop)
+        asyncio.get_running_loop().call_later(5.0, stop)
+        return await house.apply(targets, forks, stop=stop)
+
+    result = run_in_virtual_time(main())
+    assert result.interrupted
+    assert len(result.targets) == 50
+    assert isinstance(house.stage.journal.ended, Result)
