@@ -61,7 +61,13 @@ def _time(text: str | None) -> str:
 
 def _outcome(run: RunSummary) -> str:
     counts = [f"{run.summary[key_of(each)]} {each}" for each in OUTCOMES if run.summary.get(key_of(each))]
-    return "; ".join(filter(None, [", ".join(counts), plural(run.summary.get("requests", 0), "request")]))
+    return "; ".join(filter(None, [", ".join(counts), _requests(run)]))
+
+
+def _requests(run: RunSummary) -> str:
+    """Tell how many requests were sent, and of how many, where the run was cut short: those are not the same."""
+    planned, sent = run.summary.get("requests", 0), run.summary.get("sent", 0)
+    return plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
 
 
 def _give_run(details: RunDetails, flags: Flags) -> None:

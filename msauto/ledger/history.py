@@ -9,20 +9,20 @@ from typing import cast
 
 from msauto.errors import LedgerError
 from msauto.ledger.codec import load, load_list
-from msauto.ledger.journal import life_of
+from msauto.ledger.journal import count_sent, life_of
 from msauto.ledger.locks import is_held
 from msauto.ledger.store import Row, Store
 from msauto.model.history import RequestRecord, RequestState, RunDetails, RunStatus, RunSummary, TargetRecord
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference, Outcome
 
-_SUMMARY = "SELECT name, started, ended, status, playbooks, summary FROM run"
+_SUMMARY = "SELECT name, started, ended, status, playbooks, summary, id FROM run"
 
 
 def read_history(store: Store, lives: Path) -> list[RunSummary]:
     """Return all runs, newest first."""
     with store.understood():
-        return [_run(row, lives) for row in store.read(f"{_SUMMARY} ORDER BY started DESC, id DESC")]
+        return [_run(store, row, lives) for row in store.read(f"{_SUMMARY} ORDER BY started DESC, id DESC")]
 
 
 def read_run(store: Store, lives: Path, name: str) -> RunDetails:
@@ -34,7 +34,7 @@ def read_run(store: Store, lives: Path, name: str) -> RunDetails:
     with store.understood():
         targets = _targets(store, number)
         notes = _notes(store, number)
-        return RunDetails(_run(rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
+        return RunDetails(_run(store, rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
 
 
 def _notes(store: Store, run: str | int | None) -> dict[str, str]:
@@ -57,18 +57,21 @@ def _has(store: Store, table: str) -> bool:
     return bool(store.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
 
-def _run(row: Row, lives: Path) -> RunSummary:
-    name, started, ended, status, playbooks, summary = row
+def _run(store: Store, row: Row, lives: Path) -> RunSummary:
+    name, started, ended, status, playbooks, summary, number = row
     if status == "running" and not is_held(life_of(lives, str(name)).path):
         status = "died"
+    # A ledger of an earlier msauto counts «not attempted» under its two words.
+    counts = {name.replace(" ", "_"): count for name, count in json.loads(str(summary)).items()}
+    if "sent" not in counts:  # it goes on, or died, or is of an earlier msauto
+        counts["sent"] = count_sent(store, number)
     return RunSummary(
         run=str(name),
         started=str(started),
         ended=None if ended is None else str(ended),
         status=cast("RunStatus", status),
         playbooks=tuple(json.loads(str(playbooks))),
-        # A ledger of an earlier msauto counts «not attempted» under its two words.
-        summary={name.replace(" ", "_"): count for name, count in json.loads(str(summary)).items()},
+        summary=counts,
     )
 
 

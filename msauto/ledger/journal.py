@@ -16,11 +16,13 @@ from pathlib import Path
 from msauto.errors import LedgerError
 from msauto.ledger.codec import dump
 from msauto.ledger.locks import FileLock
-from msauto.ledger.store import Row, Store
+from msauto.ledger.store import Row, Store, Value
 from msauto.model.plan import Plan, Target
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 
 ACTIONS = ("add", "change", "delete", "run")
+
+_SENT = "SELECT count(*) FROM request WHERE run = ? AND tries > 0 AND state <> 'not sent'"
 
 
 class LedgerJournal:
@@ -124,9 +126,10 @@ class LedgerJournal:
             for target in result.targets:
                 if target.outcome == "not attempted":
                     self.finished(run, target)
+            summary = _summary(result.plan) | {"sent": count_sent(self._store, open_run.id)} | _outcomes(result)
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
-                (self._time(), status, json.dumps(_summary(result.plan) | _outcomes(result)), open_run.id),
+                (self._time(), status, json.dumps(summary), open_run.id),
             )
         open_run.bury()
         del self._runs[run]
@@ -208,6 +211,11 @@ def new_run(now: datetime) -> str:
 def life_of(lives: Path, run: str) -> FileLock:
     """Return the lock that a run holds as long as its process lives."""
     return FileLock(lives / f"{run}.alive")
+
+
+def count_sent(store: Store, run: Value) -> int:
+    """Count the requests of a run that were sent, or tried to: each once. ``run`` is its number."""
+    return int(str(store.read(_SENT, (run,))[0][0]))
 
 
 def show_time(time: datetime) -> str:

@@ -20,8 +20,9 @@ RequestState = Literal["planned", "sending"] | RequestOutcome
 class RunSummary:
     """One run. Times are ISO 8601 in UTC; ``ended`` is ``None`` for a run that goes on or died.
 
-    ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads) and,
-    once ended, what came of its targets (changed, failed, unproved, skipped, not_attempted).
+    ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads), how
+    many of its requests were sent so far, or tried to (sent), and, once ended, what came of its targets (changed,
+    failed, unproved, skipped, not_attempted).
     """
 
     run: str

@@ -91,6 +91,8 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
     assert told == len(done) == len(sim.writes())
     (run,) = desk.run("history", "--format", "json").json
     assert run["status"] == "interrupted"
+    assert (run["summary"]["requests"], run["summary"]["sent"]) == (result["summary"]["requests"], told)
+    assert f"{told} of {run['summary']['requests']} requests sent" in desk.run("history").out
 
 
 def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
@@ -155,6 +157,7 @@ def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
     sim.faults.clear()
     (run,) = desk.run("history", "--format", "json").json
     assert (run["status"], run["ended"]) == ("died", None)
+    assert run["summary"]["sent"] == 2, "two were under way: they may have been done"
     assert "the run ended before it was done" in desk.run("history", "last").out
     assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
 

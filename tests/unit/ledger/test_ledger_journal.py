@@ -44,8 +44,10 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
         assert run == name
         assert run.startswith("20261120T1015")
         assert [each.status for each in ledger.history()] == ["running"]
+        assert ledger.history()[0].summary["sent"] == 0
         ledger.journal.planned(run, first)
         ledger.journal.sending(run, first, 0)
+        assert ledger.history()[0].summary["sent"] == 1
         ledger.journal.settled(run, first, 0, RequestResult("done", 200, "", 1))
         ledger.journal.sending(run, first, 1)
         ledger.journal.sending(run, first, 1)
@@ -65,7 +67,7 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     assert (summary.status, summary.playbooks) == ("interrupted", ("news.yml", "rss.yml"))
     assert summary.ended is not None
     assert summary.started < summary.ended
-    assert summary.summary["requests"] == 3
+    assert (summary.summary["requests"], summary.summary["sent"]) == (3, 2)
     assert (summary.summary["failed"], summary.summary["not_attempted"]) == (1, 1)
     assert set(summary.to_json()) == {"run", "started", "ended", "status", "playbooks", "summary"}
     one, two = details.targets
@@ -158,4 +160,4 @@ def test_counts_of_an_earlier_msauto_come_under_the_same_names(tmp_path: Path) -
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
         connection.execute("UPDATE run SET summary = ?", ('{"requests": 3, "not attempted": 2}',))
     with Ledger.open(tmp_path, readonly=True) as ledger:
-        assert ledger.history()[0].summary == {"requests": 3, "not_attempted": 2}
+        assert ledger.history()[0].summary == {"requests": 3, "not_attempted": 2, "sent": 0}
