@@ -50,6 +50,11 @@ class PartFile:
         self._open = True
         self._lock = threading.Lock()  # who is cancelled may still be writing
 
+    @property
+    def is_found_again(self) -> bool:
+        """Whether :func:`open_part` opens this very file another time: not where the usual one was not to be had."""
+        return self.path.name == part_name(self.dest.name)
+
     def append(self, data: bytes, at: int) -> None:
         """Write the bytes at the end, which is ``at``; where it is no more, somebody who was cancelled wrote them."""
         with self._held():

@@ -215,6 +215,8 @@ class Fetching:
             raise _MisfitError("the file has another length by now")
         if self._validator not in {arrival.headers.get("etag"), arrival.headers.get("last-modified")}:
             raise _MisfitError("the part that came does not say that the file is still the same")
+        if total is None:  # it may be shorter than what was asked for: nobody could tell when the file is whole
+            raise _MisfitError("the part that came does not say how long the file is")
         self._total = total
         return last + 1
 
@@ -238,10 +240,14 @@ class Fetching:
         await asyncio.to_thread(self._open.append, bytes(self._waiting), self._at)
         self._waiting.clear()
         self._at = self.size
-        if self._watch.keeps and self._goes_on and self.size - self._kept >= CHECKPOINT:
+        if self._may_keep and self.size - self._kept >= CHECKPOINT:
             self._keep(await asyncio.to_thread(self._open.sync))
 
     # What is left ----------------------------------------------------------------------------------------------
+
+    @property
+    def _may_keep(self) -> bool:
+        return self._watch.keeps and self._goes_on and self._open.is_found_again
 
     def _keep(self, sha256: str) -> None:
         self._watch.keep(
@@ -254,7 +260,7 @@ class Fetching:
         try:
             if self._file is not None:
                 self._file.append(bytes(self._waiting), self._at)
-            if not (self._watch.keeps and self._goes_on and self.size >= WORTH):
+            if not (self._may_keep and self.size >= WORTH):
                 self._forget()
                 return
             self._keep(self._open.sync())

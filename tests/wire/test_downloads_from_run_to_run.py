@@ -201,6 +201,17 @@ def test_two_at_a_time_do_not_write_into_each_other(dest: Path) -> None:
     assert alone(dest)
 
 
+@pytest.mark.parametrize("piece", [None, 5000])
+def test_what_grows_beside_the_usual_place_is_not_left_behind(dest: Path, piece: int | None) -> None:
+    """Nobody would find it again: each run that breaks off would leave half a film more."""
+    other, watch = open_part(dest), Notes()
+    with pytest.raises(ServerError):
+        fetch(dest, Film(cut=CUT, piece=piece), answer(404, b"Object not found"), watch=watch)
+    assert watch.left is None
+    other.drop()
+    assert alone(dest)
+
+
 def test_a_beginning_that_somebody_moved_away(dest: Path) -> None:
     file = open_part(dest)
     file.append(FILM, 0)

@@ -113,6 +113,19 @@ def test_a_length_that_nobody_told(dest: Path) -> None:
     assert dest.read_bytes() == FILM
 
 
+@pytest.mark.parametrize(("last", "most", "cut"), [(59_999, 10_000, None), (102_399, None, 10_000)])
+def test_a_part_of_a_file_whose_length_nobody_tells_is_not_taken_for_its_end(
+    dest: Path, last: int, most: int | None, cut: int | None
+) -> None:
+    """It may be a shorter part than was asked for, or cut short where only the end of the connection ends it."""
+    chunked = Film(length=False)
+    told = f'HTTP/1.1 206 Some\r\nContent-Type: video/mp4\r\nETag: "one"\r\nContent-Range: bytes {CUT}-{last}/*\r\n'
+    part = f"{told}Connection: close\r\n\r\n".encode() + FILM[CUT:][: most or cut]
+    _, server = fetch(dest, chunked.but(cut=CUT), raw(part), chunked)
+    assert dest.read_bytes() == FILM
+    assert ranges(server) == [None, f"bytes={CUT}-", None]
+
+
 def test_an_unpacked_body_is_not_gone_on_with(dest: Path) -> None:
     packed = gzip.compress(FILM)
     told = f'Content-Type: video/mp4\r\nETag: "one"\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}'
