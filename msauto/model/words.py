@@ -26,3 +26,19 @@ MimeType = Literal[
 """The names of the filter of listings (interface, «List assets and folders»)."""
 
 MIMETYPES: Final[tuple[MimeType, ...]] = get_args(MimeType)
+
+
+def track_named(text: str) -> str:
+    """Return the track that a server means, as the interface spells it; none is General, an unknown one stays.
+
+    >>> track_named("cue_point")
+    'Cue Point'
+    """
+    return _SPELLED.get(_letters(text), text) or DEFAULT_TRACK
+
+
+def _letters(text: str) -> str:
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
+
+
+_SPELLED: Final = {_letters(track): track for track in TRACKS}

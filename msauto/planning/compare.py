@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 
 from msauto.model.live import Entry, Folder, Marker, RssItem, Segment
 from msauto.model.plan import Json
-from msauto.model.words import DEFAULT_TRACK, TRACKS
+from msauto.model.words import track_named
 
 NUMBERS = frozenset({"layer", "first_frame", "last_frame", "icon_pos", "rating"})
 """Fields whose texts are numbers (interface, «Link» and «Resources and their fields»)."""
@@ -110,14 +110,7 @@ def track_of(marker: Marker) -> str:
     >>> track_of(Marker(1, 0, {"track": "cue point"}))
     'Cue Point'
     """
-    return _TRACKS.get(_letters(marker.track), marker.track) or DEFAULT_TRACK
-
-
-def _letters(text: str) -> str:
-    return "".join(sign for sign in text.casefold() if sign.isalnum())
-
-
-_TRACKS = {_letters(track): track for track in TRACKS}
+    return track_named(marker.track)
 
 
 def marker_matches(want: Want, marker: Marker) -> bool:

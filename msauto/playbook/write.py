@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, LeftOut
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
-from msauto.model.words import DEFAULT_TRACK, TRACKS
+from msauto.model.words import TRACKS, track_named
 from msauto.playbook.schema_asset import FieldsArgs
 from msauto.playbook.schema_values import NsName
 from msauto.playbook.write_rss import channel_task
@@ -264,7 +264,7 @@ def _markers(snapshot: AssetSnapshot) -> _Part:
 
 
 def _track(marker: Marker) -> str:
-    return marker.track or DEFAULT_TRACK
+    return track_named(marker.track)
 
 
 def _place(marker: Marker) -> tuple[int, str]:

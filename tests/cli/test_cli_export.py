@@ -118,6 +118,19 @@ TASK = """\
 """
 
 
+def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk: Desk, sim: Simulator) -> None:
+    clip = sim.house.add_clip("Spelled", "Raw", frames=500)
+    spelled = [(1, 10, "CUE_POINT"), (2, 10, "General"), (3, 20, "Cue Point"), (4, 20, "cuepoint"), (5, 30, "House")]
+    clip.markers[:] = [Marker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
+    said = export(desk, "--title", "Spelled")
+    assert '- {at: "00:00:00:10", track: Cue Point, title: T}' in said.out
+    assert '- {uid: 4, at: "00:00:00:20", track: Cue Point, title: T}' in said.out
+    assert "track of marker 5, which no task can set: House" in said.out
+    assert "track of marker 1" not in said.out
+    desk.write("one.yml", said.out)
+    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
+
+
 def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
     said = export(desk, "--folder", "Архив/Новости")
     assert said.code == 0

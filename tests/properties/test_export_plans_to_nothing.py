@@ -75,7 +75,7 @@ RATES = [
     *(Fraction(rate * 1000, 1001) for rate in (24, 30, 60)),
 ]
 FOLDERS = ["", "Raw/2026", "AC\\/DC", "Архив", unicodedata.normalize("NFD", "Été"), "{{ folder }}"]
-TRACKS = ["General", "Secondary Event", "Cue Point", "Profanity End", "", "House track"]
+TRACKS = ["General", "Secondary Event", "Cue Point", "Profanity End", "", "House track", "CUE_POINT", "general"]
 FRAMES = 2000
 FIELDS = ("type", "comment", "layer", "user_0", "user_7")
 

@@ -75,7 +75,7 @@ def _owed_by(scene: Scene, key: str, draft: Draft) -> str | None:
     if lost:
         draft.warnings.append(
             f"{scene.title}: the command {key} was sent by run {run} and its answer was lost: it may have run, and is "
-            "not sent again where nothing is sure to change\nlook on the server; --forget-owed ends this warning; if it "
-            "has not run, run it by a task with `run: always`"
+            "not sent again where nothing is sure to change\nlook on the server; --forget-owed ends this warning; if "
+            "it has not run, run it by a task with `run: always`"
         )
     return None
