@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -100,7 +99,7 @@ def check_end(sim: Simulator, book: Path, answers: list[int]) -> None:
     assert asked(sim) == answers
     film = book.parent / "out" / "film.mp4"
     assert hashlib.sha256(film.read_bytes()).digest() == hashlib.sha256(FILM).digest()
-    assert os.listdir(film.parent) == [film.name]
+    assert [path.name for path in film.parent.iterdir()] == [film.name]
     assert remembered(book) == 0, "nothing is kept of what is done"
     sim.clear_log()
     assert finish(start(sim, book))[0] == 0
