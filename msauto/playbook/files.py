@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from msauto.errors import InputError, Place, Problem
@@ -73,17 +74,33 @@ class Files:
 
 def _read(path: str) -> bytes:
     try:
+        if Path(path).is_dir():
+            raise InputError([_unreadable(path, "it is a folder", "name a file in it")])
         if not Path(path).is_file():
-            raise InputError([_unreadable(path, "it is a folder" if Path(path).is_dir() else "there is no such file")])
+            raise InputError([_unreadable(path, "there is no such file", how_to_find(path))])
         if Path(path).stat().st_size > MAX_BYTES:
-            raise InputError([_unreadable(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")])
+            why = f"it is larger than {MAX_BYTES // 1_000_000} MB"
+            raise InputError([_unreadable(path, why, "make it smaller, or divide it")])
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
-        raise InputError([_unreadable(path, getattr(error, "strerror", None) or str(error))]) from error
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError([_unreadable(path, why, "see that it can be read, or name another file")]) from error
 
 
-def _unreadable(path: str, why: str) -> Problem:
-    return Problem(f"the file cannot be read: {why}", Place(path))
+def _unreadable(path: str, why: str, remedy: str) -> Problem:
+    return Problem(f"the file cannot be read: {why}", Place(path), remedy)
+
+
+def how_to_find(path: str) -> str:
+    """Return what to do about a path that leads to nothing: the name that may be meant, or where it went wrong."""
+    folder, name = Path(path).parent, Path(path).name
+    try:
+        if not folder.is_dir():
+            return f"there is no folder {str(folder)!r}: correct the path"
+        near = get_close_matches(name, [each.name for each in folder.iterdir()], 1, 0.8)
+    except (OSError, ValueError):
+        return "correct the path"
+    return f"did you mean {beside(path, near[0])!r}?" if near else "correct the path, or create it"
 
 
 def beside(file: str, name: str) -> str:

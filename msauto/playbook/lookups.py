@@ -100,7 +100,8 @@ class Surroundings:
         try:
             return self.files.read(str(path))
         except InputError as error:
-            raise OutsideError(f"{name!r}: {error.problems[0].message}") from error
+            (problem,) = error.problems
+            raise OutsideError(f"{name!r}: {problem.message}", problem.remedy) from error
 
 
 def _lookup_env(around: Surroundings, name: str, options: dict[str, Any]) -> Any:

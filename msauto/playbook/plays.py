@@ -132,7 +132,7 @@ class Loader:
         with found.gather():
             self._files.read(target)
         for problem in found.ordered():
-            self._problems.add(spot.problem(f"{target}: {problem.message}"))
+            self._problems.add(spot.problem(f"{target}: {problem.message}", problem.remedy))
         return not found
 
     def _tasks(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:

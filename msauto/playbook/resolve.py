@@ -14,7 +14,7 @@ from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
 from msauto.playbook.document import Problems, Spot, nearest, said_outside
 from msauto.playbook.extra_vars import read_extra
-from msauto.playbook.files import OUTSIDE, Files, beside
+from msauto.playbook.files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
@@ -223,7 +223,7 @@ class _Run:
 
     def _vars_file(self, path: str, spot: Spot) -> list[Variable]:
         if not Path(path).is_file():
-            raise spot.error(f"{path}: there is no such file")
+            raise spot.error(f"{path}: there is no such file", how_to_find(path))
         document = self._files.document(path, self._problems)
         return read_variables(document.data, Level.VARS_FILES, Spot(document))
 

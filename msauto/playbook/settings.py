@@ -15,6 +15,7 @@ from msauto.errors import InputError, Place, Problem
 from msauto.model.limits import Limits
 from msauto.playbook.document import Document, Spot
 from msauto.playbook.document import Path as DataPath
+from msauto.playbook.files import how_to_find
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
 from msauto.playbook.schema_values import Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
@@ -161,7 +162,8 @@ def _read(path: Path) -> Document:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise InputError([Problem(f"cannot be read: {error.strerror}", Place(file))]) from error
+        remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "see that it can be read"
+        raise InputError([Problem(f"cannot be read: {error.strerror}", Place(file), remedy)]) from error
     except UnicodeDecodeError as error:
         raise InputError([Problem("the file is not UTF-8", Place(file), "save it as UTF-8")]) from error
     lines = tuple(text.splitlines())

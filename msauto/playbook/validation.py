@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msauto.errors import Place, Problem
 from msauto.playbook.contradictions import contradictions
 from msauto.playbook.document import Document, Problems
-from msauto.playbook.files import Files
+from msauto.playbook.files import Files, how_to_find
 from msauto.playbook.handler_names import never_notified
 from msauto.playbook.hosts import Hosts
 from msauto.playbook.impossible import impossible_positions
@@ -89,7 +89,7 @@ def _drawn(problem: Problem, files: Files) -> Problem:
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("there is no such file or folder", Place(path)))
+            problems.add(Problem("there is no such file or folder", Place(path), how_to_find(path)))
         elif Path(path).is_dir():
             yield from _in_folder(Path(path))
         else:

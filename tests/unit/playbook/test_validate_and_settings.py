@@ -7,6 +7,7 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.model.limits import Limits
+from msauto.playbook.files import Files, how_to_find
 from msauto.playbook.resolve import Options, validate
 from msauto.playbook.settings import Freeze, Settings, load_settings
 
@@ -57,6 +58,27 @@ def test_without_an_inventory_structure_is_checked(tmp_path: Path) -> None:
     playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: '{{ x }}', fields: {comment: 1.5}}}]}\n")
     assert messages(playbook) == ["comment must be text, and 1.5 is a number"]
     assert messages(tmp_path / "nowhere.yml") == ["there is no such file or folder"]
+
+
+def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "news.yml", "- {hosts: h, tasks: []}\n")
+    assert how_to_find("new.yml") == "did you mean 'news.yml'?"
+    assert how_to_find("rss.toml") == "correct the path, or create it"
+    assert how_to_find("playbooks/news.yml") == "there is no folder 'playbooks': correct the path"
+    assert how_to_find("news.yml/x.yml") == "there is no folder 'news.yml': correct the path"
+    assert how_to_find("new\0.yml")
+    for path in ("new.yml", "playbooks/x.yml", "x.toml"):
+        with pytest.raises(InputError) as caught:
+            Files().read(path)
+        assert caught.value.problems[0].remedy == how_to_find(path)
+        assert [problem.remedy for problem in validate([path], NONE)] == [how_to_find(path)]
+    with pytest.raises(InputError, match="it is a folder") as caught:
+        Files().read(".")
+    assert caught.value.problems[0].remedy
+    with pytest.raises(InputError) as caught:
+        load_settings("msauto.tml")
+    assert caught.value.problems[0].remedy == how_to_find("msauto.tml")
 
 
 def test_settings(tmp_path: Path) -> None:
