@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msauto.errors import FateUnknownError, NotFoundError, RejectedError, UnreadableError
 from msauto.model.spec import Dialect
@@ -16,6 +17,7 @@ from msauto.server.xml import looks_like_login
 
 T = TypeVar("T")
 
+_PORTS = {"http": 80, "https": 443}
 _HOUR = 3600.0
 _YEAR = 365 * 24 * _HOUR
 _REMEDIES = {
@@ -32,7 +34,7 @@ _REMEDIES = {
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect,
-    ``challenge`` what a 401 says of how to get in (RFC 9110, 11.6.1).
+    ``challenge`` what a 401 says of how to get in (RFC 9110, 11.6.1), ``server`` the URL that was asked.
     """
 
     status: int
@@ -42,6 +44,7 @@ class Reply:
     retry_after: float | None = None
     location: str = ""
     challenge: str = ""
+    server: str = ""
 
 
 def judge_status(reply: Reply, dialect: Dialect) -> None:
@@ -52,7 +55,7 @@ def judge_status(reply: Reply, dialect: Dialect) -> None:
         raise RejectedError(
             f"the server redirects to {reply.location or 'nowhere'}, and redirects are not followed",
             status=reply.status,
-            remedy="set the server's `url` to where it really is",
+            remedy=_way_on(reply),
         )
     failure = parse_failure(reply.data, reply.charset)
     raise _error(reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect)
@@ -113,6 +116,34 @@ def _error(reply: Reply, failure: Failure, dialect: Dialect) -> RejectedError:
         retry_after=reply.retry_after,
         remedy=_remedy(reply),
     )
+
+
+def _way_on(reply: Reply) -> str:
+    """Return what to do about a redirect: it depends on what is another one there, the server or just the path."""
+    asked, there = _parts(reply.server), _parts(reply.server, reply.location)
+    if not reply.location or asked is None or there is None:
+        return "look at what answers at the server's address and port"
+    if _origin(asked) == _origin(there):
+        return (
+            "that is on the same server: a login page or a gateway answers there; check `auth`, and that `url` names "
+            "the port of the media server itself"
+        )
+    if asked.hostname == there.hostname and there.scheme == "https":
+        return f"set the server's `url` to {_origin(there)} if the media server is there, and `tls` to whom to trust"
+    return f"set the server's `url` to {_origin(there)} if the media server is there; if that is a login, check `auth`"
+
+
+def _parts(url: str, location: str = "") -> SplitResult | None:
+    try:
+        parts = urlsplit(urljoin(url, location))
+        return parts if parts.scheme in _PORTS and parts.hostname and parts.port != 0 else None  # the port may be none
+    except ValueError:
+        return None
+
+
+def _origin(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
 
 
 def _asked(reply: Reply) -> str:

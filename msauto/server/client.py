@@ -231,6 +231,7 @@ class AsyncMediaServer(Verbs):
             retry_after=read_retry_after(response.headers.get("retry-after"), self._clock.now()),
             location=clean(response.headers.get("location", "")),
             challenge=clean(response.headers.get("www-authenticate", "")),
+            server=str(self._base),
         )
 
     @asynccontextmanager

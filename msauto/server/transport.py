@@ -11,11 +11,13 @@ import asyncio
 import base64
 import os
 import re
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
+from weakref import WeakSet
 
 import aiohttp
 import httpx2
@@ -36,6 +38,9 @@ CODED: Final = "coded"
 _IDLE_SECONDS: Final = 4.0
 _HEAD_BYTES: Final = 65536
 _PACE_BYTES: Final = 65536
+_FAREWELL: Final = 0.2
+_FAREWELL_TURNS: Final = 50
+"""So many seconds, at most, connections of TLS that are being closed are waited for: both sides say farewell there."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 _DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
@@ -74,6 +79,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         self._for_proxy = _for_proxy(proxy)
         self._free = asyncio.Semaphore(connections)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
         self._keeps = False  # a used connection has brought an answer
         self._drops = False  # a used connection has brought none
@@ -103,6 +109,15 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         if self._sessions:
             await asyncio.sleep(0)  # lets plain sockets close their transports before the loop ends
             self._sessions.clear()
+        for _ in range(_FAREWELL_TURNS):
+            if all(each.fileno() < 0 for each in self._sockets):
+                break
+            await asyncio.sleep(_FAREWELL / _FAREWELL_TURNS)
+
+    def _socket(self, info: tuple[Any, ...]) -> socket.socket:
+        made = socket.socket(info[0], info[1], info[2])
+        self._sockets.add(made)
+        return made
 
     async def __aenter__(self) -> Self:
         return self
@@ -159,7 +174,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             keeping: dict[str, Any] = {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
             # The number of connections is bounded by the semaphore, so that waiting for one is no connect time-out.
             self._sessions[kept] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, **keeping),
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=self._socket, **keeping),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 middlewares=(_once,),
@@ -339,6 +354,8 @@ def _too_slow(pace: float | None, total: float | None) -> TooSlowError:
 
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    if isinstance(inner, ssl.SSLError):  # its errno is one of OpenSSL, not of the system
+        return _short(getattr(inner, "verify_message", "") or inner.reason or str(inner))
     number = getattr(inner, "errno", None)  # asyncio's own words are about its calls; look-ups of names count below 0
     text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
     inside = _PARSER.search(str(text))

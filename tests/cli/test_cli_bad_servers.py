@@ -25,7 +25,7 @@ ANSWERS: dict[str, tuple[bytes, str]] = {
     "json": (http(b'{"ok": true}', kind="application/json"), "XML"),
     "half": (http(b'<Clip link_id="1"><Attr na', length=500), "the connection broke"),
     "cut xml": (http(b'<Clip link_id="1"><Attr name="title">EP001</Attr>'), ""),
-    "no http": (b"SSH-2.0-OpenSSH_9.6\r\n", "the connection broke"),
+    "no http": (b"SSH-2.0-OpenSSH_9.6\r\n", "no HTTP that can be read"),
     "silence and close": (b"", "the connection broke"),
     "dtd": (http(b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/x">]><Clip>&b;</Clip>'), "DTD"),
     "wrong clip": (http(WRONG_CLIP), "Another clip"),

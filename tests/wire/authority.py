@@ -28,12 +28,12 @@ class Authority:
         )
         return self
 
-    def issue(self, name: str, alternative: str = "IP:127.0.0.1", *, password: str = "") -> str:
-        """Make a certificate with its key in one PEM file, and return its path."""
+    def issue(self, name: str, alternative: str = "IP:127.0.0.1", *, password: str = "", days: int = 2) -> str:
+        """Make a certificate with its key in one PEM file, and return its path; with -1 of ``days`` it is expired."""
         (self.folder / f"{name}.ext").write_text(f"subjectAltName={alternative}\n")
         self._openssl(f"req -subj /CN={name} -keyout {name}.key -out {name}.csr")
         signing = f"x509 -req -in {name}.csr -CA {self.name}.pem -CAkey {self.name}.key -CAcreateserial"
-        self._openssl(f"{signing} -days 2 -extfile {name}.ext -out {name}.crt", new_key=False)
+        self._openssl(f"{signing} -days {days} -extfile {name}.ext -out {name}.crt", new_key=False)
         if password:
             self._openssl(f"pkey -in {name}.key -aes256 -passout pass:{password} -out {name}.locked", new_key=False)
             (self.folder / f"{name}.locked").replace(self.folder / f"{name}.key")

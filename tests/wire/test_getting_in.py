@@ -164,6 +164,7 @@ def test_tunnel_hides_the_request_from_the_proxy(house_ca: Authority) -> None:
     assert head.startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n".encode())
     assert b"token" not in head
     assert b"SETFIELD" not in head
+    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:geheim") in head.split(b"\r\n")
 
 
 @needs_openssl
@@ -176,17 +177,23 @@ def test_proxy_that_refuses_means_that_nothing_was_sent(house_ca: Authority) -> 
                     with pytest.raises(NotSentError, match="proxy opens no way to the server: 407") as caught:
                         await client.send(WRITE)
             assert "`proxy`" in caught.value.remedy
+            assert str(caught.value).startswith("server studio: ")
             assert server.exchanges == []
 
     asyncio.run(main())
 
 
-def test_proxy_that_is_not_there() -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_proxy_that_is_not_there(scheme: str) -> None:
     async def main() -> None:
-        spec = ServerSpec("studio", "http://studio.example:7901", proxy=Proxy("http://127.0.0.1:9"))
+        proxy = Proxy("http://127.0.0.1:9", "me", Secret("geheim"))
+        spec = ServerSpec("studio", f"{scheme}://studio.example:7901", auth=Auth(bearer=Secret("token")), proxy=proxy)
         async with AsyncMediaServer(spec) as client:
-            with pytest.raises(NotSentError, match="no connection to the proxy"):
+            with pytest.raises(NotSentError, match="no connection to the proxy") as caught:
                 await client.send(WRITE)
+        assert str(caught.value).startswith("server studio: ")
+        assert "`proxy`" in caught.value.remedy
+        assert not [word for word in ("geheim", "token") if word in str(caught.value)]
 
     asyncio.run(main())
 

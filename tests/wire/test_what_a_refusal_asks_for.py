@@ -17,7 +17,8 @@ def refused(status: int, headers: str) -> tuple[RejectedError, NoWait, int]:
     clock = NoWait()
 
     async def main() -> tuple[RejectedError, int]:
-        async with RawServer(*[answer(status, b"", headers)] * 4) as server:
+        async with RawServer() as server:
+            server.behaviours = (answer(status, b"", headers.replace("PORT", str(server.port))),)
             async with AsyncMediaServer(server.url, clock=clock) as client:
                 with pytest.raises(RejectedError) as caught:
                     await client.asset("N", "x")
@@ -37,6 +38,47 @@ def test_how_to_get_in() -> None:
 def test_a_proxy_that_lets_nobody_in() -> None:
     error, _, _ = refused(407, "")
     assert "check `proxy` in the server's inventory entry" in error.remedy
+
+
+HERE = "http://127.0.0.1:PORT"
+SAME = "that is on the same server: a login page or a gateway answers there; check `auth`"
+
+
+@pytest.mark.parametrize(
+    ("location", "remedy"),
+    [
+        ("/login?next=%2Fstorage", SAME),
+        ("login", SAME),
+        (f"{HERE}/sso/", SAME),
+        ("//127.0.0.1:PORT/storage/", SAME),
+        (
+            "https://127.0.0.1/storage",
+            "set the server's `url` to https://127.0.0.1:443 if the media server is there, and `tls` to whom to trust",
+        ),
+        ("http://127.0.0.1:81/", "set the server's `url` to http://127.0.0.1:81 if the media server is there"),
+        ("http://me:geheim@elsewhere/x", "set the server's `url` to http://elsewhere:80 if the media server is there"),
+        ("http://[fe80::1]:7901/", "`url` to http://[fe80::1]:7901 if"),
+        ("https://sso.example/login", "if that is a login, check `auth`"),
+        ("", "look at what answers"),
+        ("ftp://elsewhere/", "look at what answers"),
+        ("http://[", "look at what answers"),
+        ("http://elsewhere:99999/", "look at what answers"),
+        ("http:///x", SAME),
+    ],
+)
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_where_a_redirect_leads(status: int, location: str, remedy: str) -> None:
+    error, clock, sent = refused(status, f"Location: {location}\r\n" if location else "")
+    assert (sent, clock.pauses) == (1, [])
+    assert "redirects are not followed" in error.message
+    assert remedy in error.remedy
+    assert "geheim" not in error.remedy
+
+
+@pytest.mark.parametrize("asked", ["7", "Fri, 20 Nov 2026 12:00:07 GMT"])
+def test_a_short_wait_is_kept(asked: str) -> None:
+    _, clock, sent = refused(503, f"Retry-After: {asked}\r\n")
+    assert (sent, clock.pauses) == (4, [7.0, 7.0, 7.0])
 
 
 @pytest.mark.parametrize(
