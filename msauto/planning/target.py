@@ -307,5 +307,5 @@ def _check_requests(server: ServerSpec, draft: Draft) -> None:
                 f"{change.aspect} {change.key}: its request line has {length} bytes, and the cap is "
                 f"{server.request_line}",
                 change.source,
-                "write a shorter value",
+                "write a shorter value, or raise `request_line` of the server if it takes longer ones",
             )
