@@ -14,13 +14,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus, unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
+from msauto.model.disguise import bare, shows_through
 
 HIDDEN: Final = "***"
 SHORTEST: Final = 4
 """A shorter text is part of many words: hiding it would only tell what it is, so it cannot be a secret."""
+
+DISGUISED: Final = f"{HIDDEN} (what was said repeats a secret in another form)"
+"""What a message becomes in which a secret can be read, but in no form that was foreseen."""
 
 STAND_IN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
 """What the ledger keeps in place of a secret, where it must know the same one again."""
@@ -67,10 +72,11 @@ def _longest_first(form: str) -> tuple[int, str]:
 class Secrets:
     """Secret texts; none of them ever shows in the ``repr`` of this."""
 
-    __slots__ = ("_begin", "_forms", "_texts")
+    __slots__ = ("_bare", "_begin", "_forms", "_texts")
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = frozenset(text for text in texts if can_hide(text))
+        self._bare = bare(self._texts)
         forms = {form for text in self._texts for said in _said(text) for form in coded(said)}
         # The longest first: what is part of another must not leave the rest of it.
         self._forms = tuple(sorted((form for form in forms if can_hide(form)), key=_longest_first))
@@ -123,7 +129,7 @@ class Secrets:
         """Return a message with ``***`` in place of each secret, also of one that was cut off in the middle."""
         if not text:
             return text
-        return hide_parts(self.hide(text), self._forms)
+        return hide_disguised(hide_parts(self.hide(text), self._forms), self._bare)
 
     def hide_path(self, path: str) -> str:
         """Return a request's path with ``***`` for each secret; where one is still there once decoded, without query.
@@ -210,6 +216,11 @@ def hide_parts(text: str, forms: Iterable[str]) -> str:
     return text
 
 
+def hide_disguised(text: str, secrets: frozenset[str]) -> str:
+    """Return a message, or that it is hidden: whatever a server makes of what it was sent must not slip through."""
+    return DISGUISED if shows_through(text, secrets) else text
+
+
 def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield what an error came from, each once."""
     seen: set[int] = set()
@@ -222,7 +233,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             waiting += [cause.__cause__, cause.__context__]
 
 
-def _said(text: str) -> Iterator[str]:
-    """Yield a secret, and as messages may have stripped or squeezed it; of several lines also each by itself."""
-    yield from (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"))
-    yield from (line.strip() for line in text.splitlines())
+def _said(secret: str) -> Iterator[str]:
+    """Yield a secret as others may say it: stripped, squeezed, in another normal form; of several lines also each."""
+    for text in dict.fromkeys((secret, normalize("NFC", secret), normalize("NFD", secret))):
+        yield from (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"))
+        yield from (line.strip() for line in text.splitlines())

@@ -366,10 +366,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex."""
+    """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
+
+    ``content`` is kept until all secrets are known: the plain hash of a file that holds one would let it be guessed.
+    """
 
     path: str
     sha256: str
+    content: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

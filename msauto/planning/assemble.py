@@ -8,7 +8,8 @@ from datetime import datetime
 
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
-from msauto.model.wanted import Resolved
+from msauto.model.secrets import HIDDEN, Secrets
+from msauto.model.wanted import InputFile, Resolved
 from msauto.planning.downloads import without_conflicts
 from msauto.planning.limits import refusals
 from msauto.planning.survey import Survey
@@ -26,7 +27,7 @@ def assemble(
     plan = Plan(
         created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
         msauto=version,
-        inputs=resolved.inputs,
+        inputs=tuple(_without_guess(file, resolved.secrets.known()) for file in resolved.inputs),
         targets=without_conflicts(_in_order(target for survey in surveys for target in survey.targets)),
         unchanged=sum(survey.unchanged for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
@@ -40,6 +41,16 @@ def assemble(
         secrets=resolved.secrets.known(),
     )
     return replace(plan, refusals=refusals(plan, limits))
+
+
+_LARGE = 1_000_000
+"""Larger files are not looked through; where there are secrets at all, they may be among them."""
+
+
+def _without_guess(file: InputFile, secrets: Secrets) -> InputFile:
+    """Return a file as the plan names it; the hash of one that holds a secret would tell a short one to who tries."""
+    told = secrets and (len(file.content) > _LARGE or secrets.in_(file.content.decode("utf-8", "replace")))
+    return InputFile(file.path, HIDDEN if told else file.sha256)
 
 
 def _in_order(targets: Iterable[Target]) -> list[Target]:

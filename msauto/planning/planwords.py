@@ -41,7 +41,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "requests": "requests that applying sends",
         "reads": "requests that planning has sent",
     },
-    "Input": {"path": "as it was given", "sha256": "of its bytes, in hex"},
+    "Input": {"path": "as it was given", "sha256": "of its bytes, in hex; *** for one that holds a secret"},
     "Refusal": {
         "code": "which limit",
         "limit": "what is allowed",

@@ -69,7 +69,7 @@ class Files:
 
     def inputs(self) -> tuple[InputFile, ...]:
         """Return all files that were read so far, in order of reading."""
-        return tuple(InputFile(path, hashlib.sha256(data).hexdigest()) for path, data in self._bytes.items())
+        return tuple(InputFile(path, hashlib.sha256(data).hexdigest(), data) for path, data in self._bytes.items())
 
 
 def _read(path: str) -> bytes:

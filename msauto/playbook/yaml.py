@@ -17,7 +17,7 @@ from msauto.errors import InputError, Place, Problem
 from msauto.model.secrets import can_hide
 from msauto.playbook.document import Document, Hidden, Path, Spot
 from msauto.playbook.marks import TAG, Marked, why_unmarkable
-from msauto.playbook.yaml_syntax import paired, told_plainly, without_secrets
+from msauto.playbook.yaml_syntax import paired, shown_until, told_plainly, without_secrets
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 64
@@ -256,7 +256,7 @@ class _Constructor:
         if node.kind == "map":
             return self._mapping(node, path)
         if node.secret or (_is_secret(path) and "{{" not in node.value) or _URL_SECRET.search(node.value):
-            self.hidden[(node.place.line, node.place.column, *node.end)] = None
+            self.hidden[(node.place.line, node.place.column, *shown_until(node.value, node.end, self.lines))] = None
         if node.secret:
             return self._marked(node)
         try:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from msauto.errors import MsautoError
-from msauto.model.secrets import HIDDEN, causes, coded, hide_parts
+from msauto.model.disguise import bare
+from msauto.model.secrets import HIDDEN, causes, coded, hide_disguised, hide_parts
 from msauto.model.spec import ServerSpec
 from msauto.server.shapes.failure import clean, show_body
 
@@ -19,16 +20,18 @@ class Redaction:
     """The secrets of one server, in every form in which they are sent or may be repeated."""
 
     def __init__(self, spec: ServerSpec) -> None:
-        forms = {form for secret in _secrets(spec) for form in _forms(secret)}
+        secrets = tuple(_secrets(spec))
+        forms = {form for secret in secrets for form in _forms(secret)}
         # The longest first: what is part of another must not leave the rest of it.
         self._forms = sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
+        self._bare = bare(secrets)
 
     def hide(self, text: str) -> str:
         """Return the text with ``***`` in place of each secret, also of one that was cut off in the middle."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
-        return hide_parts(text, self._forms)
+        return hide_disguised(hide_parts(text, self._forms), self._bare)
 
     def clean(self, error: MsautoError) -> None:
         """Hide the secrets in an error, in place; what caused it is cut off where it shows one."""

@@ -1,0 +1,133 @@
+"""Secrets that somebody else has coded, secrets in YAML that is broken, and files that hold nothing but one."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from msauto.model.secrets import Secrets
+from msauto.model.spec import Auth, Secret, ServerSpec
+from msauto.server.redaction import Redaction
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+from tests.security.marked import ENV, TOKEN, plans
+
+NASTY = 'caf\u00e9-it\'s <"Geheim/7"> Tok'
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "composed": lambda text: unicodedata.normalize("NFC", text),
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "capitals": str.upper,
+    "small": str.lower,
+    "decimal entities": lambda text: "".join(f"&#{ord(sign)};" for sign in text),
+    "hexadecimal entities": lambda text: "".join(f"&#x{ord(sign):X};" for sign in text),
+    "entities twice": lambda text: html.escape(html.escape(text)),
+    "apostrophe left": lambda text: html.escape(text).replace("&#x27;", "'"),
+    "percent, all": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "percent twice": lambda text: quote(quote(text, safe=""), safe=""),
+    "percent, decomposed": lambda text: quote(unicodedata.normalize("NFD", text)),
+    "percent, Latin-1": lambda text: quote(unicodedata.normalize("NFC", text), encoding="latin-1"),
+    "JSON in capitals": lambda text: "".join(f"\\u{ord(sign):04X}" for sign in text),
+    "backslashes": lambda text: text.replace("'", "\\'").replace('"', '\\"'),
+    "slashes": lambda text: json.dumps(text).strip('"').replace("/", "\\/"),
+    "wrapped": lambda text: f"{text[:7]}\n   {text[7:]}",
+    "soft hyphen": lambda text: f"{text[:7]}\u00ad{text[7:]}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("secret", [NASTY, unicodedata.normalize("NFD", NASTY)])
+def test_what_a_server_makes_of_a_secret_does_not_show(form: str, secret: str) -> None:
+    repeated = FORMS[form](secret)
+    message = f"Error 500: you said {repeated} and more"
+    server = Redaction(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
+    for shown in (Secrets([secret]).hide_cut(message), server.hide(message)):
+        assert "***" in shown
+        assert repeated not in shown
+
+
+def test_other_messages_stay_as_they_are() -> None:
+    message = "the field 'comment' is not there: caf\u00e9 %41 &amp; \\u00fc \\U99999999"
+    assert Secrets([NASTY, "Ready"]).hide_cut(message) == message
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def desk(sim: Simulator, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, sim.url, dict(ENV))
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [
+        "{{ lookup('file', 'pin.txt') | secret }}",
+        "{{ asset.title }} {{ late | secret }}",
+        "{{ lookup('yaml', 'c.yml').pin }}",
+    ],
+)
+def test_no_plan_has_the_hash_of_a_file_that_holds_a_secret(desk: Desk, pin: str) -> None:
+    """Ten thousand guesses of a PIN take no time."""
+    desk.write("pin.txt", TOKEN)
+    desk.write("c.yml", f"pin: !secret {TOKEN}\n")
+    late = "late: \"{{ lookup('file', 'pin.txt') }}\""
+    task = f"{{asset: {{title: EP001, fields: {{comment: {json.dumps(pin)}}}}}}}"
+    desk.write("play.yml", f"- hosts: all\n  vars: {{{late}}}\n  tasks: [{task}]\n")
+    said = plans(desk)
+    assert said.code == 0, said.err
+    assert hashlib.sha256(TOKEN.encode()).hexdigest() not in said.out
+    assert hashlib.sha256((desk.folder / "c.yml").read_bytes()).hexdigest() not in said.out
+    inputs = {each["path"]: each["sha256"] for each in said.json["inputs"]}
+    assert inputs["play.yml"] == hashlib.sha256((desk.folder / "play.yml").read_bytes()).hexdigest()
+    assert inputs.get("pin.txt", "***") == inputs.get("c.yml", "***") == "***"
+
+
+def test_with_secrets_about_no_large_file_is_named_by_its_hash(desk: Desk) -> None:
+    desk.write("large.txt", "x" * 1_000_001)
+    task = "{asset: {title: EP001, fields: {comment: \"{{ lookup('file', 'large.txt') | length }}x\", user_1: SECRET}}}"
+    for text, hidden in (("plain", False), ("'{{ env.TOKEN | secret }}'", True)):
+        desk.write("play.yml", f"- hosts: all\n  tasks: [{task.replace('SECRET', text)}]\n")
+        inputs = {each["path"]: each["sha256"] for each in plans(desk).json["inputs"]}
+        assert (inputs["large.txt"] == "***") == hidden
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"a: !!secret {TOKEN}",
+        f"a: !<!secert> {TOKEN}",
+        f"a: !secret |\n      ok\n\t{TOKEN}",
+        f"a: !secret |\n\t{TOKEN}\n    b: c",
+        f"a: !secret |\n      ok\n    {TOKEN}\n    b: c",
+        f"a: !secret '\n{TOKEN}\n    b: c",
+        f"a: !secret #{TOKEN}",
+        f"a: !secret *{TOKEN}",
+        f"a: !secret &{TOKEN}",
+        f"a: !secret @{TOKEN}",
+        f"a: !secret {{{TOKEN}}}",
+    ],
+)
+def test_yaml_that_is_broken_beside_a_secret_does_not_show_it(desk: Desk, line: str) -> None:
+    task = "{asset: {title: EP001, fields: {comment: '{{ a }}'}}}"
+    desk.write("play.yml", f"- hosts: all\n  vars:\n    {line}\n  tasks: [{task}]\n")
+    said = plans(desk)
+    assert said.code == 1
+    assert "play.yml:" in said.err
+
+
+def test_the_line_of_a_tag_without_a_text_is_shown_as_it_is(desk: Desk) -> None:
+    desk.write("play.yml", f"- hosts: all\n  vars:\n    a: !secret\n      - {TOKEN}\n  tasks: []\n")
+    said = plans(desk)
+    assert said.code == 1
+    assert "    a: !secret\n" in said.err
