@@ -59,11 +59,13 @@ from msauto.model.spec import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 
 async def main(url, how):
-    async with AsyncMediaServer(ServerSpec("raw", url, timeouts=Timeouts(5, 5, 5, 5))) as client:
+    async with AsyncMediaServer(ServerSpec("raw", url, timeouts=Timeouts(5, 5, 60, 5))) as client:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             if how == "asset":
                 await client.asset("N", "x")
+            elif how == "listing":
+                await client.list("N")
             elif how == "write":
                 await client.send(Request("POST", "/storage/N@x?command=RESTORE"))
             else:
@@ -132,6 +134,57 @@ def test_a_packed_film_is_unpacked_piece_by_piece(tmp_path: Path) -> None:
     assert told == "fine"
     assert (tmp_path / "film.mp4").stat().st_size == 256 * MIB
     assert grown < MARGIN
+
+
+LISTED = b"<StoredTree><Folder name='A'>"
+ENDLESS = {
+    "blanks": (b"", b" "),
+    "a comment": (LISTED + b"<!--", b"x"),
+    "blanks inside": (LISTED, b" "),
+    "clips": (LISTED, b"<Clip/>"),
+    "unknown": (LISTED, b"<Thing/>"),
+    "blanks behind": (LISTED + b"</Folder></StoredTree>", b"\n"),
+}
+
+
+@pytest.mark.parametrize("kind", list(ENDLESS))
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_listing_without_end_is_given_up_by_its_bytes(
+    kind: str, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes count as they are unpacked; it is not asked for again."""
+    monkeypatch.setattr("msauto.server.arriving.MAX_BYTES", 2 * MIB)
+    head, unit = ENDLESS[kind]
+    piece = unit * (60_000 // len(unit))
+    handler = endless(CHUNKED + chunk(head) if head else CHUNKED, chunk(piece))
+    if packed:
+        whole = zlib.compressobj(9, wbits=31)
+        data = whole.compress(head + piece * 80) + whole.flush()
+        handler = answer(200, data, "Content-Type: text/xml\r\nContent-Encoding: gzip\r\n")
+    error, asked = ask(handler, listing, seconds=20)
+    assert isinstance(error, UnreadableError)
+    assert "the answer is larger than" in str(error)
+    assert asked == 1
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize(
+    ("kind", "says", "most"),
+    [
+        ("blanks", "larger than 512 MiB", 0),
+        ("a comment", "larger than 512 MiB", 512),  # libxml2 holds a comment until its end
+        ("blanks inside", "longer than 10000000", 40),
+        ("unknown", "larger than 512 MiB", 0),
+    ],
+)
+def test_a_listing_without_end_stays_within_its_cap(tmp_path: Path, kind: str, says: str, most: float) -> None:
+    """With the true cap, in a process of its own."""
+    head, unit = ENDLESS[kind]
+    piece = chunk(unit * (60_000 // len(unit)))
+    told, grown, asked = measure(tmp_path, "listing", endless(CHUNKED + chunk(head or b" "), piece))
+    assert says in told
+    assert asked == 1
+    assert grown < most + MARGIN, told
 
 
 # Time ----------------------------------------------------------------------------------------------------------

@@ -10,12 +10,15 @@ from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from typing import Any, Final, overload
 
 from msauto.model.live import Entry, Folder
+from msauto.server.xml import unreadable
 
 _SEPARATOR: Final = "\0"  # the one sign that no XML document can hold
 _SPLIT: Final = b"\0"
 _FLAGS: Final = {True: "1", False: "0", None: ""}
 _FLAG_OF: Final = {b"1": True, b"0": False, b"": None}
 _FIRST: Final = 2  # in front of the texts stand the link id and the flag
+_MOST_NAMES: Final = 1_000_000
+"""Names of attributes in all sets of them: honest clips share a few sets, of which each name takes 200 bytes."""
 _TITLES: Final = ("title", "clip_name", "name")
 
 Names = Mapping[str, int]
@@ -73,16 +76,20 @@ class Clips:
 class Packer:
     """Packs clips; equal sets of names are kept once."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_count", "_known")
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], Names] = {}
+        self._count = 0
 
     def pack(self, link_id: int | None, finalized: bool | None, texts: Mapping[str, str]) -> tuple[Names, bytes]:
-        """Return the shared names and the packed texts of one clip."""
+        """Return the shared names and the packed texts of one clip; raises ``UnreadableError`` for too many names."""
         key = tuple(texts)
         names = self._known.get(key)
         if names is None:
+            self._count += len(key)
+            if self._count > _MOST_NAMES:
+                raise unreadable(f"the clips of the answer have more than {_MOST_NAMES} names of attributes")
             names = self._known[key] = {name: place for place, name in enumerate(key, _FIRST)}
         link = "" if link_id is None else str(link_id)
         return names, _SEPARATOR.join((link, _FLAGS[finalized], *texts.values())).encode()

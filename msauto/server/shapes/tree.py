@@ -13,6 +13,7 @@ _MOST_DEEP: Final = 256
 _MOST_TEXT: Final = 10_000_000
 _MOST_ATTRS: Final = 10_000
 _MOST_CLIPS: Final = 5_000_000
+_MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
 """Bounds far beyond any honest listing; the first two are libxml2's own, which it keeps where it builds a tree."""
 
 
@@ -46,6 +47,7 @@ class StoredTree:
         self._hidden = 0  # depth inside elements that the interface does not know
         self._clip = 0  # depth inside a clip
         self._count = 0
+        self._folders = 0
         self._packer = Packer()
         self._own: Mapping[str, str] = {}
         self._found: dict[str, str] = {}
@@ -110,7 +112,7 @@ class StoredTree:
             if self.tree is None and name == "StoredTree":
                 self.tree = self._here = Node("")
         elif name == "Folder":
-            self._counted()
+            self._counted_folder()
             folder = Node(attributes_of(attributes).get("name", ""), self._here)
             self._here.folders.append(folder)
             self._here = folder
@@ -131,6 +133,12 @@ class StoredTree:
             raise unreadable(
                 f"the answer lists more than {_MOST_CLIPS} clips and folders", "list single folders instead"
             )
+
+    def _counted_folder(self) -> None:
+        self._counted()
+        self._folders += 1
+        if self._folders > _MOST_FOLDERS:
+            raise unreadable(f"the answer lists more than {_MOST_FOLDERS} folders", "list single folders instead")
 
     def _end_child(self) -> None:
         """Keep a named text: as :func:`msauto.server.shapes.attrs.read_attrs`, but of events."""

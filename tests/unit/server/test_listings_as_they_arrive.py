@@ -143,6 +143,28 @@ def test_what_is_none_or_endless_is_an_error(parts: list[bytes], error: str) -> 
         read(parts)
 
 
+@pytest.mark.parametrize(
+    ("name", "most", "piece", "error"),
+    [
+        ("tree._MOST_CLIPS", 500, b"<Clip/>", "more than 500 clips and folders"),
+        ("tree._MOST_FOLDERS", 500, b"<Folder/>", "more than 500 folders"),
+        ("tree._MOST_FOLDERS", 500, b"<Folder name='a'><Clip/></Folder>", "more than 500 folders"),
+        ("entries._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
+        ("entries._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
+    ],
+)
+def test_small_things_that_take_much_room_are_bounded_by_their_number(
+    name: str, most: int, piece: bytes, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte, packed, may hold 50 million folders: what each takes of the memory counts, not its bytes."""
+    monkeypatch.setattr(f"msauto.server.shapes.{name}", most)
+    many = b"".join(piece % number if b"%d" in piece else piece for number in range(501))
+    with pytest.raises(UnreadableError, match=error):
+        read([HEAD + many + TAIL])
+    few = b"".join(piece % number if b"%d" in piece else piece for number in range(240))
+    assert read([HEAD + few + TAIL]) is not None
+
+
 @pytest.mark.parametrize("stray", [b"</xml>", b"</XML >\r\n", b" </xml></xml>"])
 @pytest.mark.parametrize("size", [1, 5, 65536])
 def test_a_stray_end_behind_a_large_document(stray: bytes, size: int) -> None:
