@@ -6,24 +6,18 @@ takes them out of other texts, in every form in which they may stand there.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from html import escape
 from typing import Final
-from unicodedata import normalize
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
 from msauto.model.disguise import bare, shows_through
+from msauto.model.forms import Forms, can_hide, grown, longest_first
 
 HIDDEN: Final = "***"
-SHORTEST: Final = 4
-"""A shorter text is part of many words: hiding it would only tell what it is, so it cannot be a secret."""
-
 DISGUISED: Final = f"{HIDDEN} (what was said repeats a secret in another form)"
 """What a message becomes in which a secret can be read, but in no form that was foreseen."""
 
@@ -34,60 +28,29 @@ PART: Final = 8
 """So much of a secret's beginning is hidden as well: long messages are cut before they are shown."""
 
 
-def can_hide(text: str) -> bool:
-    """Tell whether a text is long enough to be hidden."""
-    return len(text.strip()) >= SHORTEST
-
-
-def coded(text: str) -> Iterator[str]:
-    """Yield a text as it is, and as messages, requests and documents may have coded it."""
-    yield text
-    yield repr(text)[1:-1]
-    yield json.dumps(text)[1:-1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
-    yield escape(text)
-    yield escape(text, quote=False)
-    yield escape(text).replace("&#x27;", "&apos;")
-    yield escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    for percent in (quote(text, errors=_LOSSY), quote(text, safe="", errors=_LOSSY), quote_plus(text, errors=_LOSSY)):
-        yield from (percent, percent.replace("%0A", "%0a"), _SIGN.sub(lambda found: found[0].lower(), percent))
-    data = text.encode("utf-8", _LOSSY)
-    yield data.decode("latin-1")
-    for code in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
-        yield code.decode("ascii").rstrip("=")
-
-
-_LOSSY: Final = "surrogatepass"
-_SIGN = re.compile(r"%[0-9A-F]{2}")
-
-
-_FEW: Final = 200
-"""So many forms are looked for one by one; of more, each place of a text is looked up among their beginnings."""
-
-
-def _longest_first(form: str) -> tuple[int, str]:
-    return -len(form), form
-
-
 class Secrets:
     """Secret texts; none of them ever shows in the ``repr`` of this."""
 
-    __slots__ = ("_bare", "_begin", "_forms", "_texts")
+    __slots__ = ("_messages", "_parts", "_texts")
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._texts = frozenset(text for text in texts if can_hide(text))
-        self._bare = bare(self._texts)
-        forms = {form for text in self._texts for said in _said(text) for form in coded(said)}
-        # The longest first: what is part of another must not leave the rest of it.
-        self._forms = tuple(sorted((form for form in forms if can_hide(form)), key=_longest_first))
-        self._begin: dict[str, list[str]] = {}
-        for form in self._forms if len(self._forms) > _FEW else ():
-            self._begin.setdefault(form[:SHORTEST], []).append(form)
+    def __init__(self, texts: Iterable[str] = (), known: Secrets | None = None) -> None:
+        """``known``: secrets that are among these, whose forms need not be made again."""
+        self._texts = frozenset(filter(can_hide, texts))
+        self._parts: tuple[Forms, ...] = () if known is None else known.parts
+        new = self._texts if known is None else self._texts - known.texts
+        if new:
+            self._parts = grown(self._parts, Forms.of(new))
+        self._messages: tuple[tuple[str, ...], frozenset[str]] | None = None
 
     @property
     def texts(self) -> frozenset[str]:
         """The texts themselves: for comparing, never for showing."""
         return self._texts
+
+    @property
+    def parts(self) -> tuple[Forms, ...]:
+        """The forms of all of them, in few parts: who knows more secrets goes on from there."""
+        return self._parts
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -96,7 +59,7 @@ class Secrets:
         return f"Secrets({HIDDEN})" if self._texts else "Secrets()"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secrets) and other._texts == self._texts
+        return self is other or (isinstance(other, Secrets) and other._texts == self._texts)
 
     def __hash__(self) -> int:
         return hash(self._texts)
@@ -115,21 +78,28 @@ class Secrets:
             text = text.replace(form, HIDDEN)
         return text
 
+    def standing_in(self, text: str) -> Sequence[str]:
+        """Return the secrets that stand in a text as they are, the longest first."""
+        return [form for form in self._present(text) if form in self._texts]
+
     def _present(self, text: str) -> Sequence[str]:
-        """Return the forms that stand in a text, the longest first; of very many, only those that begin somewhere."""
-        if not self._begin:
-            return [form for form in self._forms if form in text]
-        found: set[str] = set()
-        for start in range(len(text) - SHORTEST + 1):
-            forms = self._begin.get(text[start : start + SHORTEST])
-            found.update(form for form in forms or () if text.startswith(form, start))
-        return sorted(found, key=_longest_first)
+        """Return the forms that stand in a text, the longest first: a part of another must not leave its rest."""
+        found = {form for part in self._parts for form in part.present(text)}
+        return sorted(found, key=longest_first) if found else ()
+
+    def _for_messages(self) -> tuple[tuple[str, ...], frozenset[str]]:
+        """Return all forms, the longest first, and the secrets as they are looked for in disguise."""
+        if self._messages is None:
+            forms = frozenset().union(*(part.all for part in self._parts))
+            self._messages = (tuple(sorted(forms, key=longest_first)), bare(self._texts))
+        return self._messages
 
     def hide_cut(self, text: str) -> str:
         """Return a message with ``***`` in place of each secret, also of one that was cut off in the middle."""
         if not text:
             return text
-        return hide_disguised(hide_parts(self.hide(text), self._forms), self._bare)
+        forms, bare_texts = self._for_messages()
+        return hide_disguised(hide_parts(self.hide(text), forms), bare_texts)
 
     def hide_path(self, path: str) -> str:
         """Return a request's path with ``***`` for each secret; where one is still there once decoded, without query.
@@ -138,7 +108,7 @@ class Secrets:
         """
         found = self.hide(path)
         decoded = unquote(unquote(found.replace("+", " ")))
-        return f"{found.partition('?')[0]}?{HIDDEN}" if any(text in decoded for text in self._texts) else found
+        return f"{found.partition('?')[0]}?{HIDDEN}" if self._present(decoded) else found
 
     def clean(self, error: MsautoError) -> None:
         """Take the secrets out of an error, in place; what caused it is cut off where it shows one."""
@@ -167,17 +137,18 @@ NO_SECRETS: Final = Secrets()
 class SecretsFound:
     """Collects secret texts as they come up: evaluation is late, so it is handed in and asked at the end."""
 
-    __slots__ = ("_known", "_texts")
+    __slots__ = ("_grew", "_known", "_texts")
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = set(texts)
-        self._known: Secrets | None = None
+        self._known = NO_SECRETS
+        self._grew = bool(self._texts)
 
     def add(self, text: str) -> None:
         """Note a secret text."""
         if text not in self._texts:
             self._texts.add(text)
-            self._known = None
+            self._grew = True
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -187,8 +158,8 @@ class SecretsFound:
 
     def known(self) -> Secrets:
         """Return all that came up so far."""
-        if self._known is None:
-            self._known = Secrets(self._texts)
+        if self._grew:
+            self._known, self._grew = Secrets(self._texts, self._known), False
         return self._known
 
     @contextmanager
@@ -231,10 +202,3 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             seen.add(id(cause))
             yield cause
             waiting += [cause.__cause__, cause.__context__]
-
-
-def _said(secret: str) -> Iterator[str]:
-    """Yield a secret as others may say it: stripped, squeezed, in another normal form; of several lines also each."""
-    for text in dict.fromkeys((secret, normalize("NFC", secret), normalize("NFD", secret))):
-        yield from (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"))
-        yield from (line.strip() for line in text.splitlines())

@@ -53,8 +53,8 @@ class SecretMemory:
 
     def conceal(self, text: str) -> str:
         """Return a text with a stand-in for each secret in it; the same secret always has the same."""
-        for known in sorted(self._known().texts, key=lambda each: (-len(each), each)):
-            if known in text:
+        for known in self._known().standing_in(text):
+            if known in text:  # unless it was a part of one before
                 text = text.replace(known, self._stand_in(known))
         return self._known().hide_coded(text)  # one that is coded, in a path say, need not be known again
 

@@ -14,7 +14,8 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
-from msauto.model.secrets import HIDDEN, SHORTEST, SecretsFound, can_hide
+from msauto.model.forms import SHORTEST, can_hide
+from msauto.model.secrets import HIDDEN, SecretsFound
 from msauto.model.xmp_facts import XmpByName
 from msauto.playbook.document import Spot
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from msauto.errors import InputError, Place, Problem
-from msauto.model.secrets import can_hide
+from msauto.model.forms import can_hide
 from msauto.playbook.document import Document, Hidden, Path, Spot
 from msauto.playbook.marks import TAG, Marked, why_unmarkable
 from msauto.playbook.yaml_syntax import paired, shown_until, told_plainly, without_secrets

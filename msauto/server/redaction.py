@@ -8,7 +8,8 @@ from typing import Final
 
 from msauto.errors import MsautoError
 from msauto.model.disguise import bare
-from msauto.model.secrets import HIDDEN, causes, coded, hide_disguised, hide_parts
+from msauto.model.forms import coded
+from msauto.model.secrets import HIDDEN, causes, hide_disguised, hide_parts
 from msauto.model.spec import ServerSpec
 from msauto.server.shapes.failure import clean, show_body
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.errors import InputError, MsautoError, Place, Problem, ServerError
-from msauto.model.secrets import HIDDEN, Secrets, SecretsFound, can_hide
+from msauto.model.forms import can_hide
+from msauto.model.secrets import HIDDEN, Secrets, SecretsFound
 from msauto.server.address import encode
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_hide)
@@ -115,3 +116,44 @@ def test_a_bug_of_ours_shows_none_either() -> None:
     assert "geheimnis" not in str(caught.value)
     with pytest.raises(KeyError, match="other"), SecretsFound(["geheimnis"]).kept_out_of_errors():
         raise KeyError("other")
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=8), AROUND)
+def test_secrets_found_one_by_one_are_hidden_as_those_known_at_once(secrets: list[str], around: str) -> None:
+    """A secret made with each asset's title comes up late: what is known is not made again for each."""
+    found = SecretsFound(f"{number:04d}-of-many" for number in range(30))
+    for secret in secrets:
+        found.add(secret)
+        assert found.known().texts >= {secret}
+    text = around.join(["", *secrets, "0007-of-many", ""])
+    once = Secrets(found.known().texts)
+    assert found.known() == once
+    assert found.known().hide(text) == once.hide(text)
+    assert found.known().standing_in(text) == once.standing_in(text)
+    assert found.known().hide_cut(text) == once.hide_cut(text)
+
+
+def test_what_is_known_stays_a_value_when_more_comes_up() -> None:
+    found = SecretsFound(["first secret"])
+    before = found.known()
+    found.add("second secret")
+    assert before.hide("first secret, second secret") == "***, second secret"
+    assert found.known().hide("first secret, second secret") == "***, ***"
+
+
+def test_a_secret_of_many_is_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from msauto.model import forms
+
+    asked: list[str] = []
+    coded = forms.coded
+
+    def counted(text: str) -> object:
+        asked.append(text)
+        return coded(text)
+
+    monkeypatch.setattr(forms, "coded", counted)
+    found = SecretsFound()
+    for number in range(500):
+        found.add(f"number {number:03d} of many")
+        found.known()
+    assert len(asked) == 500
