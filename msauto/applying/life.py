@@ -44,7 +44,7 @@ from msauto.applying.turns import (
 from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError
 from msauto.flow import Place
 from msauto.model import events
-from msauto.model.plan import Json, Request, Target, TargetId
+from msauto.model.plan import Aspect, Json, Request, Target, TargetId
 from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sender
 from msauto.model.result import TargetResult
 from msauto.planning.remember import learned, memories
@@ -99,6 +99,7 @@ class Life:
         self._ahead: int | None = None
         self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
+        self._shown: tuple[int, tuple[Aspect, ...]] = (0, ())  # what the proof has seen, and what it cannot
         self._proved: list[tuple[TargetId, dict[str, Json]]] = []  # what the last proof says is to be kept
         self._begun_at = server.standing.reach.missed
         self._locked_out = False  # this very target was not let in
@@ -285,13 +286,14 @@ class Life:
         done = proving.only(self._target, 0, self._progress.done)
         if not proving.can_see(done):
             self._note(memories(done, LiveTarget()))
+            self._shown = proving.shown(done, LiveTarget())
             return Proved((), self._elapsed())
         try:
             live = await self._read(0, self._progress.done)
             differences = proving.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing is proved
             return Unreadable(_words(error), self._elapsed())
-        self._learned = learned(done, live)
+        self._learned, self._shown = learned(done, live), proving.shown(done, live)
         self._proved = keeping.proved(done, live, differences, self._ids(), self._context.memory.recall)
         return Proved(differences, self._elapsed())
 
@@ -353,9 +355,8 @@ class Life:
         context, standing = self._context, self._server.standing
         if self._silent and outcome in {"failed", "unproved"}:
             standing.learn(standing.reach.missed_by(self._begun_at, self._silent))
-        self.result = TargetResult(
-            self._target, outcome, message, self._progress.all_results, self._progress.differences, self._learned
-        )
+        results, differences = self._progress.all_results, self._progress.differences
+        self.result = TargetResult(self._target, outcome, message, results, differences, self._learned, *self._shown)
         for name, items in self._proved:
             context.gate.note(partial(context.memory.remember, name, items))
         if self._ahead is not None and self._progress.all_results[self._ahead].outcome == "not sent":

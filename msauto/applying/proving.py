@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from msauto.applying.turns import Verdict
 from msauto.errors import UnreadableError
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.model.plan import Address, Expect, Request, Target
+from msauto.model.plan import Address, Aspect, Expect, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import expect, reading
@@ -36,6 +36,13 @@ def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
     """Return the keys of what the target's requests expect and reading does not show, or cannot."""
     return tuple(each.key for each in expect.last_words(target) if expect.holds(each, live) is not True)
+
+
+def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[Aspect, ...]]:
+    """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
+    words = expect.last_words(target)
+    seen = sum(expect.holds(each, live) is not None for each in words)
+    return seen, tuple(each.aspect for each in words if expect.is_hidden(each, live))
 
 
 def only(target: Target, first: int, end: int) -> Target:

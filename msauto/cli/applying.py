@@ -21,6 +21,7 @@ from msauto.cli.running import run_plan
 from msauto.cli.sources import Planned, Source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
+from msauto.model.hiding import Hider
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
@@ -192,7 +193,8 @@ class Run:
 
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
-        code = 130 if result.interrupted else 0 if result.ok and not plan.errors else 3
+        result = Hider(plan.secrets).result(result.with_left_out(plan))
+        code = 130 if result.interrupted else 0 if result.ok else 3
         try:
             self._show_after(plan, result)
         except ReaderGoneError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from msauto.cli.flags import Flags, keep_going_flag, plan_options
+from msauto.cli.flags import Flags, for_stdout, keep_going_flag, plan_options
 from msauto.cli.past import as_it_was, run_called
 from msauto.model.limits import Limits
 
@@ -52,6 +52,21 @@ def next_time(clock: time, now: datetime) -> datetime:
     return today if today > now else datetime.combine(now.date() + timedelta(days=1), clock).astimezone()
 
 
+_LONGEST_WAIT = 86_400.0  # seconds: a day
+
+
+def _seconds(context: click.Context, option: click.Parameter, text: str) -> float:
+    """Read a number of seconds to wait, a day at most: nobody waits for ever by a slip."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_WAIT:  # false for nan as well
+        message = f"{text!r} is no number of seconds between 0 and {_LONGEST_WAIT:.0f} (a day)"
+        raise click.BadParameter(message, ctx=context, param=option)
+    return seconds
+
+
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
@@ -63,9 +78,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded."
     ),
-    click.option(
-        "--lock-timeout", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Wait for another run."
-    ),
+    click.option("--lock-timeout", callback=_seconds, default="0", metavar="SECONDS", help="Wait for another run."),
     click.option(
         "--not-after", callback=_moment, metavar="TIME", help="Begin no target after this (05:30, or a date)."
     ),
@@ -96,6 +109,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.BadParameter("say why", param_hint="--override-freeze")
         if not check and (out is not None or detailed_exitcode):
             raise click.UsageError("--out and --detailed-exitcode are for a plan that is not applied: give --check")
+        flags = for_stdout(flags, out)
         for name, to_undo in (("run", True), ("resumed", False)):
             if own.get(name) is not None and not own.get("playbooks"):  # the two together are refused later
                 own[name] = run_called(flags, own[name], to_undo=to_undo)

@@ -88,7 +88,7 @@ def plan_options(when: str = "") -> tuple[Callable[[Callable[..., Any]], Callabl
             "--out",
             type=click.Path(dir_okay=False),
             metavar="FILE",
-            help=f"{when}Keep the plan, for msauto apply FILE.",
+            help=f"{when}Keep the plan, for msauto apply FILE; - is stdout.",
         ),
         click.option("--detailed-exitcode", is_flag=True, help=f"{when}Exit with 2 where there are changes."),
     )
@@ -171,6 +171,22 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+STDOUT = "-"
+"""As the name of a file to write: stdout."""
+
+
+def for_stdout(flags: Flags, out: str | None) -> Flags:
+    """Return the flags of a plan that is kept in ``out``: where that is stdout, the plan file is all that is on it."""
+    if out != STDOUT:
+        return flags
+    if flags.format not in {"text", "json"}:
+        raise MsautoError(
+            f"--out - and --format {flags.format} would both write to stdout",
+            remedy="name a file: --out FILE; or leave --format out",
+        )
+    return replace(flags, format="json")
 
 
 def require_text_or_json(flags: Flags) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from msauto.cli.flags import Flags, forget_owed_flag, keep_going_flag, plan_options, shared_flags
+from msauto.cli.flags import Flags, for_stdout, forget_owed_flag, keep_going_flag, plan_options, shared_flags
 from msauto.cli.planning import give_plan, plan_now
 
 _out, _detailed_exitcode = plan_options()
@@ -30,6 +30,7 @@ def command(
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     del playbooks  # they came with the flags
+    flags = for_stdout(flags, out)
     try:
         plan = plan_now(replace(flags, forget_owed=forget_owed))
     except KeyboardInterrupt:

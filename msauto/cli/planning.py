@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from msauto.aio import SystemClock, make_plan
-from msauto.cli.flags import Flags
+from msauto.cli.flags import STDOUT, Flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give, say
 from msauto.errors import MsautoError, PlanningError
@@ -59,7 +59,8 @@ def give_plan(
     """Keep and show a plan that is not applied; return the exit code."""
     if out is not None:
         refuse_secrets(plan, out)
-        keep_plan(plan, out)
+        if out != STDOUT:  # else it is shown, as JSON
+            keep_plan(plan, out)
     show_plan(plan, flags, keep_going=keep_going)
     return tell_errors(plan, flags) or (2 if detailed_exitcode and plan.requests else 0)
 

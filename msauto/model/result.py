@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from msauto.model.plan import Json, Plan, Target
+from msauto.model.plan import Aspect, Json, Plan, Target
 
 Outcome = Literal["changed", "unchanged", "failed", "unproved", "skipped", "not attempted"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unproved", "skipped", "not attempted")
@@ -43,7 +43,8 @@ class RequestResult:
 class TargetResult:
     """What came of one target; ``requests`` runs beside ``target.requests``.
 
-    ``learned`` is what the proof showed of what the server named by itself: ``marker:<key>`` to the new uid.
+    ``learned`` is what the proof showed of what the server named by itself: ``marker:<key>`` to the new uid;
+    ``seen`` counts the things that the proof has seen, ``unseen`` names the aspect of each that no reading shows whole.
     """
 
     target: Target
@@ -52,6 +53,8 @@ class TargetResult:
     requests: tuple[RequestResult, ...] = ()
     differences: tuple[Difference, ...] = ()
     learned: Mapping[str, Json] = field(default_factory=dict)
+    seen: int = 0
+    unseen: tuple[Aspect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +70,12 @@ class Result:
     def ok(self) -> bool:
         """Everything is done and proved."""
         return all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
+
+    def with_left_out(self, plan: Plan) -> Result:
+        """Return the result for the whole ``plan``, whose targets in error were left out of the run: not attempted."""
+        came = iter(self.targets)
+        targets = tuple(
+            next(came) if target.error is None else TargetResult(target, "not attempted", target.error)
+            for target in plan.targets
+        )
+        return replace(self, plan=plan, targets=targets)

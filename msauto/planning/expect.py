@@ -36,6 +36,14 @@ def holds(expect: Expect, live: LiveTarget) -> bool | None:
     return looker(expect, live)
 
 
+def is_hidden(expect: Expect, live: LiveTarget) -> bool:
+    """Tell whether a thing does not show, or not the whole of it: keywords of segments are seldom reported."""
+    if holds(expect, live) is None:
+        return True
+    segment = segment_numbered(live, expect.key) if expect.aspect == "segment" else None
+    return segment is not None and segment.keywords is None and bool(mapping(expect.want).get("keywords"))
+
+
 def can_show(expect: Expect) -> bool:
     """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
     return expect.aspect in _LOOKERS and not expect.secret

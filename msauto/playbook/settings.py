@@ -9,7 +9,7 @@ from datetime import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
 from msauto.errors import InputError, Place, Problem
 from msauto.model.limits import Limits
@@ -48,10 +48,18 @@ class LimitArgs(Model):
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
 
 
+def _some(days: list[Day]) -> list[Day]:
+    if not days:
+        raise said("names no day, so that it never holds", "leave `days` out for every day, or the freeze for none")
+    return days
+
+
 class FreezeArgs(Model):
     """When nothing may be changed."""
 
-    days: Plain[list[Day]] = key("days of the week, mon to sun; default all")
+    days: Plain[Annotated[list[Day], AfterValidator(_some)]] = key(
+        "days of the week, mon to sun; default all", json_schema_extra={"minItems": 1}
+    )
     start: _Clock = need("from this time of day", alias="from")
     to: _Clock = need("to this time of day; before from: the next day")
     tz: TimezoneName = need("the time zone, such as Europe/Oslo")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,7 +134,24 @@ def result_sentence(result: Result) -> str:
         return f"Not all is as wanted: {end}. The whole story: msauto history {result.run}"
     if not counts["changed"]:
         return f"Nothing was changed: {end}."
-    return f"Done: {end}. Everything was read again and is as wanted."
+    return " ".join(filter(None, (f"Done: {end}.", *_proof(result))))
+
+
+def _proof(result: Result) -> Iterator[str]:
+    """Say what is known of what was done, and how: true word for word, whatever it was."""
+    changed = [target for target in result.targets if target.outcome == "changed"]
+    seen = sum(target.seen for target in changed)
+    files = sum(target.unseen.count("thumbnail") + target.unseen.count("proxy") for target in changed)
+    hidden = sum(len(target.unseen) for target in changed) - files
+    if seen and hidden:
+        sent = f"{plural(hidden, 'thing')} that {'was' if hidden == 1 else 'were'} sent cannot be read back"
+        yield f"What reading shows of it was read again and is as wanted; {sent}."
+    elif seen:
+        yield "What was changed was read again and is as wanted."
+    elif hidden:
+        yield "What was sent cannot be read back; the server answered without an error."
+    if files:
+        yield f"{plural(files, 'file')} {'was' if files == 1 else 'were'} fetched."
 
 
 def advice(result: TargetResult) -> str:
@@ -144,6 +161,8 @@ def advice(result: TargetResult) -> str:
             "the server may have done it, or may yet; nothing is sent again by itself. "
             "Look at the server, then plan again: it starts from what is then there"
         )
+    if result.target.error is not None:
+        return "nothing was sent for it; mend the cause and run again"
     if result.outcome == "not attempted":
         return "nothing was sent for it; run again to apply it"
     if result.differences and all(request.outcome == "done" for request in result.requests):

@@ -27,7 +27,7 @@ def test_coloured_result_reads_as_agreed() -> None:
 
 def good(**more: object) -> Result:
     requests = tuple(RequestResult("done", 200, tries=1) for _ in episode().requests)
-    changed = TargetResult(episode(), "changed", requests=requests)
+    changed = TargetResult(episode(), "changed", requests=requests, seen=3)
     return replace(Result("r1", plan_of(episode(), unchanged=12), (changed,)), **more)  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def test_recap_line_is_in_the_manner_of_ansible() -> None:
 
 
 def test_good_run_says_so() -> None:
-    told = "Done: 1 changed, 12 unchanged; 3 requests. Everything was read again and is as wanted."
+    told = "Done: 1 changed, 12 unchanged; 3 requests. What was changed was read again and is as wanted."
     assert result_sentence(good()) == told
 
 

@@ -1,0 +1,62 @@
+"""Numbers that are none, and a file called ``-``: an error with a remedy, before anything is read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "-1", "1e30", "86401", "soon", ""])
+@pytest.mark.parametrize("command", [("apply", "--yes", *INV, "play.yml"), ("undo", "--yes", *INV, "last")])
+def test_a_lock_timeout_that_never_ends(desk: Desk, sim: Simulator, command: tuple[str, ...], number: str) -> None:
+    desk.comment("new")
+    said = desk.run(*command, f"--lock-timeout={number}")
+    assert (said.code, sim.log) == (1, []), said
+    said.one_error("--lock-timeout", "→")
+
+
+@pytest.mark.parametrize("number", ["0", "0.5", "86400"])
+def test_a_lock_timeout(desk: Desk, number: str) -> None:
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml", "--lock-timeout", number).code == 0
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--check")])
+def test_a_plan_kept_on_stdout_is_all_that_is_there(desk: Desk, command: tuple[str, ...]) -> None:
+    """``--out -`` is stdout, as everywhere on Unix: the plan file, whole, and nothing else."""
+    desk.comment("new")
+    said = desk.run(*command, *INV, "play.yml", "--out", "-")
+    assert (said.code, said.json["format"]) == (0, "msauto-plan"), said
+    assert "-" not in desk.files()
+    desk.write("kept", said.out)
+    assert desk.run("apply", "--yes", *INV, "kept").code == 0
+
+
+def test_a_plan_with_errors_on_stdout(desk: Desk) -> None:
+    desk.comment("new", title="No Such Clip")
+    said = desk.run("plan", *INV, "play.yml", "--out", "-")
+    assert said.code == 1
+    assert json.loads(said.out)["summary"]["errors"] == 1
+    said.one_error("cannot be planned")
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_two_forms_on_stdout(desk: Desk, sim: Simulator, form: str) -> None:
+    desk.comment("new")
+    said = desk.run("plan", *INV, "play.yml", "--out", "-", "--format", form)
+    assert (said.code, said.out, sim.log) == (1, "", []), said
+    said.one_error("--out -", "→")
+
+
+def test_a_freeze_on_no_day(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", '[[freeze]]\ndays = []\nfrom = "18:00"\nto = "22:00"\ntz = "UTC"\n')
+    desk.comment("new")
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (said.code, sim.log) == (1, []), said
+    said.one_error("days", "leave `days` out")

@@ -1,0 +1,103 @@
+"""The closing sentence of a run is true word for word: what was read again, what does not show, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+pytestmark = pytest.mark.usefixtures("hurried")
+INV = ("-i", "inventory.yml")
+COMMENT = {"asset": {"title": "EP001", "fields": {"comment": "new"}}}
+COMMAND = {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "EP001"}}
+STILL = {"thumbnail": {"title": "EP002", "pos": 0, "dest": "still.png"}}
+KEYWORDS = {"asset": {"title": "EP001", "segments": [{"number": 1, "start": 0, "duration": 9, "keywords": "a"}]}}
+BATCH = {"xmp_batch": {"connector": "TRAFFIC", "src": "batch.xml"}}
+SEEN = "What was changed was read again and is as wanted."
+FETCHED = "1 file was fetched."
+HIDDEN = "What was sent cannot be read back; the server answered without an error."
+
+
+@pytest.fixture
+def sim(sim: Simulator) -> Iterator[Simulator]:
+    before = sim.dialect
+    sim.dialect = before.with_values({"segment_keywords": "hidden", "link_fields": "reported"})
+    yield sim
+    sim.dialect = before
+
+
+def marker(title: str, text: str) -> dict[str, Any]:
+    return {"asset": {"title": title, "markers": [{"at": 0, "title": text}]}}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "told"),
+    [
+        ((COMMENT,), SEEN),
+        ((COMMAND,), HIDDEN),
+        ((BATCH,), HIDDEN),
+        ((STILL,), FETCHED),
+        ((COMMENT, STILL), f"{SEEN} {FETCHED}"),
+        (
+            (COMMENT, COMMAND),
+            "What reading shows of it was read again and is as wanted; 1 thing that was sent cannot be read back.",
+        ),
+        (
+            (KEYWORDS, COMMAND, BATCH),
+            "What reading shows of it was read again and is as wanted; 3 things that were sent cannot be read back.",
+        ),
+    ],
+)
+def test_after(desk: Desk, tasks: tuple[dict[str, Any], ...], told: str) -> None:
+    desk.write("batch.xml", "<batch/>")
+    desk.play(*tasks)
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert said.code == 0, said
+    assert said.out.rstrip().splitlines()[-1].partition(". ")[2] == told
+
+
+@pytest.mark.parametrize(("link_fields", "told"), [("reported", SEEN), ("hidden", HIDDEN)])
+def test_fields_that_a_server_does_not_report(desk: Desk, sim: Simulator, link_fields: str, told: str) -> None:
+    sim.dialect = sim.dialect.with_values({"link_fields": link_fields})
+    desk.comment("new")
+    said = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (said.code, said.out.rstrip().splitlines()[-1].partition(". ")[2]) == (0, told)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
+def test_what_keep_going_leaves_out_is_not_as_wanted(desk: Desk, form: str) -> None:
+    desk.play(COMMENT, {"asset": {"title": "No Such Clip", "fields": {"comment": "x"}}})
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", form)
+    assert said.code == 3, said
+    assert "read again" not in said.out
+    if form == "json":
+        result = said.json["result"]
+        assert (result["ok"], result["changed"], result["not_attempted"]) == (False, 1, 1)
+        assert "No Such Clip" in said.json["targets"][1]["result"]["message"]
+        return
+    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in said.out
+    assert "mend the cause and run again" in said.out
+    if form == "text":
+        assert "changed=1 unchanged=0 failed=0 unproved=0 skipped=0 not_attempted=1" in said.out
+
+
+def test_nothing_but_what_is_left_out(desk: Desk, sim: Simulator) -> None:
+    desk.play({"asset": {"title": "No Such Clip", "fields": {"comment": "x"}}})
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert (said.code, sim.writes()) == (3, [])
+    assert "Not all is as wanted: 1 not attempted; 0 requests." in said.out
+
+
+def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
+    desk.play(*(marker(title, "new") for title in ("EP001", "EP002")))
+    assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
+    desk.play(marker("EP001", "another"), name="other.yml")
+    assert desk.run("apply", "--yes", *INV, "other.yml").code == 0
+    said = desk.run("apply", "--yes", "--keep-going", *INV, "kept")
+    assert said.code == 3
+    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in said.out
+    assert "stale" in said.out
