@@ -20,6 +20,7 @@ from typing import Final
 
 from msauto.errors import DownloadError
 from msauto.model.ports import Part
+from msauto.server.media_end import breaks_off
 
 _PIECE: Final = 2**20
 _LONGEST_NAME: Final = 200  # bytes, of the 255 that most systems allow
@@ -76,6 +77,11 @@ class PartFile:
         with self._held():
             os.fsync(self._descriptor)
             return self._hash.hexdigest()
+
+    def breaks_off(self) -> bool:
+        """Tell whether what came says that there is more of it (:mod:`msauto.server.media_end`)."""
+        with self._held():
+            return breaks_off(lambda place, count: os.pread(self._descriptor, count, place), self.size)
 
     def finish(self) -> str:
         """Put the file in its place, and return its SHA-256 in hex."""

@@ -174,13 +174,19 @@ class Fetching:
             else:
                 await arrival.judge()
                 await self._receive(arrival, await self._begin(arrival))
-        if self._total is not None and self.size < self._total:
-            raise FateUnknownError(
-                f"the file broke off: {self.size} of {self._total} bytes came",
-                remedy="look at the server's log and the network",
-            )
+        await self._check_end()
         if not self.size:
             raise unreadable("the answer is an empty file", "look at the server: it made no media")
+
+    async def _check_end(self) -> None:
+        """Raise where there is more of the file: by the length that the server told, else by what it says of itself."""
+        if self._total is not None and self.size < self._total:
+            why = f"{self.size} of {self._total} bytes came"
+        elif self._total is None and await asyncio.to_thread(self._open.breaks_off):
+            why = f"{self.size} bytes came, and they say that there is more; the server told no length"
+        else:
+            return
+        raise FateUnknownError(f"the file broke off: {why}", remedy="look at the server's log and the network")
 
     def _range(self) -> Headers:
         if not self._goes_on:

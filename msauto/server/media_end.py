@@ -1,0 +1,62 @@
+"""Whether a file is whole by what it says of itself: for answers that only the end of the connection ends.
+
+Such an answer (HTTP/1.0, without a length) looks the same whether it was sent whole or cut short (RFC 9112, 6.3). MP4
+and PNG are made of pieces that tell their length; what is of another make, and what is made oddly, does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+Look = Callable[[int, int], bytes]
+"""Gives so many bytes at a place of the file; fewer at its end."""
+
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_FIRST_BOXES: Final = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide"})
+_MOST_PIECES: Final = 1_000_000  # hours of fragments; a file of more is not looked at to its end
+
+
+def breaks_off(look: Look, size: int) -> bool:
+    """Tell whether a film or picture of ``size`` bytes says that there is more of it."""
+    head = look(0, 8)
+    if head == _PNG:
+        return _picture_breaks_off(look, size)
+    return head[4:] in _FIRST_BOXES and _film_breaks_off(look, size)
+
+
+def _film_breaks_off(look: Look, size: int) -> bool:
+    """Walk the boxes of an MP4 (ISO/IEC 14496-12, 4.2); without its ``moov`` nobody can play it."""
+    place, playable = 0, False
+    for _ in range(_MOST_PIECES):
+        if size - place < 8:
+            return place > size or not playable
+        length, kind = _head(look, place)
+        if length == 1:
+            if size - place < 16:
+                return True
+            length = int.from_bytes(look(place + 8, 8), "big")
+        if length < 8:
+            return False  # 0: it goes on to the end, wherever that is; else it is made oddly
+        playable = playable or kind == b"moov"
+        place += length
+    return False
+
+
+def _picture_breaks_off(look: Look, size: int) -> bool:
+    """Walk the chunks of a PNG (its specification, 5.3), of which the last is ``IEND``."""
+    place = len(_PNG)
+    for _ in range(_MOST_PIECES):
+        if size - place < 12:
+            return True
+        length, kind = _head(look, place)
+        place += 12 + length
+        if kind == b"IEND":
+            return place > size
+    return False
+
+
+def _head(look: Look, place: int) -> tuple[int, bytes]:
+    """Return the length and the kind of a piece."""
+    head = look(place, 8)
+    return int.from_bytes(head[:4], "big"), head[4:]
