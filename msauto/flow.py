@@ -108,6 +108,24 @@ async def run_unless(work: Coroutine[Any, Any, None], alarm: asyncio.Event) -> b
     return True
 
 
+async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) -> tuple[T, bool]:
+    """Await what must be done to its end, and tell whether somebody cancelled it meanwhile.
+
+    The first time that is told to ``interrupted``, and it goes on; the second time it ends, and so does the caller.
+    """
+    task = asyncio.ensure_future(work)
+    asked = False
+    while True:
+        try:
+            return await asyncio.shield(task), asked
+        except asyncio.CancelledError:
+            if asked:
+                await _cancel((task,))
+                raise
+            asked = True
+            interrupted()
+
+
 async def _occupy(function: Callable[[T, Place], Awaitable[None]], item: T, place: Place) -> None:
     try:
         await function(item, place)

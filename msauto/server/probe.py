@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from msauto.errors import FateUnknownError, ServerError
+from msauto.flow import finish
 from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
 from msauto.model.spec import ServerSpec
@@ -79,10 +81,32 @@ async def _try_all(bench: Bench) -> tuple[str, ...]:
     except BaseException:  # Ctrl-C as well: what was made is taken back whatever happens
         if bench.made:
             bench.tell(f"Stopped. Taking back: {'; '.join(bench.made.values())}")
-        for words in await put_back(bench):
-            bench.tell(f"Left on {bench.trial.title!r}: {words}")
+        _tell_left(bench, await _put_all_back(bench))
         raise
-    return await put_back(bench)
+    return await _put_all_back(bench)
+
+
+async def _put_all_back(bench: Bench) -> tuple[str, ...]:
+    """Put back, to the end: who stops that as well must do so twice, and is told what to look for."""
+    if not bench.made:
+        return ()
+    words = f"{'; '.join(bench.made.values())} of {bench.trial.title!r}"
+    try:
+        left, stopped = await finish(
+            put_back(bench), lambda: bench.tell(f"Still taking back {words}. Stopping once more leaves it there")
+        )
+    except asyncio.CancelledError:
+        bench.tell(f"Stopped while taking back: it is not known what is left. Look for {words}")
+        raise
+    if stopped:
+        _tell_left(bench, left)
+        raise asyncio.CancelledError
+    return left
+
+
+def _tell_left(bench: Bench, left: tuple[str, ...]) -> None:
+    for words in left:
+        bench.tell(f"Left on {bench.trial.title!r}: {words}")
 
 
 def _miss_rest(notes: Notes, error: ServerError) -> None:

@@ -73,6 +73,8 @@ def _write(bench: Bench, name: str, value: str) -> Request:
 
 async def _restore_field(bench: Bench, name: str, old: str) -> tuple[str, ...]:
     wanted = (old,) if old else ()
+    if not old and "xmp" in bench.made:
+        bench.tell(f"The field {name} had no value; if it was not there at all, it stays, empty: nothing takes it away")
     for _ in range(ROUNDS):
         if await _values(bench, name) == wanted:
             return ()
