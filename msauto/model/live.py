@@ -134,7 +134,8 @@ class Asset:
     """One asset in detail (root ``Clip``). ``None`` means that the answer does not carry it.
 
     ``attributes`` are the Attr texts by name and unknown attributes of the root; ``links`` only where the server
-    lists them; ``parameters`` the names of a graphic template's parameters.
+    lists them; ``parameters`` the names of a graphic template's parameters. ``folder_otherwise`` is the folder with the
+    name of the database in front, where nobody can tell whether that is a folder too.
     """
 
     title: str | None
@@ -149,6 +150,7 @@ class Asset:
     segments: tuple[Segment, ...] = ()
     links: tuple[Link, ...] | None = None
     parameters: tuple[str, ...] = ()
+    folder_otherwise: Folder | None = None
 
     @property
     def rate(self) -> Fraction | None:

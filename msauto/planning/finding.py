@@ -302,9 +302,11 @@ def _guarded(found: Found, wanted: AssetWanted) -> Found:
     guard = wanted.folder
     if guard is None:
         return found
-    folder = found.asset.folder
-    if folder is None or not same_folder(folder, guard.value):
+    folder, otherwise = found.asset.folder, found.asset.folder_otherwise
+    if folder is None or otherwise is not None or not same_folder(folder, guard.value):
         lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
+        if otherwise is not None:
+            lives += f", or in {_shown(otherwise)}: this server may put the name of the database in front"
         raise refuse(
             f"{found.title!r} must live in {_shown(guard.value)}, and {lives}",
             guard.source,
@@ -319,7 +321,7 @@ def _shown(folder: tuple[str, ...]) -> str:
 
 async def _check_home(world: World, found: Found, wanted: AssetWanted, here: Sequence[Asked]) -> None:
     """Refuse to delete a clip for an entry that is only a link to it, or that may be one."""
-    home = found.asset.folder
+    home = found.asset.folder if found.asset.folder_otherwise is None else None
     entries = [member.entry for member, _ in here if member.entry is not None]
     if wanted.present or not entries:
         return

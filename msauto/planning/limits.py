@@ -75,10 +75,19 @@ def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
 def _is_under(target: Target, glob: str) -> bool:
     """Tell whether a glob names the title, or a folder that holds the target: its home, or a link's."""
     names = [target.name]
-    for folder in (target.folder, *target.link_folders):
-        if folder is not None:
+    for known in (target.folder, *target.link_folders):
+        for folder in _readings(known, target.database):
             names += [*_paths(folder), show_folder((*folder, target.name))]
     return any(_fits(plain(name), plain(glob)) for name in names)
+
+
+def _readings(folder: Folder | None, database: str) -> Iterator[Folder]:
+    """Yield what a folder may be: servers, and listings, may put the name of the database in front, or leave it out."""
+    if folder is not None:
+        yield folder
+        yield (database, *folder)
+        if folder[:1] == (database,):
+            yield folder[1:]
 
 
 def _fits(name: str, glob: str) -> bool:

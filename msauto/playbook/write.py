@@ -102,7 +102,7 @@ def asset_task(snapshot: AssetSnapshot, writing: Writing) -> dict[str, Any]:
     """Return the task that says all of an asset that can be said."""
     asset = snapshot.asset
     args: dict[str, Any] = {"title": asset.title or snapshot.title}
-    if asset.folder is not None:
+    if asset.folder is not None and asset.folder_otherwise is None:
         args["folder"] = show_folder(asset.folder) or "/"
     if asset.finalized is False:
         args["unfinalized"] = "allow"

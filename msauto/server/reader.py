@@ -15,6 +15,7 @@ from msauto.model.plan import Address
 from msauto.model.ports import Clock, XmpAnswer
 from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
+from msauto.server.home import settle_home
 from msauto.server.retries import SystemClock
 from msauto.server.selection import Bounds, bounds_of, pick, same_text, within
 from msauto.server.shapes.links import LinkIndex, index_links
@@ -41,6 +42,7 @@ class ServerReader:
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
         self._deep = False  # listings show what is below their sub-folders
+        self._settles = True  # where a clip lives is looked for, where its folder may be read in two ways
 
     @property
     def reads(self) -> int:
@@ -52,6 +54,7 @@ class ServerReader:
         reader = ServerReader(self._client, clock=self._clock)
         reader._one_by_one = self._one_by_one  # what the server is like does not grow old
         reader._deep = self._deep
+        reader._settles = False  # no proof asks where a clip lives
         return reader
 
     # Assets ----------------------------------------------------------------------------------------------------
@@ -66,9 +69,17 @@ class ServerReader:
             asset = await self._found(self._client.asset(database, address))
             if asset is not None:
                 self._check_title(address, asset)
-            return asset
+            return await self._settled(database, asset) if asset is not None and self._settles else asset
 
         return await self._once(("asset", database, address), read)
+
+    async def _settled(self, database: str, asset: Asset) -> Asset:
+        return await settle_home(
+            asset,
+            database,
+            lambda folder: self._has_folder(database, folder),
+            lambda folder: self.read_folder(database, folder),
+        )
 
     def _check_title(self, address: Address, asset: Asset) -> None:
         if address.namespace not in _TITLE_KEYS or asset.title is None or same_text(asset.title, address.name):
@@ -177,17 +188,19 @@ class ServerReader:
 
     async def has_database(self, name: str) -> bool:
         """Tell whether the database itself is there. Never asks for the list of databases, which may be endless."""
+        return await self._has_folder(name, ())
 
+    async def _has_folder(self, database: str, folder: Folder) -> bool:
         async def ask() -> bool:
             if supports(self._client.spec, Feature.FOLDERLIST):
                 try:
-                    return await self._found(self._client.list_folders(name)) is not None
+                    return await self._found(self._client.list_folders(database, folder)) is not None
                 except (RejectedError, UnreadableError) as error:
                     if isinstance(error, RejectedError) and error.status in _NO_ANSWER:
                         raise  # else an older server than was thought, which does not know the format
-            return await self.read_folder(name, ()) is not None
+            return await self.read_folder(database, folder) is not None
 
-        return await self._once(("database", name), ask)
+        return await self._once(("there", database, folder), ask)
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         """Return all shortcuts to an asset: those that the clip lists, else by a listing of the whole database."""

@@ -20,8 +20,8 @@ _NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
     """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
 
-    ``database`` is the one asked, which some servers put in front of the folder. Raises ``UnreadableError`` for
-    anything else, and for a marker or segment that cannot be told from another.
+    ``database`` is the one asked, which some servers put in front of the folder: ``folder_otherwise`` is with it.
+    Raises ``UnreadableError`` for anything else, and for a marker or segment that cannot be told from another.
     """
     clip = find_root(parse_document(data, charset), "Clip", "description of an asset")
     own = attributes(clip)
@@ -29,9 +29,11 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     texts = {name: value for name, value in own.items() if name not in _ROOT}
     for holder in _holders(clip):
         texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
+    folder = _home(own["folder"]) if "folder" in own else None
+    in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
-        folder=_home(own["folder"], database) if "folder" in own else None,
+        folder=folder[1:] if folder and in_front else folder,
         hires=own.get("hires"),
         proxy=own.get("proxy"),
         archive=own.get("archive"),
@@ -42,17 +44,17 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         segments=_titled(tuple(_segment(part) for part in parts if local(part).lower() == "segment")),
         links=_links(clip, parts),
         parameters=_parameters(parts),
+        folder_otherwise=folder if in_front else None,
     )
 
 
-def _home(text: str, database: str) -> Folder:
-    """Read the folder of a clip as listings show it: the interface says no more of it than «folder of the asset».
+def _home(text: str) -> Folder:
+    """Read the folder of a clip: the interface says no more of it than «folder of the asset».
 
-    A backslash that escapes nothing separates, where no slash does; the database in front is no folder.
+    A backslash that escapes nothing separates, where no slash does.
     """
     separates = "/" not in text and _LONE.search(text.replace("\\\\", ""))
-    folder = parse_folder(text.replace("\\", "/") if separates else text)
-    return folder[1:] if folder[:1] == (database,) else folder
+    return parse_folder(text.replace("\\", "/") if separates else text)
 
 
 def _holders(clip: Element) -> list[Element]:

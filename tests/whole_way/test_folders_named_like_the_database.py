@@ -1,0 +1,69 @@
+"""Whole way: a folder that is named like its database is a folder, for guards, protection and selections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator, empty_house
+from tests.stage import BOLD, Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    house = empty_house()
+    house.add_clip("Film", "NEWS/Raw", frames=500)
+    house.add_clip("Other", "Raw", frames=400)
+    with Simulator(house=house) as sim:
+        yield Stage(sim, tmp_path)
+
+
+def film(**wanted: Any) -> dict[str, Any]:
+    return {"name": "Film", "asset": {"title": "Film", **wanted}}
+
+
+def guarded(stage: Stage, folder: str) -> str | None:
+    targets = stage.plan(film(folder=folder, fields={"comment": "x"})).targets
+    return targets[0].error
+
+
+def test_a_guard_holds_the_folder_apart_from_the_one_without_the_name(stage: Stage) -> None:
+    assert guarded(stage, "NEWS/Raw") is None
+    error = guarded(stage, "Raw")
+    assert error is not None
+    assert "must live in Raw, and it lives in NEWS/Raw" in error
+
+
+def test_the_guard_holds_where_a_link_stands_in_the_other_folder(stage: Stage) -> None:
+    news = stage.sim.house.databases["NEWS"]
+    news.add_entry(news.clip("Film"), "Raw", "Film")
+    assert guarded(stage, "NEWS/Raw") is None
+    assert "it lives in NEWS/Raw" in str(guarded(stage, "Raw"))
+
+
+def test_what_is_elsewhere_asks_nothing_more(stage: Stage) -> None:
+    stage.sim.clear_log()
+    stage.plan({"name": "Other", "asset": {"title": "Other", "folder": "Raw", "fields": {"comment": "x"}}})
+    assert stage.reads() == ["/storage/NEWS@Other"]
+
+
+@pytest.mark.parametrize("glob", ["Raw/*", "NEWS/Raw/*", "NEWS/*", "Raw", "NEWS/NEWS/Raw/*"])
+def test_protection_holds_whichever_way_the_folder_is_read(stage: Stage, glob: str) -> None:
+    limits = replace(BOLD, protected=(glob,))
+    (refusal,) = stage.plan(film(state="absent"), limits=limits).refusals
+    assert (refusal.code, refusal.limit) == ("protected", glob)
+
+
+def test_another_folder_is_not_protected(stage: Stage) -> None:
+    limits = replace(BOLD, protected=("Master/*",))
+    assert stage.plan(film(state="absent"), limits=limits).refusals == ()
+
+
+def test_a_selected_clip_is_at_home_there(stage: Stage) -> None:
+    task = {"name": "All", "asset": {"select": {"folder": "NEWS/Raw", "expect": {"min": 1}}, "state": "absent"}}
+    (target,) = stage.plan(task).targets
+    assert (target.error, target.folder) == (None, ("NEWS", "Raw"))
