@@ -273,6 +273,7 @@ async def apply_plan(
     journal: Journal = ledger.journal
     shown = Hider(plan.secrets)
     if plan.secrets:
+        memory.settle_salt(journal)
         journal = HiddenJournal(journal, Hider(plan.secrets, memory.conceal))
         observer = HiddenObserver(observer, shown)
     with SecretsFound(plan.secrets.texts).kept_out_of_errors():

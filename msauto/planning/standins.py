@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from msauto.model.plan import Json, TargetId
-from msauto.model.ports import Memory
+from msauto.model.ports import Journal, Memory
 from msauto.model.secrets import STAND_IN, Secrets
 
 SALT: Final = TargetId("", "", "database", "")
@@ -50,6 +50,14 @@ class SecretMemory:
     def owing(self, server: str) -> frozenset[tuple[str, str]]:
         """Return the assets of a server of which something is owed."""
         return self._memory.owing(server)
+
+    def settle_salt(self, journal: Journal) -> None:
+        """Find the salt before anything is kept: of two first runs at once, the later takes that of the earlier.
+
+        With a salt of its own, what it keeps would not be known again, and a command that runs once would run twice.
+        """
+        with journal.together():
+            self._find_salt()
 
     def conceal(self, text: str) -> str:
         """Return a text with a stand-in for each secret in it; the same secret always has the same."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
 from msauto.model.secrets import STAND_IN, Secrets
 from msauto.planning.standins import SALT, SecretMemory
@@ -74,6 +77,34 @@ def test_the_salt_is_the_ledgers_own() -> None:
     one, other = str(first.items[TARGET]["a"]), str(second.items[TARGET]["a"])
     assert STAND_IN.fullmatch(one)
     assert one != other
+
+
+def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
+    """Else what one of them keeps is never known again, and what is to run once runs twice."""
+
+    def second() -> None:
+        with Ledger.open(tmp_path) as ledger:
+            begun.set()
+            memory = SecretMemory(ledger.memory, known(TOKEN))
+            memory.settle_salt(ledger.journal)
+            memory.remember(TARGET, {"second": TOKEN})
+
+    with Ledger.open(tmp_path) as ledger:
+        ledger.memory.remember(TARGET, {"before": "plain"})
+    begun, looked, other = threading.Event(), threading.Event(), threading.Thread(target=second)
+    with Ledger.open(tmp_path) as ledger:
+        memory = SecretMemory(ledger.memory, known(TOKEN))
+        other.start()
+        assert begun.wait(10)
+        with ledger.journal.together():
+            assert not ledger.memory.recall(SALT)
+            looked.set()
+            other.join(0.3)  # long enough to look as well, were it not made to wait
+            memory.settle_salt(ledger.journal)
+        memory.remember(TARGET, {"first": TOKEN})
+        other.join(20)
+        again = SecretMemory(ledger.memory, known(TOKEN)).recall(TARGET)
+    assert again == {"before": "plain", "first": TOKEN, "second": TOKEN}
 
 
 def test_coded_forms_are_not_kept() -> None:
