@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, seeded_house
+from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
-from tests.security.marked import ENV, INV, TOKEN, comment, plans, silent, write
-
-
-@pytest.fixture(scope="module")
-def house() -> Iterator[Simulator]:
-    with Simulator() as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def sim(house: Simulator) -> Simulator:
-    house.house = seeded_house()
-    house.faults.clear()
-    house.clear_log()
-    return house
-
-
-@pytest.fixture
-def desk(sim: Simulator, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, sim.url, dict(ENV))
-
+from tests.security.marked import INV, TOKEN, comment, plans, silent, write
 
 DERIVED = [
     "{{ token }}",

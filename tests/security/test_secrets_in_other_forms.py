@@ -6,8 +6,7 @@ import hashlib
 import html
 import json
 import unicodedata
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -15,9 +14,8 @@ import pytest
 from msauto.model.secrets import Secrets
 from msauto.model.spec import Auth, Secret, ServerSpec
 from msauto.server.redaction import Redaction
-from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
-from tests.security.marked import ENV, TOKEN, plans
+from tests.security.marked import TOKEN, plans
 
 NASTY = 'caf\u00e9-it\'s <"Geheim/7"> Tok'
 
@@ -56,17 +54,6 @@ def test_what_a_server_makes_of_a_secret_does_not_show(form: str, secret: str) -
 def test_other_messages_stay_as_they_are() -> None:
     message = "the field 'comment' is not there: caf\u00e9 %41 &amp; \\u00fc \\U99999999"
     assert Secrets([NASTY, "Ready"]).hide_cut(message) == message
-
-
-@pytest.fixture(scope="module")
-def sim() -> Iterator[Simulator]:
-    with Simulator() as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def desk(sim: Simulator, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, sim.url, dict(ENV))
 
 
 @pytest.mark.parametrize(

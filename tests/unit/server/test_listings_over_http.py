@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
 
 import httpx2
 import pytest
@@ -13,23 +12,13 @@ from msauto.errors import FateUnknownError, NotFoundError, RejectedError, Server
 from msauto.model.live import Listing
 from msauto.server.client import AsyncMediaServer
 from msauto.server.giving_up import PlanningClient
+from tests.unit.server.noon import Noon
 
 HEAD = b"<StoredTree><Folder name=''>"
 TAIL = b"</Folder></StoredTree>"
 CLIPS = b"<Clip><Attr name='title'>T</Attr></Clip>" * 10_000
 
 Body = Callable[[], AsyncIterator[bytes]]
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
 
 
 class Stream(httpx2.AsyncByteStream):

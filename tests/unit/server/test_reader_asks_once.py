@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import httpx2
 import pytest
@@ -16,6 +16,7 @@ from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
+from tests.unit.server.noon import Noon
 
 
 class Script(httpx2.AsyncBaseTransport):
@@ -32,17 +33,6 @@ class Script(httpx2.AsyncBaseTransport):
         answer = self.answers.get(target, (404, b"Object not found"))
         status, body = (200, answer) if isinstance(answer, bytes) else answer
         return httpx2.Response(status, content=body)
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
 
 
 Work = Callable[[ServerReader], Awaitable[None]]
