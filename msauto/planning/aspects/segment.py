@@ -48,6 +48,8 @@ def plan_segments(scene: Scene, wanted: Sequence[Said[SegmentWanted]], exactly: 
     draft.look("segments")
     present = [_resolve(scene, said) for said in wanted if said.value.present]
     absent = [_resolve(scene, said) for said in wanted if not said.value.present]
+    if any(_is_placed(item) for item in present):
+        draft.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
     live = {segment.number: segment for segment in live_segments(scene)}
     matched = _match(present, absent, live)
@@ -284,13 +286,16 @@ def _check_complete(item: _Wanted) -> None:
         )
 
 
+def _is_placed(item: _Wanted) -> bool:
+    return "start" in item.want or "duration" in item.want
+
+
 def _check_inside(scene: Scene, item: _Wanted, live: Segment | None) -> None:
     start = _whole(item.want.get("start", live.start if live else 0))
     duration = _whole(item.want.get("duration", live.duration if live else 0))
     if "duration" in item.want and duration == 0:
         raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
-    named = "start" in item.want or "duration" in item.want
-    if named and scene.asset.frames is not None and start + duration > scene.asset.frames:
+    if _is_placed(item) and scene.asset.frames is not None and start + duration > scene.asset.frames:
         raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", scene.asset, item.source)
 
 

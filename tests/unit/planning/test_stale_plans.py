@@ -104,7 +104,7 @@ def test_a_channel_that_has_moved_on() -> None:
     [
         ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'] and is ['new']"),
         ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw' and is '{'x' * 59}…"),
-        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in what was compared of it: segments"),
+        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in what was compared of it: length, segments"),
     ],
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:

@@ -1,0 +1,29 @@
+"""A saved plan whose segments were held against the clip's length is stale once the clip has another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+pytestmark = pytest.mark.usefixtures("hurried")
+INV = ("-i", "inventory.yml")
+PART: dict[str, Any] = {"segments": [{"number": 1, "start": 0, "duration": 50}]}
+EQUAL: dict[str, Any] = {"segmentation": {"duration": 50}}
+NO_LENGTH: dict[str, Any] = {"fields": {"comment": "new"}, "segments": [{"number": 7, "state": "absent"}]}
+
+
+@pytest.mark.parametrize("frames", [40, 51, 100_000])
+@pytest.mark.parametrize(("asked", "code"), [(PART, 4), (EQUAL, 4), (NO_LENGTH, 0)], ids=["part", "equal", "none"])
+def test_another_length(desk: Desk, sim: Simulator, asked: dict[str, Any], code: int, frames: int) -> None:
+    desk.play({"asset": {"title": "EP001", **asked}})
+    assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
+    sim.house.clip("EP001").frames = frames
+    said = desk.run("apply", "--yes", *INV, "kept")
+    assert said.code == code, said
+    assert len(sim.writes()) == (1 if code == 0 else 0)
+    if code:
+        assert "in what was compared of it: length" in said.out
