@@ -12,8 +12,8 @@ answer was lost (:class:`msauto.errors.FateUnknownError`). For scripts without a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -155,7 +155,11 @@ class AsyncMediaServer(Verbs):
                 async with aclosing(response.aiter_bytes()) as chunks:
                     return await read_arriving(chunks, begin(charset), judge)
 
-        return await self._told(request, lambda: with_retries(attempt, self._clock))
+        async def named() -> T:
+            with _time_of("listing"):
+                return await attempt()
+
+        return await self._told(request, lambda: with_retries(named, self._clock))
 
     async def ask(self, request: Request) -> Reply:
         """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""
@@ -189,8 +193,10 @@ class AsyncMediaServer(Verbs):
 
     async def _exchange(self, request: Request, *, listing: bool = False) -> Reply:
         seconds = self.spec.timeouts.listing if listing else self.spec.timeouts.read
-        async with self._open(request, {"read": seconds, "total": _WHOLE * seconds}) as response:
-            return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
+        span = {"read": seconds, "total": _WHOLE * seconds}
+        with _time_of("listing" if listing else "read"):
+            async with self._open(request, span) as response:
+                return await self._reply(response, LISTING_BYTES if listing else ANSWER_BYTES)
 
     @asynccontextmanager
     async def _open(
@@ -238,17 +244,18 @@ class AsyncMediaServer(Verbs):
     async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[Arrival]:
         # A range counts the bytes as they are sent, so they are to come as they are.
         headers = ((b"Accept-Encoding", b"identity"), *more)
-        async with (
-            self._open(request, {"read": seconds, "pace": seconds}, headers) as response,
-            aclosing(response.aiter_bytes()) as chunks,
-        ):
-            yield Arrival(
-                response.status_code,
-                {name: text for name, text in response.headers.items() if self._secrets.hide(text) == text},
-                bool(response.extensions.get(CODED)),
-                chunks,
-                partial(self._judge_download, response),
-            )
+        with _time_of("read" if seconds == self.spec.timeouts.read else "proxy"):
+            async with (
+                self._open(request, {"read": seconds, "pace": seconds}, headers) as response,
+                aclosing(response.aiter_bytes()) as chunks,
+            ):
+                yield Arrival(
+                    response.status_code,
+                    {name: text for name, text in response.headers.items() if self._secrets.hide(text) == text},
+                    bool(response.extensions.get(CODED)),
+                    chunks,
+                    partial(self._judge_download, response),
+                )
 
     async def _judge_download(self, response: httpx2.Response) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -293,6 +300,16 @@ class AsyncMediaServer(Verbs):
                 error.remedy += _MAYBE_TLS
             self._secrets.clean(error)
             raise
+
+
+@contextmanager
+def _time_of(setting: str) -> Iterator[None]:
+    """Have an answer that does not come name the time-out that it was given."""
+    try:
+        yield
+    except FateUnknownError as error:
+        error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
+        raise
 
 
 async def _body(response: httpx2.Response, most: int) -> bytes:

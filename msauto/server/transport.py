@@ -303,7 +303,8 @@ def _timeout(seconds: Mapping[str, float | None]) -> aiohttp.ClientTimeout:
 def _not_sent(error: Exception) -> MsautoError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return UnreachableError(
-            "no connection within the time allowed", remedy="check the address, the network and the server"
+            "no connection within the time allowed",
+            remedy="check the address, the network and the server; raise `timeouts.connect` if it is just far away",
         )
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return UnreachableError(

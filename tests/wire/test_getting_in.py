@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from msauto.model.plan import Request
 from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
+from tests.wire.patience import NoWait
 from tests.wire.proxy_server import Tunnel
 from tests.wire.raw_server import OK, Exchange, RawServer, answer, hang
 
@@ -264,3 +266,33 @@ def test_each_kind_of_request_has_its_own_time() -> None:
     asyncio.run(main())
     assert seen[0] in {"0.0", "0.1", "0.2"}
     assert seen[1] in {"0.3", "0.4", "0.5"}
+
+
+TIMES = Timeouts(connect=1, read=0.04, listing=0.05, proxy=0.06)
+BATCH = Request("PUT", "/storage/NEWS?connector=C")
+KINDS: dict[str, tuple[str, Callable[[AsyncMediaServer, Path], Awaitable[object]]]] = {
+    "asset": ("read", lambda client, _: client.asset("NEWS", "x")),
+    "write": ("read", lambda client, _: client.send(WRITE)),
+    "batch": ("listing", lambda client, _: client.send(BATCH)),
+    "folder": ("listing", lambda client, _: client.list("NEWS")),
+    "databases": ("listing", lambda client, _: client.databases()),
+    "thumbnail": ("read", lambda client, _: client.thumbnail("NEWS", "x")),
+    "proxy": ("proxy", lambda client, folder: client.download_proxy("NEWS", "x", "WP1", folder / "x.mp4")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_that_does_not_come_names_its_own_time_out(kind: str, tmp_path: Path) -> None:
+    setting, ask = KINDS[kind]
+
+    async def main() -> FateUnknownError:
+        async with RawServer(hang) as server:
+            spec = ServerSpec("studio", server.url, timeouts=TIMES)
+            async with AsyncMediaServer(spec, clock=NoWait()) as client:
+                with pytest.raises(FateUnknownError) as caught:
+                    await ask(client, tmp_path)
+        return caught.value
+
+    error = asyncio.run(main())
+    assert str(error).startswith("server studio: ")
+    assert f"raise `timeouts.{setting}`" in error.remedy, error

@@ -207,8 +207,9 @@ def test_connection_that_is_never_accepted_times_out_as_not_sent() -> None:
                 fillers.append(filler)
             spec = ServerSpec("deaf", f"http://127.0.0.1:{deaf.getsockname()[1]}", timeouts=Timeouts(connect=0.2))
             async with AsyncMediaServer(spec) as client:
-                with pytest.raises(NotSentError, match="no connection within the time"):
+                with pytest.raises(NotSentError, match="no connection within the time") as caught:
                     await client.send(write("POST"))
+            assert "`timeouts.connect`" in caught.value.remedy
             for filler in fillers:
                 filler.close()
 
