@@ -85,6 +85,7 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
     def second() -> None:
         with Ledger.open(tmp_path) as ledger:
             begun.set()
+            assert looked.wait(10)
             memory = SecretMemory(ledger.memory, known(TOKEN))
             memory.settle_salt(ledger.journal)
             memory.remember(TARGET, {"second": TOKEN})
