@@ -235,7 +235,11 @@ class Life:
 
     async def _fetch(self, request: Request, index: int) -> Event:
         """Download: it changes nothing on the server, so whatever goes wrong, it is known that it was not done."""
-        context = self._context
+        context, standing = self._context, self._server.standing
+        if standing.reach.in_doubt:  # a film may be made for an hour, and others wait for our word
+            await self._knock()
+            if self._locked_out:
+                return Failed(standing.reach.words(self._target.server, context.run))
         try:
             remembered = context.memory.recall(self._ids()[0])
             watch = RunWatch(self._target, index, remembered, self._note, context.tell)
@@ -263,7 +267,8 @@ class Life:
 
     async def _look(self, index: int) -> Event:
         if not proving.can_see(proving.only(self._target, index, index + 1)):
-            await self._knock()
+            if isinstance(self._progress.trouble, Lost):
+                await self._knock()
             return Seen("hidden")
         try:
             live = await self._read(index, index + 1)
@@ -272,9 +277,7 @@ class Life:
             return Unreadable(_words(error))
 
     async def _knock(self) -> None:
-        """Where an answer is missing that nothing can be read of, ask the server whether it is still there."""
-        if not isinstance(self._progress.trouble, Lost):
-            return
+        """Ask the server whether it is still there: by what it answers at once."""
         reader, target = self._server.reader.fresh(), self._target
         with suppress(Exception):
             if target.kind == "rss_channel":

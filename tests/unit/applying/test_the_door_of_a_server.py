@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.applying.executor import Server, Stop, apply
-from msauto.model.plan import Plan, Request, Target
+from msauto.model.plan import Expect, Plan, Request, Target
 from msauto.model.ports import Answer
 from msauto.model.result import Result, TargetResult
 from msauto.model.wanted import Batch
@@ -38,6 +38,11 @@ class SlowSender(WorldSender):
 
     async def send(self, request: Request) -> Answer:
         await asyncio.sleep(self.seconds)
+        if request.dest is not None:
+            self.world.on_send(request.path)
+            self.world.ask()
+            await asyncio.sleep(3000)  # the server makes it
+            return Answer(200, sha256="0")
         return await super().send(request)
 
 
@@ -147,6 +152,36 @@ def test_nobody_waits_at_the_door_once_the_ledger_cannot_be_written() -> None:
     result, seconds = run_in_virtual_time(main())
     assert "disk is full" in result.targets[-1].message
     assert seconds < 60
+
+
+@pytest.mark.parametrize("back", [4, 8])
+def test_a_scout_that_waits_for_a_film_to_be_made_keeps_nobody_out(back: float) -> None:
+    """Whether the server is there again is told by what it answers at once; a film may take it an hour."""
+    house = House()
+    world = house.add("studio-a", down((0, back)))
+    targets = films(world, 60)
+    proxies = [_proxy_target(world, f"Copy {number}") for number in range(2)]
+    result = run_in_virtual_time(house.apply([*targets[:4], *proxies, *targets[4:]], 4))
+    changed = {each.target.name for each in result.targets if each.outcome == "changed"}
+    assert {target.name for target in targets[4:]} <= changed
+    assert max(house.sends["studio-a"]) < 60, "nobody waits for the film"
+
+
+def test_a_scout_that_is_not_let_in_asks_for_no_film() -> None:
+    house = House()
+    world = house.add("studio-a", [(((0, 4),), "down"), (((4, 999),), "401")])
+    targets = [*films(world, 4), *(_proxy_target(world, f"Copy {number}") for number in range(9))]
+    result = run_in_virtual_time(house.apply(targets, 4))
+    assert result.targets[4].outcome == "failed"
+    assert "does not let us in any more" in result.targets[4].message
+    assert [each.outcome for each in result.targets[5:]] == ["not attempted"] * 8
+    assert len(house.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
+
+
+def _proxy_target(world: World, title: str) -> Target:
+    target = command_target(world, title)
+    expect = Expect("proxy", f"out/{title}.mp4", {}, visible=False)
+    return replace(target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),))
 
 
 # Any history -----------------------------------------------------------------------------------------------------
