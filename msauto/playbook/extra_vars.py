@@ -9,6 +9,7 @@ from dataclasses import replace
 from msauto.errors import Place
 from msauto.playbook.document import Document, Problems, Spot
 from msauto.playbook.files import Files
+from msauto.playbook.marks import TAG
 from msauto.playbook.variables import Level, Variable, read_variables
 from msauto.playbook.yaml import load_yaml
 
@@ -33,8 +34,11 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         return read_variables(document.data or {}, Level.EXTRA, Spot(document))
     if _NAME.match(text):
         data = dict(_pairs(text))
-        document = Document("-e", data, {(): Place("-e", 1, 1)}, {}, (text,))
-        return read_variables(data, Level.EXTRA, Spot(replace(document, lines=())))
+        spot = Spot(replace(Document("-e", data, {(): Place("-e", 1, 1)}, {}, (text,)), lines=()))
+        for name in (name for name, value in data.items() if value.startswith(TAG)):
+            said = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
+            raise spot.error(said, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
+        return read_variables(data, Level.EXTRA, spot)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.marks.note(document.data)
     spot = Spot(document)

@@ -15,7 +15,7 @@ from msauto.model.secrets import Secrets
 from msauto.model.spec import Auth, Secret, ServerSpec
 from msauto.server.redaction import Redaction
 from tests.cli.command_line import Desk
-from tests.security.marked import TOKEN, plans
+from tests.security.marked import INV, TOKEN, plans, silent
 
 NASTY = 'caf\u00e9-it\'s <"Geheim/7"> Tok'
 
@@ -118,3 +118,12 @@ def test_the_line_of_a_tag_without_a_text_is_shown_as_it_is(desk: Desk) -> None:
     said = plans(desk)
     assert said.code == 1
     assert "    a: !secret\n" in said.err
+
+
+@pytest.mark.parametrize("given", [f"tok=!secret {TOKEN}", f"a=b tok='!secret {TOKEN}'", f"tok=!secret{TOKEN}"])
+def test_a_tag_where_it_would_be_text_is_refused(desk: Desk, given: str) -> None:
+    desk.write("play.yml", "- hosts: all\n  tasks: [{asset: {title: EP001, fields: {comment: '{{ tok }}'}}}]\n")
+    said = desk.run("plan", "play.yml", *INV, "-e", given)
+    assert said.code == 1
+    said.one_error("what tok is given here is text", "-e @FILE")
+    silent(said)
