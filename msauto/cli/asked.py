@@ -12,6 +12,7 @@ import click
 
 from msauto.cli.flags import Flags, for_stdout, keep_going_flag, plan_options
 from msauto.cli.past import as_it_was, run_called
+from msauto.cli.seconds import read_seconds
 from msauto.model.limits import Limits
 
 
@@ -52,21 +53,6 @@ def next_time(clock: time, now: datetime) -> datetime:
     return today if today > now else datetime.combine(now.date() + timedelta(days=1), clock).astimezone()
 
 
-_LONGEST_WAIT = 86_400.0  # seconds: a day
-
-
-def _seconds(context: click.Context, option: click.Parameter, text: str) -> float:
-    """Read a number of seconds to wait, a day at most: nobody waits for ever by a slip."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST_WAIT:  # false for nan as well
-        message = f"{text!r} is no number of seconds between 0 and {_LONGEST_WAIT:.0f} (a day)"
-        raise click.BadParameter(message, ctx=context, param=option)
-    return seconds
-
-
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option("--check", is_flag=True, help="Plan only: the same as msauto plan."),
@@ -78,7 +64,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded."
     ),
-    click.option("--lock-timeout", callback=_seconds, default="0", metavar="SECONDS", help="Wait for another run."),
+    click.option("--lock-timeout", callback=read_seconds, default="0", metavar="SECONDS", help="Wait for another run."),
     click.option(
         "--not-after", callback=_moment, metavar="TIME", help="Begin no target after this (05:30, or a date)."
     ),

@@ -15,7 +15,7 @@ import click
 from msauto.cli.saved import settings_folder
 from msauto.errors import MsautoError
 from msauto.playbook.resolve import Options
-from msauto.playbook.settings import NAME, Settings, load_settings
+from msauto.playbook.settings import MOST_FORKS, NAME, Settings, load_settings
 
 FORMATS = ("text", "json", "markdown", "html")
 
@@ -101,7 +101,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("-l", "--limit", metavar="PATTERN", help="Only these hosts."),
     click.option("-t", "--tags", multiple=True, metavar="TAGS", help="Only tasks with one of these tags."),
     click.option("--skip-tags", multiple=True, metavar="TAGS", help="No tasks with one of these tags."),
-    click.option("-f", "--forks", type=click.IntRange(1, 512), help="Targets at a time (default 8)."),
+    click.option("-f", "--forks", type=click.IntRange(1, MOST_FORKS), help="Targets at a time (default 8)."),
     click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Form of the result."),
     click.option("--state-dir", metavar="DIR", help="Where the ledger is kept."),
     click.option("--config", metavar="FILE", help="Settings, instead of msauto.toml beside the playbooks."),

@@ -8,6 +8,7 @@ import importlib.util
 import click
 
 from msauto.cli.output import say
+from msauto.cli.seconds import read_seconds
 from msauto.errors import MsautoError
 
 NEEDED = ("uvicorn", "httptools", "PIL", "av")
@@ -38,8 +39,22 @@ def require_simulator() -> None:
 )
 @click.option("--seed", default="house", show_default=True, metavar="house|empty|bulk:N", help="What it holds.")
 @click.option("--log", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as a line of JSON.")
-@click.option("--restore-seconds", default=10.0, show_default=True, help="How long RESTORE takes.")
-@click.option("--proxy-seconds", default=0.0, show_default=True, help="How long making a web proxy takes.")
+@click.option(
+    "--restore-seconds",
+    callback=read_seconds,
+    default="10",
+    metavar="S",
+    show_default=True,
+    help="How long RESTORE takes.",
+)
+@click.option(
+    "--proxy-seconds",
+    callback=read_seconds,
+    default="0",
+    metavar="S",
+    show_default=True,
+    help="How long making a web proxy takes.",
+)
 def command(
     *,
     host: str,

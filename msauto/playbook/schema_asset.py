@@ -20,12 +20,12 @@ from msauto.playbook.schema_values import (
     Pending,
     Plain,
     Pos,
+    Rating,
     Span,
     Text,
     Texts,
     Value,
     When,
-    Whole,
     key,
     need,
     one_or_list,
@@ -117,7 +117,7 @@ class MarkerArgs(Model):
     comment: Opt[Text] = key("its comment")
     user: Opt[Text] = key("its user")
     keywords: Opt[Text] = key("its keywords, as one text")
-    rating: Opt[Whole] = key("its rating")
+    rating: Opt[Rating] = key("its rating")
     state: Opt[State] = key("present (default) or absent: not there")
 
 

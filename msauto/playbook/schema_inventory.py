@@ -13,21 +13,19 @@ from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, crea
 from msauto.model.spec import DEFAULT_PORT, Dialect
 from msauto.playbook.schema_values import (
     TEMPLATED,
-    Count,
+    Between,
     Flag,
     Model,
     Name,
-    Number,
     Opt,
     Quoted,
+    Seconds,
     SecretText,
     Value,
     key,
     need,
     said,
 )
-
-_MAX_CONNECTIONS = 1024
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -79,9 +77,12 @@ def _proxy_url(value: Any) -> str:
 def _split_url(value: Any, example: str) -> tuple[SplitResult, int | None]:
     try:
         parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        return parts, parts.port
+        port = parts.port
     except ValueError as error:
         raise said("cannot be read", f"write {example}") from error
+    if port == 0:
+        raise said("must not name the port 0, at which nothing listens", f"write {example}")
+    return parts, port
 
 
 def _shown_url(parts: SplitResult, port: int) -> str:
@@ -96,12 +97,6 @@ def _check_url(parts: SplitResult) -> None:
         raise said("must not hold signs that no host has")
 
 
-def _connections(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_CONNECTIONS:
-        return int(value)
-    raise said(f"must be a whole number from 1 to {_MAX_CONNECTIONS}")
-
-
 _Url = Annotated[
     str,
     PlainValidator(_url),
@@ -112,9 +107,8 @@ _ProxyUrl = Annotated[
     PlainValidator(_proxy_url),
     WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://[^/?#@\s]+:\d+/*\s*$"}),
 ]
-_Connections = Annotated[
-    int, PlainValidator(_connections), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_CONNECTIONS})
-]
+_Connections = Annotated[int, Between(1, 1024)]
+_RequestLine = Annotated[int, Between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
 _Version = Annotated[
     tuple[int, ...],
     PlainValidator(_version),
@@ -225,12 +219,12 @@ class TlsArgs(Model):
 
 
 class TimeoutArgs(Model):
-    """Time-outs in seconds."""
+    """Time-outs in seconds: more than 0, a week (604800) at most."""
 
-    connect: Opt[Number] = key("to connect; default 5")
-    read: Opt[Number] = key("between bytes of an answer; default 30")
-    listing: Opt[Number] = key("for a listing; default 300")
-    proxy: Opt[Number] = key("for a viewing copy that is made meanwhile; default 3600")
+    connect: Opt[Seconds] = key("to connect; default 5")
+    read: Opt[Seconds] = key("between bytes of an answer; default 30")
+    listing: Opt[Seconds] = key("for a listing; default 300")
+    proxy: Opt[Seconds] = key("for a viewing copy that is made meanwhile; default 3600")
 
 
 class ServerArgs(Model):
@@ -243,8 +237,8 @@ class ServerArgs(Model):
     tls: Opt[TlsArgs] = key("TLS")
     proxy: Opt[ProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
     timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
-    connections: Opt[_Connections] = key("connections at once; default 16")
-    request_line: Opt[Count] = key("the longest request line in bytes; default 8000")
+    connections: Opt[_Connections] = key("connections at once, 1 to 1024; default 16")
+    request_line: Opt[_RequestLine] = key("the longest request line in bytes, 256 to 1048576; default 8000")
     dialect: Opt[DialectArgs] = key("how the server answers where the interface is silent")
 
 

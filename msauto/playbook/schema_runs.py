@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, model_validator
 
 from msauto.playbook.schema_asset import SelectArgs
 from msauto.playbook.schema_values import (
-    Count,
+    Between,
     Expressions,
     KeyId,
     Model,
@@ -24,6 +24,7 @@ from msauto.playbook.schema_values import (
 )
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
+_Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K
 _FOLLOWS = ("a handler works on the asset whose change called it", "leave it out")
 _OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
 _ONE_TARGET = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in ("title", "id", "select")]})
@@ -55,8 +56,8 @@ class ThumbnailOnly(Model):
 
     pos: Opt[Pos] = key("the position: a time code or frames")
     dur: Opt[Pos] = key("the composition's duration, for graphic templates")
-    w: Opt[Count] = key("width in pixels; default the original width")
-    h: Opt[Count] = key("height in pixels; default the original height")
+    w: Opt[_Pixels] = key("width in pixels; default the original width")
+    h: Opt[_Pixels] = key("height in pixels; default the original height")
     params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
     dest: Value[Name] = need("the file to write, beside the playbook")
 

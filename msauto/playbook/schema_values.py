@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
@@ -151,6 +152,10 @@ def need(description: str, **more: Any) -> Any:
     return Field(description=description, **more)
 
 
+MOST = 2**63 - 1
+"""The largest count, identifier or rating: what 64 bits hold, more than any server can keep."""
+LONGEST_TIMEOUT = 604_800  # seconds, a week: nobody waits for ever by a slip
+
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((type(None),), "nothing"),
     ((bool,), "true or false"),
@@ -210,17 +215,51 @@ def _whole(value: Any) -> int:
     raise said(f"must be a whole number, not {_shown(value)}", remedy)
 
 
+def _rating(value: Any) -> int:
+    number = _whole(value)
+    if -MOST - 1 <= number <= MOST:
+        return number
+    raise said("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
+
+
 def _count(value: Any) -> int:
     number = _whole(value)
     if number < 0:
         raise said("must not be negative")
+    if number > MOST:
+        raise said("is too large", f"at most {MOST}")
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A whole number within bounds, both included: ``Annotated[int, Between(1, 512)]``."""
+
+    low: int
+    high: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+    def _read(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
+            return int(value)
+        raise said(f"must be a whole number from {self.low} to {self.high}, not {_shown(value)}")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
     raise said(f"must be a number of 0 or more, not {_shown(value)}")
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
+        return float(value)
+    raise said(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {_shown(value)}")
 
 
 def _flag(value: Any) -> bool:
@@ -232,6 +271,8 @@ def _flag(value: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return "a number with too many digits"  # Python makes no text of one with more than 4,300
     if isinstance(value, int | float):
         return str(getattr(value, "text", value))[:60]
     return repr(value[:60]) if isinstance(value, str) else kind_of(value)
@@ -327,8 +368,11 @@ Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])
 Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
 Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
 SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
-Whole = Annotated[int, PlainValidator(_whole), _schema(type="integer")]
-Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0)]
+Rating = Annotated[int, PlainValidator(_rating), _schema(type="integer", minimum=-MOST - 1, maximum=MOST)]
+Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0, maximum=MOST)]
+Seconds = Annotated[
+    float, PlainValidator(_seconds), _schema(type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)
+]
 Number = Annotated[float, PlainValidator(_number), _schema(type="number", minimum=0)]
 Flag = Annotated[bool, PlainValidator(_flag), _schema(type="boolean")]
 Pos = Annotated[

@@ -17,6 +17,7 @@ from msauto.playbook.schema import read_as
 from msauto.playbook.schema_play import BatchKeys
 from msauto.playbook.schema_values import as_list
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")
 
 
@@ -59,7 +60,7 @@ def _size(value: int | str, spot: Spot) -> int | float:
     percent = _PERCENT.fullmatch(text)
     if percent is not None and 0 < float(percent[1]) <= 100:
         return float(percent[1]) / 100
-    if text.isdigit():
+    if _NUMBER.fullmatch(text):
         return int(text)
     raise spot.error(f"serial is a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import time
 from pathlib import Path
@@ -18,9 +19,10 @@ from msauto.playbook.document import Path as DataPath
 from msauto.playbook.files import how_to_find
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
-from msauto.playbook.schema_values import Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
+from msauto.playbook.schema_values import Between, Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
 
 NAME = "msauto.toml"
+MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -89,7 +91,7 @@ class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
     inventory: Plain[Texts] = key("inventories, beside this file")
-    forks: Plain[Count] = key("targets at a time")
+    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
     limits: Plain[LimitArgs] = key("what a run may do without a person's word")
     protected: Plain[list[Name]] = key("as limits.protected")
@@ -143,7 +145,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
     return Settings(
         file=str(path),
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
-        forks=args.forks or None,
+        forks=args.forks,
         state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
@@ -175,8 +177,15 @@ def _read(path: Path) -> Document:
     except UnicodeDecodeError as error:
         raise InputError([Problem("the file is not UTF-8", Place(file), "save it as UTF-8")]) from error
     lines = tuple(text.splitlines())
+    return Document(file, _data(text, file, lines), *_places(file, lines), lines)
+
+
+_LONG_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d_]{999,}")
+
+
+def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
     try:
-        data = tomllib.loads(text.replace("\r\n", "\n"))
+        return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:
         raise InputError([Problem("this is no TOML: it is nested too deeply", Place(file), "nest it less")]) from error
     except tomllib.TOMLDecodeError as error:
@@ -185,7 +194,16 @@ def _read(path: Path) -> Document:
         place = Place(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError([Document(file, lines=lines).problem(f"this is no TOML: {message}", place)]) from error
-    return Document(file, data, *_places(file, lines), lines)
+    except ValueError as error:  # a number of more digits than Python reads; tomllib tells no place
+        numbers = (Place(file, number, at.start() + 1) for number, at in _long_numbers(lines))
+        place = next(numbers, Place(file))
+        raise InputError([Document(file, lines=lines).problem("a number with too many digits", place)]) from error
+
+
+def _long_numbers(lines: tuple[str, ...]) -> Iterator[tuple[int, re.Match[str]]]:
+    for number, line in enumerate(lines, 1):
+        if found := _LONG_NUMBER.search(line):
+            yield number, found
 
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")

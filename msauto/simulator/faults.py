@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import threading
@@ -64,10 +65,14 @@ class Fault:
         if name in _NEEDS_ARGUMENT and not colon:
             raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES.get(name, 5)}")
         try:
-            [float(part) for part in argument.split(":") if colon]
+            numbers = [float(part) for part in argument.split(":") if colon]
             re.compile(self.match)
         except (ValueError, re.error) as problem:
             raise ValueError(f"fault {self.kind}@{self.match}: {problem}") from None
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError(f"the fault {name} has a number that is too large")
+        if name == "status" and not 200 <= numbers[0] <= 599:
+            raise ValueError(f"the status of a fault is 200 to 599, not {argument[:20]}")
 
     @classmethod
     def parse(cls, text: str) -> Fault:

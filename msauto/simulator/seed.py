@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -22,6 +23,7 @@ RATES = (
     Fraction(30000, 1001),
     Fraction(60000, 1001),
 )
+_COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips take all the memory there is
 SEEDS = ("house", "empty", "bulk:N")
 _DEFAULT = SimDialect()
 
@@ -33,7 +35,7 @@ def house_of(seed: str) -> House:
     if seed == "empty":
         return empty_house()
     name, _, number = seed.partition(":")
-    if name == "bulk" and number.isascii() and number.isdigit():
+    if name == "bulk" and _COUNT.fullmatch(number):
         return bulk_house(int(number))
     raise ValueError(f"a seed is one of {', '.join(SEEDS)}, not {seed!r}")
 

@@ -113,8 +113,8 @@ def test_a_read_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
 
 def test_a_title_too_long_to_be_asked_for_is_an_error_of_its_target_alone(desk: Desk, sim: Simulator) -> None:
     desk.play(TASKS["field"], {"asset": {"title": "EP001", "fields": {"comment": "new"}}})
-    said = plan(desk, 200, "--format", "json")
+    said = plan(desk, 256, "--format", "json")
     errors = {target["name"]: target["error"] for target in said.json["targets"]}
     assert errors["EP001"] is None
     assert "request_line" in errors[LONG]
-    assert "200" in errors[LONG]
+    assert "256" in errors[LONG]

@@ -60,3 +60,54 @@ def test_a_freeze_on_no_day(desk: Desk, sim: Simulator) -> None:
     said = desk.run("apply", "--yes", *INV, "play.yml")
     assert (said.code, sim.log) == (1, []), said
     said.one_error("days", "leave `days` out")
+
+
+NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1.5", "true", "many", "²", "", "9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("flag", "number"),
+    [
+        *[("--forks", each) for each in (*NO_NUMBERS, "0", "513", str(10**30))],
+        *[(f"--allow-{each}", number) for each in ("delete", "remove", "requests") for number in NO_NUMBERS],
+    ],
+)
+def test_a_flag_whose_number_is_none(desk: Desk, sim: Simulator, flag: str, number: str) -> None:
+    desk.comment("new")
+    said = desk.run("apply", "--yes", *INV, "play.yml", f"{flag}={number}")
+    assert (said.code, sim.log) == (1, []), said
+    said.one_error(flag, "→")
+
+
+@pytest.mark.parametrize("flag", ["--allow-delete", "--allow-remove", "--allow-requests"])
+def test_more_than_any_run_does_may_be_allowed(desk: Desk, flag: str) -> None:
+    desk.comment("new")
+    assert desk.run("apply", "--yes", *INV, "play.yml", flag, str(10**30)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "number"),
+    [
+        *[("--port", each) for each in (*NO_NUMBERS, "65536", str(10**30))],
+        *[
+            (f"--{each}-seconds", number)
+            for each in ("restore", "proxy")
+            for number in (*(each for each in NO_NUMBERS if each != "1.5"), "86401", "1e30")
+        ],
+        *[("--seed", f"bulk:{each}") for each in (*NO_NUMBERS, "10000000", str(10**30))],
+        *[("--fault", f"status:{each}@GET") for each in (*NO_NUMBERS, "99", "600", "99999")],
+        *[("--fault", f"delay:{each}@GET") for each in ("nan", "inf", "-1", "", "9" * 400)],
+        *[("--fault", f"cut_before@GET*{'9' * 5000}"), ("--fault", "cut_before@GET~1.2.3")],
+    ],
+)
+def test_a_simulator_whose_number_is_none(desk: Desk, flag: str, number: str) -> None:
+    said = desk.run("simulate", "--port=0", f"{flag}={number}")
+    assert said.code == 1, said
+    said.one_error("Error: ", "→")
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "nan", "²", "9" * 5000])
+def test_a_server_whose_port_is_none(desk: Desk, port: str) -> None:
+    said = desk.run("show", "databases", "--server", f"http://127.0.0.1:{port}")
+    assert said.code == 1, said
+    said.one_error("→ write http://host:7901")

@@ -23,10 +23,10 @@ from msauto.playbook.schema_values import (
     Number,
     Pos,
     Quoted,
+    Rating,
     Span,
     Text,
     When,
-    Whole,
 )
 
 _WORDS: tuple[tuple[Any, str], ...] = (
@@ -35,7 +35,7 @@ _WORDS: tuple[tuple[Any, str], ...] = (
     (When, "a date, or a date and time"),
     (KeyId, "NS:ID"),
     (Count, "a whole number, 0 or more"),
-    (Whole, "a whole number"),
+    (Rating, "a whole number"),
     (Number, "a number, 0 or more"),
     (Flag, "true or false"),
     (Text, "text"),
@@ -144,6 +144,8 @@ def _one(value: Mapping[str, Any]) -> str:
     if value.get("type") == "array":
         items = value.get("items") or {}
         return f"a list of {_kind(items)[0]}" if items else "a list"
+    if value.get("type") == "integer":
+        return f"a whole number, {value['minimum']} to {value['maximum']}"
     if "$ref" in value or value.get("type") == "object":
         return "a mapping"
     return "text" if value.get("type") == "string" else "any value"

@@ -1,0 +1,155 @@
+"""Numbers of settings, inventories and playbooks: what is none, or beyond its bounds, is an error with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from msauto.errors import InputError, Problem
+from msauto.playbook.resolve import Options, validate
+from msauto.playbook.settings import load_settings
+
+BIG = str(10**30)
+NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" * 5000, "0x" + "f" * 9000)
+NO_COUNT = (*NO_WHOLE, "-1", BIG)
+YAML = {"nan": ".nan", "inf": ".inf", "-inf": "-.inf"}
+
+SETTINGS = {
+    "forks = {}": (*NO_COUNT, "0", "513"),
+    "[limits]\ndelete_assets = {}": NO_COUNT,
+    "[limits]\nremove_items = {}": NO_COUNT,
+    "[limits]\nrequests = {}": NO_COUNT,
+    "[state]\nkeep_runs = {}": NO_COUNT,
+    "[state]\nkeep_days = {}": NO_COUNT,
+    '[[freeze]]\nto = "10:00"\ntz = "UTC"\nfrom = {}': (*NO_COUNT, "0"),
+}
+NO_TIME = (*(each for each in NO_COUNT if each != "1.5"), "0", "604801")
+SERVER = {
+    "timeouts: {connect: %s}": NO_TIME,
+    "timeouts: {read: %s}": NO_TIME,
+    "timeouts: {listing: %s}": NO_TIME,
+    "timeouts: {proxy: %s}": NO_TIME,
+    "request_line: %s": (*NO_COUNT, "0", "255", str(2**20 + 1)),
+    "connections: %s": (*NO_COUNT, "0", "1025"),
+    "url: %s": (*NO_COUNT, *(f'"http://h:{port}"' for port in ("0", "65536", "-1", "nan", "²", "9" * 5000))),
+}
+NO_POSITION = NO_COUNT
+NO_SPAN = (*NO_COUNT, "0", '"nan"', '"-1s"', f'"{BIG}d"', '"999999999d"')
+TASKS = {
+    "asset: {title: A, segments: [{start: 0, duration: 5, number: %s}]}": NO_COUNT,
+    "asset: {title: A, segments: [{duration: 5, start: %s}]}": NO_POSITION,
+    "asset: {title: A, segments: [{start: 9, duration: %s}]}": (*NO_POSITION, "0"),
+    "asset: {title: A, markers: [{title: x, uid: %s}]}": NO_COUNT,
+    "asset: {title: A, markers: [{track: Icon, at: %s}]}": NO_POSITION,
+    "asset: {title: A, markers: [{at: 1, track: Icon, rating: %s}]}": (*NO_WHOLE, BIG, "-" + BIG),
+    "asset: {title: A, fields: {first_frame: %s}}": NO_POSITION,
+    "asset: {title: A, origin: %s}": NO_POSITION,
+    "asset: {title: A, segmentation: {duration: %s}}": NO_POSITION,
+    "asset: {title: A, restore: {wait: %s}}": NO_SPAN,
+    "asset: {select: {folder: R, created_within: %s}, fields: {comment: x}}": NO_SPAN,
+    "asset: {select: {folder: R, expect: {min: %s}}, fields: {comment: x}}": NO_COUNT,
+    "asset: {select: {folder: R, expect: {max: %s}}, fields: {comment: x}}": NO_COUNT,
+    "thumbnail: {title: A, dest: a.png, w: %s}": (*NO_COUNT, "0", "16385"),
+    "thumbnail: {title: A, dest: a.png, h: %s}": (*NO_COUNT, "0", "16385"),
+    "thumbnail: {title: A, dest: a.png, pos: %s}": NO_POSITION,
+    "thumbnail: {title: A, dest: a.png, dur: %s}": NO_POSITION,
+}
+PLAYS = {
+    "serial: %s": (*NO_COUNT, '"%"', '"0%"', '"-5%"', '"²%"', '"101%"', f'"{"9" * 5000}"'),
+    "max_fail_percentage: %s": (*(each for each in NO_COUNT if each != "1.5"), "101"),
+}
+LOOPS = (
+    "range(10**30) | list",
+    "range(10**9) | list",
+    "[1] * 10**9",
+    "9 ** 99999",
+    "1e308 * 10",
+    "0",
+    "true",
+)
+FITS = (
+    "timeouts: {connect: 0.5, read: 604800}",
+    "request_line: 256",
+    f"request_line: {2**20}",
+    "connections: 1",
+    "connections: 1024",
+    'url: "http://h:65535"',
+)
+
+
+def pairs(table: dict[str, tuple[str, ...]]) -> list[ParameterSet]:
+    return [
+        pytest.param(text, number, id=f"{text}-{number[:12]}".replace("\n", " ").replace("²", "superscript"))
+        for text, numbers in table.items()
+        for number in numbers
+    ]
+
+
+def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
+    """There is one problem, and it stands where the value does, or where its list or mapping begins."""
+    assert len(problems) == 1, problems
+    place = problems[0].place
+    assert place is not None
+    line = text.splitlines()[place.line - 1]
+    assert value in line, problems
+    assert 1 < place.column <= line.index(value) + 1, problems
+    assert problems[0].message
+    assert len(problems[0].message) < 250
+
+
+@pytest.mark.parametrize(("text", "number"), pairs(SETTINGS))
+def test_a_number_of_the_settings(tmp_path: Path, text: str, number: str) -> None:
+    file = tmp_path / "msauto.toml"
+    written = text.format(number) + "\n"
+    file.write_text(written, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_settings(file)
+    one_with_its_place(list(caught.value.problems), written, number)
+
+
+@pytest.mark.parametrize("number", ["1", "512"])
+def test_forks_within_their_bounds(tmp_path: Path, number: str) -> None:
+    file = tmp_path / "msauto.toml"
+    file.write_text(f"forks = {number}\n", encoding="utf-8")
+    assert load_settings(file).forks == int(number)
+
+
+def check(tmp_path: Path, server: str, play: str = "", task: str = "asset: {title: A}") -> tuple[list[Problem], str]:
+    url = "" if server.startswith("url") else 'url: "http://h", '
+    inventory = f"all:\n  hosts:\n    h: {{database: D, server: {{{url}{server}}}}}\n"
+    playbook = f"- hosts: h\n  {play or 'name: x'}\n  tasks:\n    - {{{task}}}\n"
+    for name, text in (("i.yml", inventory), ("p.yml", playbook)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = validate([str(tmp_path / "i.yml"), str(tmp_path / "p.yml")], Options((), env={}))
+    return list(found), inventory if server else playbook
+
+
+@pytest.mark.parametrize(("text", "number"), pairs(SERVER))
+def test_a_number_of_a_server(tmp_path: Path, text: str, number: str) -> None:
+    value = YAML.get(number, number)
+    one_with_its_place(*check(tmp_path, text % value), value)
+
+
+@pytest.mark.parametrize("server", FITS)
+def test_a_server_within_the_bounds(tmp_path: Path, server: str) -> None:
+    assert check(tmp_path, server)[0] == []
+
+
+@pytest.mark.parametrize(("text", "number"), pairs(TASKS))
+def test_a_number_of_a_task(tmp_path: Path, text: str, number: str) -> None:
+    value = YAML.get(number, number)
+    one_with_its_place(*check(tmp_path, "", task=text % value), value)
+
+
+@pytest.mark.parametrize(("text", "number"), pairs(PLAYS))
+def test_a_number_of_a_play(tmp_path: Path, text: str, number: str) -> None:
+    value = YAML.get(number, number)
+    one_with_its_place(*check(tmp_path, "", play=text.replace("%s", value)), value)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_no_loop_can_go_through(tmp_path: Path, loop: str) -> None:
+    task = f"asset: {{title: 'x{{{{ item }}}}'}}, loop: '{{{{ {loop} }}}}'"
+    one_with_its_place(*check(tmp_path, "", task=task), "{{ " + loop)
