@@ -35,7 +35,9 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     remembered = memory.recall(target.id)
     if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
         return "another run has run what is to be run once"
-    if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in target.changes):
+    unseen = {(expect.aspect, expect.key) for each in target.requests for expect in each.expect if not expect.visible}
+    changes = [change for change in target.changes if change.basis != "none" or (change.aspect, change.key) in unseen]
+    if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in changes):
         return "another run has written it since the plan was made"
     return None
 
@@ -58,9 +60,11 @@ def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:
 
 
 def _was_written(change: Change, remembered: Json) -> bool:
-    """Tell whether the ledger knows another value; one that it does not know says nothing."""
-    if change.basis != "ledger" or change.aspect not in _REMEMBERED or remembered is None:
+    """Tell whether the ledger knows another value than it did; one that it does not know says nothing."""
+    if change.basis == "live" or change.aspect not in _REMEMBERED or remembered is None:
         return False
+    if change.basis == "none":
+        return True  # nothing was known when the plan was made
     if isinstance(remembered, list):
         return remembered != change.before
     return str(remembered) != str(change.before)  # positions are shown as numbers and remembered as texts

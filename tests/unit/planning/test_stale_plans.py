@@ -91,6 +91,17 @@ def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before
     assert why(scene, target) == "another run has written it since the plan was made"
 
 
+@pytest.mark.parametrize(("item", "written"), [("field:comment", "9"), ("xmp:dc:a", ["9"])])
+def test_what_nobody_knew_was_written_by_another_run(item: str, written: Any) -> None:
+    aspect, _, name = item.partition(":")
+    scene = stage(replace(FILM, fields={}, xmp=None))
+    target = planned(scene, {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})
+    assert [change.basis for change in target.changes] == ["none"]
+    assert why(scene, target) is None
+    scene.memory.always[item] = written
+    assert why(scene, target) == "another run has written it since the plan was made"
+
+
 def test_a_channel_that_has_moved_on() -> None:
     scene = stage(channels={"c": []})
     (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
