@@ -10,7 +10,7 @@ WORKERS ?= auto
 help:
 	@echo "make demo     the whole story on an embedded media server"
 	@echo "make test     every test (but those marked slow)"
-	@echo "make lint     ruff, mypy, import-linter, schemas"
+	@echo "make lint     ruff, mypy, import-linter, the rules of the house"
 	@echo "make scale    the slow tests"
 	@echo "make bench    the benchmarks, as ratios"
 
