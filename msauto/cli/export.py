@@ -129,7 +129,8 @@ class _Export:
             await self._part(titled, server, database, snapshots.of_titles(titles))
         for part, (_, listed) in zip(parts, folders, strict=True):
             await self._part(part, server, database, snapshots.of_listed(listed))
-        self._warn(server, database, before, hidden=snapshots.xmp_hidden)
+        self._warn_of_xmp(server, snapshots)
+        self._warn(database, before)
 
     async def _found(self, snapshots: Snapshots) -> Sequence[Found]:
         if self.asked.whole:
@@ -139,9 +140,17 @@ class _Export:
             found.update(await snapshots.list(parse_folder(folder), recursive=self.asked.recursive))
         return sorted(found, key=lambda each: (each.folder, each.title))
 
-    def _warn(self, server: NamedServer, database: str, before: tuple[str, ...], *, hidden: bool) -> None:
-        if hidden:
+    def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
+        """Tell of fields that may be there: GETUSERFIELDS without ``field`` is not shown (interface)."""
+        if snapshots.xmp_hidden:
             self.warnings.append(f"{server.spec.name} did not show XMP fields: they are not exported")
+        elif snapshots.xmp_silent and self.asked.whole:
+            self.warnings.append(
+                f"{server.spec.name} told of no XMP fields of any asset: if there are some, it tells only when asked "
+                "for one by its name, and they are not exported"
+            )
+
+    def _warn(self, database: str, before: tuple[str, ...]) -> None:
         if self.asked.whole and isinstance(self.sink, InFolder):
             for path in self.sink.stale((*before, database)):
                 self.warnings.append(f"{path} is of an earlier export: its folder holds no assets any more")

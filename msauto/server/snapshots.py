@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.flow import concurrent_map
@@ -20,6 +21,9 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.server.selection import same_text
 from msauto.server.shapes.links import LinkIndex, index_links
+
+_MANY: Final = 10
+"""A few assets may well have no XMP fields at all."""
 
 
 class Snapshots:
@@ -36,6 +40,13 @@ class Snapshots:
         self._done: set[str] = set()
         self.xmp_hidden = False
         """Whether the server did not show the XMP fields of some asset."""
+        self._xmp_told = False
+        self._xmp_empty = 0
+
+    @property
+    def xmp_silent(self) -> bool:
+        """Whether no asset of many told of any XMP field: some servers tell only when asked for one by its name."""
+        return not self._xmp_told and self._xmp_empty >= _MANY
 
     async def list(self, folder: Folder, *, recursive: bool) -> tuple[Found, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` where there is no such folder."""
@@ -126,6 +137,8 @@ class Snapshots:
         else:
             fields = answer.fields
         self.xmp_hidden = self.xmp_hidden or fields is None
+        self._xmp_told = self._xmp_told or bool(fields)
+        self._xmp_empty += fields is not None and not fields
         return fields
 
     async def _links(self, asset: Asset) -> tuple[tuple[Link, ...] | None, tuple[Link, ...]]:

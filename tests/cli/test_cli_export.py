@@ -131,6 +131,16 @@ def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk
     assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
 
 
+def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Desk, sim: Simulator) -> None:
+    words = "told of no XMP fields of any asset"
+    assert words not in export(desk).err
+    sim.dialect = SimDialect(xmp_without_field="empty")
+    said = export(desk)
+    assert said.code == 0
+    assert "xmp:" not in said.out
+    assert words in said.err
+
+
 def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
     said = export(desk, "--folder", "Архив/Новости")
     assert said.code == 0
