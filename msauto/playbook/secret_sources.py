@@ -47,7 +47,7 @@ def _of_keyring(service: str, user: str, spot: Spot) -> Secret:
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
-        remedy = "pip install 'msauto[keyring]', or take the secret from the environment or a file"
+        remedy = "pip install 'keyring>=25', or take the secret from the environment or a file"
         raise spot.error("the system keyring needs a package that is not installed: keyring", remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__

@@ -121,6 +121,21 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     assert new.run("plan", "playbooks/site.yml", "--format", "markdown").out.startswith(("#", "**", "<"))
 
 
+def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Path) -> None:
+    """The package index has another project of our name: where msauto comes from, the house says."""
+    text = "\n".join(data.decode("utf-8") for _, data in repository())
+    assert "project/msauto" not in text
+    installs = re.findall(r"pip install (?:--quiet )?(.*)", text)
+    ours = [line for line in installs if "pre-commit" not in line]
+    assert len(ours) == 3
+    for line in ours:
+        said = subprocess.run(["sh", "-c", f"echo {line}"], env={"MSAUTO_PACKAGE": "./msauto.whl"}, capture_output=True)
+        assert said.stdout == b"./msauto.whl\n"
+        nobody = subprocess.run(["sh", "-c", f"echo {line}"], env={}, capture_output=True)
+        assert nobody.returncode
+        assert b"MSAUTO_PACKAGE" in nobody.stderr
+
+
 def test_pre_commit_looks_at_what_msauto_reads() -> None:
     hook = contents()[".pre-commit-config.yaml"]["repos"][0]["hooks"][0]
     found = [name for name in FILES if re.search(hook["files"], name)]
