@@ -6,6 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 WORKERS ?= auto
+CLIENTS := .venv/clients
 
 help:
 	@echo "make demo     the whole story on an embedded media server"
@@ -29,6 +30,11 @@ help:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
+.venv/.clients: .venv/.made
+	@echo "Installing Ansible, which a slow test plays on the embedded server, into .venv/clients (once) ..." >&2
+	@$(PYTHON) -m venv $(CLIENTS) && $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check ansible-core
+	@touch $@
+
 demo: .venv/.demo
 	@$(BIN)/msauto demo
 
@@ -36,8 +42,8 @@ test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
 # Groups: what must have a worker to itself (a language server, a large house) names one, `xdist_group`.
-scale: .venv/.dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+scale: .venv/.dev .venv/.clients
+	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 lint: .venv/.dev
 	@$(BIN)/ruff check .

@@ -13,7 +13,7 @@ HINTS = {
     "curl": "apt-get install curl",
     "ffprobe": "apt-get install ffmpeg",
     "pngcheck": "apt-get install pngcheck",
-    "ansible-playbook": "pip install ansible-core, into an environment of its own that is on the PATH",
+    "ansible-playbook": "make scale does it: ansible-core, in an environment of its own at the end of the PATH",
 }
 _ASKED_OF_THE_SYSTEM = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
 
