@@ -66,7 +66,12 @@ def rename_of(target: Target) -> int | None:
 
 
 def addresses(target: Target, end: int) -> tuple[Address, ...]:
-    """Return where the asset may be once the requests before ``end`` were sent, the likeliest first."""
+    """Return where the asset may be once the requests before ``end`` were sent, the likeliest first.
+
+    A deleted one is looked for by its title alone: an open file may answer to its key id for as long as it is open.
+    """
+    if any(change.aspect == "asset" and change.action == "delete" for change in target.changes):
+        return (target.address_after,)
     rename = rename_of(target)
     if rename is None or end <= rename:
         return (target.address,)
@@ -147,7 +152,8 @@ def _expected(target: Target, aspect: str) -> Iterator[Expect]:
 async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
     for address in places:
         asset = await reader.read_asset(target.database, address)
-        if asset is not None and (len(places) == 1 or _is_the_one(target, asset)):
+        sure = len(places) == 1 and address == target.address
+        if asset is not None and (sure or _is_the_one(target, asset)):
             return address, _titled(asset, address)
     if not await reader.has_database(target.database):
         raise UnreadableError(f"the database {target.database} is not there", server=target.server)

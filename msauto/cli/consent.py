@@ -7,7 +7,7 @@ import sys
 from msauto.errors import RefusedError
 from msauto.model.plan import Plan
 from msauto.planning.limits import deletes_asset
-from msauto.report.sentences import plural, refusals_told
+from msauto.report.sentences import deletions, refusals_told
 
 
 def ask(plan: Plan, *, yes: bool) -> None:
@@ -31,11 +31,10 @@ def ask(plan: Plan, *, yes: bool) -> None:
 
 
 def _ask_person(plan: Plan) -> None:
-    deleted = sum(map(deletes_asset, (change for target in plan.targets for change in target.changes)))
+    deleted = [change.aspect for target in plan.targets for change in target.changes if deletes_asset(change)]
     if deleted:
-        agreed = _answer(f"This deletes {plural(deleted, 'asset')} for good. Type the number to go on: ") == str(
-            deleted
-        )
+        what = deletions(deleted.count("asset"), deleted.count("link"))
+        agreed = _answer(f"This deletes {what} for good. Type the number to go on: ") == str(len(deleted))
     else:
         agreed = _answer("Apply this plan? Only 'yes' goes on: ").lower() == "yes"
     if not agreed:

@@ -137,9 +137,7 @@ def _refuse_protected(
     folders: tuple[Folder, ...] = tuple(link.folder for link in links or ())
     folders += () if trial.links is None else (trial.links,)
     change = Change("delete", "marker", "", None, None, "live", reversible=True, source=Source(Place("probe")))
-    target = Target(
-        server.spec.name, "", "asset", trial.title, folder=asset.folder, changes=(change,), link_folders=folders
-    )
+    target = Target(server.spec.name, "", "asset", trial.title, folder=asset.folder, changes=(change,), places=folders)
     found = refusals(Plan("", "", targets=(target,)), replace(Limits(), protected=limits.protected))
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)
     if protected is not None:

@@ -99,6 +99,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class ClipEntries:
+    """The entries of a database that concern one clip: ``same`` show it, ``namesakes`` are other clips of its title."""
+
+    same: tuple[Entry, ...] = ()
+    namesakes: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
 

@@ -116,7 +116,8 @@ class Target:
 
     ``address`` is how it is read before the first write, ``address_after`` once all is done (a rename).
     ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames. ``emptied``
-    names the lists that ``exactly`` empties, with their length before; ``link_folders`` where else the asset shows.
+    names the lists that ``exactly`` empties, with their length before; ``places`` are folder and title of
+    every other entry that shows the asset, where they were read.
     ``batch`` is the number of the plan's batch that the target belongs to.
     """
 
@@ -137,7 +138,7 @@ class Target:
     rate: Fraction | None = None
     wait: float = 0.0  # seconds that the proof may wait for a restore
     emptied: tuple[tuple[Aspect, int], ...] = ()
-    link_folders: tuple[Folder, ...] = ()
+    places: tuple[Folder, ...] = ()
     batch: int = 0
 
     @property
@@ -177,12 +178,16 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A limit that the plan breaks: shown with the plan, and apply ends with 4 unless ``remedy`` is given."""
+    """A limit that the plan breaks: shown with the plan, and apply ends with 4 unless ``remedy`` is given.
+
+    ``links`` is how many of the ``count`` deletions are links and not assets.
+    """
 
     code: str
     limit: int | str
     count: int | str
     remedy: str
+    links: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address, Json, Plan, Request, Target, TargetId
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.model.wanted import SelectRef
@@ -48,6 +48,9 @@ class Reader(Protocol):
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         """Return all shortcuts to an asset: a listing of the whole database unless the clip lists them itself."""
+
+    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+        """Return all entries that show an asset, its home among them: one listing of the whole database for a run."""
 
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel, or ``None`` where there is no such channel."""

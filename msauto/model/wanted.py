@@ -88,13 +88,15 @@ class Position:
 class TitleRef:
     """One asset by title; ``was`` are former titles, one of which may be found instead.
 
-    Both found is an error, unless it ``may_stay`` (undo): then the one found by its former title keeps it.
+    Both found is an error, unless both are one clip, or it ``may_stay`` (undo): then the one found by its former title
+    keeps it. ``link_id`` (undo): the entry that was renamed, where the clip answers to both titles.
     """
 
     database: str
     title: str
     was: tuple[str, ...] = ()
     may_stay: bool = False
+    link_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,7 @@ class AssetWanted:
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
     positions for first_frame, last_frame and icon_pos. ``still`` (undo): what must still be there, by ``field:name``
     and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are told with the plan.
+    ``with_links``: the asset may be deleted although links show it.
     """
 
     source: Source
@@ -224,6 +227,7 @@ class AssetWanted:
     restore: Said[float] | None = None  # seconds that the proof may wait for the file
     still: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    with_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)

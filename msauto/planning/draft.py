@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from msauto.errors import PlanningError
-from msauto.model.live import Asset
+from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expect, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.spec import ServerSpec
@@ -21,7 +21,8 @@ class Scene:
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
     how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that goes before it, and makes its XMP fields unknown.
+    the XMP batch that goes before it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    entry that shows an asset which is to be deleted.
     """
 
     server: ServerSpec
@@ -37,6 +38,7 @@ class Scene:
     address: Address = Address("")  # noqa: RUF009 - frozen
     files: Mapping[str, str | None] = field(default_factory=dict)
     batch: Source | None = None
+    places: tuple[Folder, ...] = ()
 
     def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
         """Return what a file of this clip is made from: where that is the same, so is the file."""

@@ -31,7 +31,7 @@ def holds(expect: Expect, live: LiveTarget) -> bool | None:
     looker = _LOOKERS.get(expect.aspect)
     if looker is None or expect.secret:
         return None
-    if live.asset is None and expect.aspect != "rss_item":
+    if live.asset is None and expect.aspect not in {"rss_item", "link"}:
         return expect.want is None
     return looker(expect, live)
 
@@ -66,7 +66,7 @@ def last_words(target: Target) -> tuple[Expect, ...]:
     for expect in (expect for request in target.requests for expect in request.expect):
         words[expect.aspect, expect.key] = expect
     if any(word.aspect == "asset" and word.want is None for word in words.values()):
-        return tuple(word for word in words.values() if word.aspect in {"asset", "command"})
+        return tuple(word for word in words.values() if word.aspect in {"asset", "command", "link"})
     return tuple(word for word in words.values() if not _overruled(word, words.values()))
 
 
@@ -132,7 +132,7 @@ def _link(expect: Expect, live: LiveTarget) -> bool | None:
     *folder, title = parse_folder(expect.key) or ("",)
     where = tuple(folder)
     if where not in live.folders:
-        return None
+        return None if live.asset is not None else expect.want is None
     entries = live.folders[where]
     return (entry_called(entries or (), where, title) is None) == (expect.want is None)
 
@@ -243,7 +243,7 @@ def _wanted(expect: Expect, live: LiveTarget) -> Json:
 
 def _found(expect: Expect, live: LiveTarget) -> Json:
     asset = live.asset
-    if asset is None and expect.aspect != "rss_item":
+    if asset is None and expect.aspect not in {"rss_item", "link"}:
         return None
     shower = _SHOWERS.get(expect.aspect)
     return shower(expect, live) if shower else None

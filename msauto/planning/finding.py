@@ -6,15 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
-from msauto.errors import PlanningError
+from msauto.errors import MsautoError
 from msauto.model.facts import NoAssetError
-from msauto.model.live import Asset, show_folder
+from msauto.model.live import show_folder
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.secrets import Secrets
 from msauto.model.spec import ServerSpec
-from msauto.model.wanted import AssetWanted, ProxyWanted, RunWanted, Said, ThumbnailWanted, TitleRef, Wanted
-from msauto.planning.compare import plain, same_folder, same_text
+from msauto.model.timecode import TimecodeError
+from msauto.model.wanted import (
+    AssetWanted,
+    ProxyWanted,
+    RunWanted,
+    ThumbnailWanted,
+    TitleRef,
+    Wanted,
+)
+from msauto.planning.clip_finder import Asked, ClipFinder
+from msauto.planning.compare import plain, same_folder
+from msauto.planning.deletion import Deletion, check_deletion, places_of
 from msauto.planning.draft import refuse
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, Member
@@ -28,7 +38,6 @@ from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
 
 State = Literal["changed", "unchanged", "skipped"]
-Asked = tuple[Member, Wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +61,16 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one target: only one that changes, or is in error, is kept."""
+    """What came of one target: only one that changes, or is in error, is kept.
+
+    ``clip`` is the hash of what identifies the clip, so that two names of one clip are noticed; ``None``: not known.
+    """
 
     state: State
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    clip: int | None = None
 
     @classmethod
     def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> Outcome:
@@ -68,107 +81,68 @@ class Outcome:
 
 
 async def survey_asset(world: World, group: Group) -> Outcome:
-    """Plan one asset. Raises the errors of this one target."""
-    finder = _Clip(world, group)
+    """Plan one asset; errors stay with their target. Raises ``SplitError`` for a merged group of several clips."""
+    finder = ClipFinder(world.reader, group)
+    try:
+        outcome = await _survey(world, group, finder)
+    except (MsautoError, TimecodeError) as error:
+        outcome = Outcome("changed", in_error(world, group, error))
+    return replace(outcome, clip=finder.clip)
+
+
+def in_error(world: World, group: Group, error: Exception) -> Target:
+    """Return a target that cannot be planned."""
+    address = group.by_id[0] if group.by_id else Address(group.name)
+    return Target(
+        world.server.name,
+        group.database,
+        group.kind,
+        group.name,
+        error=str(error),
+        address=address,
+        address_after=address,
+    )
+
+
+async def _survey(world: World, group: Group, finder: ClipFinder) -> Outcome:
     layers = Layers(world.reader, group.database, finder, world.answers)
-    said, unknown = await _evaluate(layers, group)
+    said, unknown = await _evaluate(layers, group, finder)
     owing = _is_owing(world, group)
     if not said and not unknown and not owing:
         return Outcome("skipped")
     clip = await layers.clip()
-    stays: tuple[str, ...] = ()
-    if clip is not None and finder.stays:
-        stays = (f"{clip[2]}: the title is left alone, for another clip is called {group.name!r} by now",)
-        group = replace(group, name=clip[2], names=(clip[2],))
-    here = [(m, w) for m, w in said if clip is not None and _is_meant(m, clip[2], group)]
-    away = [(m, w) for m, w in said if clip is None or not _is_meant(m, clip[2], group)]
+    here, away = finder.divide(said)
     missing = await _not_there(world, group, away, unknown)
     if clip is None or (not here and not owing):
         told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
         return Outcome(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
     asset, address, title = clip
+    group = finder.named()
+    finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)
-    outcome = await _compare(world, group, layers, found, here)
-    return replace(outcome, warnings=(*stays, *outcome.warnings))
+    outcome = await _compare(world, group, layers, found, [(m, finder.renamed(m, w)) for m, w in here])
+    return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
 
-class _Clip:
-    """Finds the clip of a group: by id, by its title, else by one of its former titles.
-
-    ``stays``: it keeps the former title by which it was found, for another clip has the other one.
-    """
-
-    stays = False
-
-    def __init__(self, world: World, group: Group) -> None:
-        self._world = world
-        self._group = group
-
-    async def __call__(self) -> tuple[Asset, Address, str] | None:
-        found: list[tuple[Asset, Address, str]] = []
-        by_id = self._group.by_id
-        if by_id and by_id[1] is not None:
-            found.append((by_id[1], by_id[0], by_id[1].title or self._group.name))
-        for name in self._group.names:
-            if found and by_id and same_text(found[0][2], name):
-                continue
-            asset = await self._read(name)
-            if asset is not None:
-                found.append((asset, Address(name), name))
-        if len(found) > 1 and _may_stay(self._group):
-            self.stays = True
-            return found[-1]
-        if len(found) > 1:
-            raise PlanningError(
-                f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
-                place=_namer(self._group).intent.source.place,
-                remedy="rename or delete one of them, or take the former title out of `was`",
-            )
-        return found[0] if found else None
-
-    async def _read(self, name: str) -> Asset | None:
-        asset = await self._world.reader.read_asset(self._group.database, Address(name))
-        if asset is not None and asset.title is not None and not same_text(asset.title, name):
-            raise PlanningError(
-                f"asked for {name!r}, the server answers with {asset.title!r}: that is another clip",
-                place=self._group.members[0].intent.source.place,
-                remedy="write the title letter by letter as the server shows it",
-            )
-        return asset
-
-
-def _namer(group: Group) -> Member:
-    """Return the member that names former titles."""
-    named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
-    return next(named, group.members[0])
-
-
-def _may_stay(group: Group) -> bool:
-    """Tell whether the clip may keep a former title: where undo alone speaks of it."""
-    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)
-
-
-async def _evaluate(layers: Layers, group: Group) -> tuple[list[Asked], list[Member]]:
+async def _evaluate(layers: Layers, group: Group, finder: ClipFinder) -> tuple[list[Asked], list[Member]]:
     """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
     said: list[Asked] = []
     unknown: list[Member] = []
+    evaluated: list[tuple[Member, Wanted | None]] = []
     for member in group.members:
         try:
             wanted = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
         except NoAssetError:
             unknown.append(member)
         else:
+            evaluated.append((member, wanted))
             said += [(member, wanted)] if wanted is not None else []
+    if said:
+        await layers.clip()
+    for member, wanted in evaluated:
+        finder.check_entry(member, wanted)
     return said, unknown
-
-
-def _is_meant(member: Member, title: str, group: Group) -> bool:
-    """Tell whether a member means the clip that was found; one that asks for a title now given up does not."""
-    if member.title is None or same_text(member.title, group.name) or same_text(member.title, title):
-        return True
-    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
-    return any(same_text(title, name) for name in was)
 
 
 async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown: Sequence[Member]) -> State:
@@ -205,7 +179,7 @@ def _asked(member: Member, group: Group) -> str:
 
 
 async def _compare(world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked]) -> Outcome:
-    wanteds = [_renamed(member, wanted, group, found) for member, wanted in here if isinstance(wanted, AssetWanted)]
+    wanteds = [wanted for _, wanted in here if isinstance(wanted, AssetWanted)]
     runs = [wanted for _, wanted in here if isinstance(wanted, RunWanted)]
     wanted = None
     if wanteds:
@@ -214,12 +188,19 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         if not _finalized(found, wanted):
             return Outcome("skipped")
         found = _guarded(found, wanted)
-        await _check_home(world, found, wanted, here)
+    entries = None
+    if wanted is not None and not wanted.present:
+        chosen = [member.entry for member, _ in here if member.entry is not None]
+        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, wanted)
+        entries = await check_deletion(world.reader, deletion)
+        if entries is None:
+            return Outcome("unchanged", warnings=wanted.notes)
     live = await _read_rest(world, layers, found, wanted)
     recalled = recall(world.memory, found, group.names, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
     given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
-    plan = AssetPlan(found, wanted, given)
+    places = () if entries is None else places_of(found.asset, found.title, entries)
+    plan = AssetPlan(found, wanted, replace(given, places=places))
     plan.tasks(runs)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
     known = world.secrets()
@@ -229,11 +210,13 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         return recall(world.memory, found, group.names, forget=world.forget) if again else recalled
 
     warnings = await _call_handlers(plan, layers, group, here, wanted, recalled_anew)
-    links = layers.links or live.links
-    if links is None and world.find_links and removes(plan.draft.changes):
-        links = await world.reader.read_links(found.database, found.asset)
-    live = replace(live, xmp=layers.with_xmp(live.xmp), links=links)
+    live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, told = plan.target(layers.looked, live)
+    if world.find_links and entries is None and removes(plan.draft.changes):
+        titled = replace(found.asset, title=found.title)
+        target = replace(
+            target, places=places_of(titled, found.title, await world.reader.read_entries(found.database, titled))
+        )
     target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
     return outcome if here or target.changes else replace(outcome, state="skipped")
@@ -275,15 +258,6 @@ async def _call_handlers(
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
-def _renamed(member: Member, wanted: AssetWanted, group: Group, found: Found) -> AssetWanted:
-    """Want the new title where the clip was found under a former one; a title that only finds the clip is no want."""
-    if member.title is None or not wanted.present:
-        return wanted
-    if same_text(member.title, group.name) and not same_text(found.title, group.name):
-        return replace(wanted, title=Said(group.name, wanted.title.source if wanted.title else wanted.source))
-    return replace(wanted, title=None)
-
-
 def _finalized(found: Found, wanted: AssetWanted) -> bool:
     """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
     if found.asset.finalized is not False or wanted.unfinalized == "allow":
@@ -319,36 +293,6 @@ def _shown(folder: tuple[str, ...]) -> str:
     return show_folder(folder) or "/"
 
 
-async def _check_home(world: World, found: Found, wanted: AssetWanted, here: Sequence[Asked]) -> None:
-    """Refuse to delete a clip for an entry that is only a link to it, or that may be one."""
-    home = found.asset.folder if found.asset.folder_otherwise is None else None
-    entries = [member.entry for member, _ in here if member.entry is not None]
-    if wanted.present or not entries:
-        return
-    if home is None:
-        await _check_only_entry(world, found, wanted)
-    elif not any(same_folder(entry.folder, home) for entry in entries):
-        raise refuse(
-            f"the entry {_shown((*entries[0].folder, entries[0].title))} is a link: its clip lives in {_shown(home)}, "
-            "and is not deleted for a link",
-            wanted.source,
-            "select the clip where it lives, or name it by its title",
-        )
-
-
-async def _check_only_entry(world: World, found: Found, wanted: AssetWanted) -> None:
-    """Refuse to delete a clip with links where the server does not tell which of its entries is the clip."""
-    shown = await world.reader.read_links(found.database, replace(found.asset, title=found.title))
-    if len(shown) > (0 if found.asset.links is not None else 1):
-        places = ", ".join(_shown((*link.folder, link.title)) for link in shown)
-        raise refuse(
-            f"{found.title!r} shows in more than one folder ({places}), and the server does not tell where it lives: "
-            "the selected entry may be a link, and a clip is not deleted for a link",
-            wanted.source,
-            "name the clip by its title",
-        )
-
-
 async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWanted | None) -> LiveTarget:
     """Read what only the comparison needs: XMP fields, the folders of links, all links."""
     xmp, links = layers.xmp, layers.links
@@ -357,7 +301,7 @@ async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWa
     if wanted.xmp and xmp is None and found.database not in world.answers.batches:
         names = frozenset(wanted.xmp)
         xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
-    if links is None and wanted.exactly.links:
+    if links is None and (wanted.exactly.links or not wanted.present):
         links = await world.reader.read_links(found.database, found.asset)
     folders = await read_folders(world.reader, found.database, link_places(found, wanted))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from msauto.errors import MsautoError, PlanningError
 from msauto.flow import concurrent_map, in_turns
 from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.identity import differing, fits, identity_of
 from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
@@ -44,7 +45,10 @@ class _Chosen:
 
 @dataclass(slots=True)
 class Group:
-    """All that is said of one target. ``names``: the title, then former ones. ``by_id``: its address and answer."""
+    """All that is declared for one target. ``names``: the title, then former ones. ``by_id``: its address and answer.
+
+    ``merged`` are the groups that led to one clip by different names, each of which is looked up on its own.
+    """
 
     kind: Kind
     database: str
@@ -53,6 +57,12 @@ class Group:
     by_id: tuple[Address, Asset | None] | None = None
     members: list[Member] = field(default_factory=list)
     error: MsautoError | None = None
+    merged: tuple[Group, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Group, ...]:
+        """The groups of one name each."""
+        return self.merged or (self,)
 
     @property
     def batch(self) -> int:
@@ -70,6 +80,14 @@ class _Led:
     error: MsautoError | None = None
 
 
+def merge_groups(groups: Sequence[Group]) -> Group:
+    """Return one group of several that lead to one clip by different names."""
+    first = groups[0]
+    names = tuple(dict.fromkeys(name for group in groups for name in group.names))
+    members = [member for group in groups for member in group.members]
+    return Group(first.kind, first.database, first.name, names, members=members, merged=tuple(groups))
+
+
 async def group_intents(work: Work, reader: Reader, forks: int, answers: XmpAnswers | None = None) -> list[Group]:
     """Return the groups, in the order in which the playbooks first mention them."""
     answers = answers or XmpAnswers()
@@ -83,7 +101,6 @@ async def group_intents(work: Work, reader: Reader, forks: int, answers: XmpAnsw
         async for key, group, member in in_turns(_places(led, former)):
             found = groups.setdefault(key, group)
             found.members.append(member)
-            found.by_id = found.by_id or group.by_id
             found.error = found.error or group.error
     return list(groups.values())
 
@@ -102,9 +119,10 @@ class _Former:
     def _add(self, intent: Intent, ref: TitleRef) -> None:
         was = self._was.setdefault((ref.database, plain(ref.title)), [])
         for title in ref.was:
+            if title != ref.title and title not in was:
+                was.append(title)
             if plain(title) == plain(ref.title):
-                continue
-            was.extend([title] if title not in was else [])
+                continue  # another spelling of the title (NFC, NFD): the server may know only that one
             self._now.setdefault((ref.database, plain(title)), ref.title)
             self._claims.setdefault((ref.database, plain(title)), []).append(intent)
 
@@ -117,6 +135,8 @@ class _Former:
     def error(self, database: str, title: str) -> PlanningError | None:
         """Return the error of a former title that two titles claim, or that has a former title itself."""
         for was in self._was.get((database, plain(title)), ()):
+            if plain(was) == plain(title):
+                continue
             claims = self._claims[database, plain(was)]
             titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
             if len(titles) > 1 or (database, plain(was)) in self._was:
@@ -141,7 +161,7 @@ def _places(led: _Led, former: _Former) -> Iterable[tuple[Key, Group, Member]]:
         failed = Group("asset", ref.database, name, error=led.error)
         return [(("error", ref.database, name, str(intent.source.place)), failed, Member(intent))]
     if isinstance(ref, IdRef):
-        return [_place_by_id(led, ref, former)]
+        return [_place_by_id(led, ref)]
     if isinstance(ref, TitleRef):
         return [_place(ref.database, ref.title, former, Member(intent, ref.title))]
     return (_selected(ref.database, intent, one, former) for one in led.chosen)
@@ -159,19 +179,33 @@ def _place(database: str, asked: str, former: _Former, member: Member) -> tuple[
     return ("asset", database, plain(title)), group, member
 
 
-def _place_by_id(led: _Led, ref: IdRef, former: _Former) -> tuple[Key, Group, Member]:
-    address = Address(ref.identifier, ref.namespace)
+def _place_by_id(led: _Led, ref: IdRef) -> tuple[Key, Group, Member]:
     name = f"{ref.namespace}:{ref.identifier}"
-    if led.asset is None or led.asset.title is None:
-        group = Group("asset", ref.database, name, by_id=(address, led.asset))
-        return ("id", ref.database, ref.namespace, ref.identifier), group, Member(led.intent)
-    key, group, member = _place(ref.database, led.asset.title, former, Member(led.intent))
-    group.by_id = (address, led.asset)
-    return key, group, member
+    group = Group("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), led.asset))
+    return ("id", ref.database, ref.namespace, ref.identifier), group, Member(led.intent)
 
 
 def _describe(ref: TitleRef | SelectRef) -> str:
     return ref.title if isinstance(ref, TitleRef) else f"select {show_folder(ref.folder) or '/'}"
+
+
+def check_entry(entry: Entry, asset: Asset, source: Source) -> None:
+    """Raise ``PlanningError`` where the answer to a title is of another clip than the entry that a listing showed."""
+    if fits(entry, asset):
+        return
+    place = show_folder((*entry.folder, entry.title))
+    lives = "" if asset.folder is None else f", which lives in {show_folder(asset.folder) or '/'}"
+    differ = ", ".join(
+        f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
+        for name in differing(entry, asset)
+    )
+    raise PlanningError(
+        f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
+        f"another{lives} ({differ or 'the link_id differs'})",
+        place=source.place,
+        remedy="select another `folder:`, address the clip by a key field with `id:`, or give one of the two another "
+        "title",
+    )
 
 
 # Reading where intents lead ------------------------------------------------------------------------------------
@@ -206,7 +240,8 @@ async def _select(
 
     found = tuple([chosen async for chosen in _chosen(ref, entries, holds, forks)])
     if ref.expect_min is not None or ref.expect_max is not None:
-        _check_expected(intent, ref, len({plain(chosen.entry.title) for chosen in found}))
+        clips = {identity_of(chosen.entry) or plain(chosen.entry.title) for chosen in found}
+        _check_expected(intent, ref, len(clips))
     return found
 
 
@@ -248,6 +283,8 @@ async def _holds(
     async def find() -> tuple[Asset, Address, str] | None:
         address = Address(entry.title)
         asset = await reader.read_asset(database, address)
+        if asset is not None:
+            check_entry(entry, asset, source)
         return None if asset is None else (asset, address, entry.title)
 
     layers = Layers(reader, database, find, answers)

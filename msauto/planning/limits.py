@@ -38,10 +38,11 @@ def removes(changes: Iterable[Change]) -> bool:
 
 
 def _deletions(plan: Plan, limits: Limits) -> Refusal | None:
-    count = sum(map(deletes_asset, _changes(plan)))
+    deleted = [change.aspect for change in _changes(plan) if deletes_asset(change)]
+    count = len(deleted)
     if count <= limits.delete_assets:
         return None
-    return Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}")
+    return Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", deleted.count("link"))
 
 
 def _removals(plan: Plan, limits: Limits) -> Refusal | None:
@@ -73,11 +74,13 @@ def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
 
 
 def _is_under(target: Target, glob: str) -> bool:
-    """Tell whether a glob names the title, or a folder that holds the target: its home, or a link's."""
+    """Tell whether a glob names a title of the target, or a folder that holds it: its home, or a link's."""
     names = [target.name]
-    for known in (target.folder, *target.link_folders):
-        for folder in _readings(known, target.database):
-            names += [*_paths(folder), show_folder((*folder, target.name))]
+    for folder in _readings(target.folder, target.database):
+        names += [*_paths(folder), show_folder((*folder, target.name))]
+    for place in target.places:
+        names.append(place[-1])
+        names += [name for path in _readings(place, target.database) for name in _paths(path)]
     return any(_fits(plain(name), plain(glob)) for name in names)
 
 

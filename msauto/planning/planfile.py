@@ -87,7 +87,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
         "rate": _rate(target.rate),
         "wait": target.wait,
         "emptied": [{"aspect": aspect, "count": count} for aspect, count in target.emptied],
-        "link_folders": [show_folder(folder) for folder in target.link_folders],
+        "places": [show_folder(folder) for folder in target.places],
         "batch": target.batch,
     }
 

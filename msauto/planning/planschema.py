@@ -162,7 +162,7 @@ class _Target(_Model):
     rate: str | None = Field(default=None, pattern=r"^[1-9]\d*/[1-9]\d*$")
     wait: float = 0.0
     emptied: list[_Emptied] = Field(default_factory=list)
-    link_folders: list[str] = Field(default_factory=list)
+    places: list[str] = Field(default_factory=list)
     batch: int = 0
 
     def value(self) -> Target:
@@ -186,7 +186,7 @@ class _Target(_Model):
             rate=Fraction(self.rate) if self.rate else None,
             wait=self.wait,
             emptied=tuple((one.aspect, one.count) for one in self.emptied),
-            link_folders=tuple(map(parse_folder, self.link_folders)),
+            places=tuple(map(parse_folder, self.places)),
             batch=self.batch,
         )
 

@@ -69,7 +69,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "rate": "frames a second, as a fraction: 25/1",
         "wait": "seconds that the proof may wait for the archive",
         "emptied": "lists that exactly would empty",
-        "link_folders": "folders that hold links to the asset",
+        "places": "folder and title of every other entry that shows the asset",
         "batch": "the number of its batch",
     },
     "Address": {"name": "a title, or a value of the key field", "namespace": "the key field; empty for a title"},

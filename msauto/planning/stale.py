@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from msauto.model.identity import is_same_clip
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.compare import plain
+from msauto.planning.deletion import places_of
 from msauto.planning.drift import describe_drift
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
@@ -29,8 +31,8 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
         return describe_drift(target, live)
     after = target.address_after
     if after != target.address and plain(after.name) != plain(target.address.name):
-        taken = target.kind == "asset" and await reader.read_asset(target.database, after) is not None
-        if taken:
+        there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
+        if there is not None and not (live.asset is not None and is_same_clip(there, live.asset)):
             return f"there is another asset called {after.name!r} by now"
     remembered = memory.recall(target.id)
     if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
@@ -43,14 +45,15 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
 
 
 async def placed_anew(target: Target, reader: Reader) -> Target:
-    """Return a target with the folders that it shows in by now, where something of it goes. Raises ``ServerError``."""
+    """Return a target with the entries that show it by now, where something of it goes. Raises ``ServerError``."""
     if target.kind != "asset" or not removes(target.changes):
         return target
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return target
-    links = await reader.read_links(target.database, asset) or ()
-    return replace(target, folder=asset.folder or target.folder, link_folders=tuple({link.folder: 0 for link in links}))
+    asset = asset if asset.title is not None else replace(asset, title=target.name)
+    entries = await reader.read_entries(target.database, asset)
+    return replace(target, folder=asset.folder or target.folder, places=places_of(asset, target.name, entries))
 
 
 def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from msauto.errors import MsautoError
 from msauto.flow import concurrent_map
-from msauto.model.plan import Address, Settlement, Target, TargetId
+from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import Clock, Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.secrets import Secrets
 from msauto.model.timecode import TimecodeError
 from msauto.model.wanted import DatabaseRef, RssWanted, Source, Work, XmpBatchWanted
+from msauto.planning.clip_finder import SplitError
 from msauto.planning.draft import refuse
-from msauto.planning.finding import Outcome, State, World, survey_asset
+from msauto.planning.finding import Outcome, State, World, in_error, survey_asset
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.grouping import Group, group_intents
+from msauto.planning.grouping import Group, group_intents, merge_groups
 from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.memories import settlements_of
 from msauto.planning.target import plan_channel, plan_database
@@ -68,47 +69,75 @@ async def survey(
     async def plan(group: Group) -> Outcome:
         return await _plan_group(world, group)
 
-    async for outcome in concurrent_map(plan, _used_up(groups), limit=forks):
+    first = found.count
+    async for outcome in concurrent_map(plan, groups, limit=forks):
         found.add(outcome)
+    for numbers in found.same_clips():
+        try:
+            outcome = await _plan_group(world, merge_groups([groups[number - first] for number in numbers]))
+        except SplitError:
+            continue  # they only looked like one clip
+        found.replace(numbers, outcome)
     told = found.survey(work.server.name, reader.reads)
     return replace(told, warnings=(*told.warnings, *world.answers.warnings()))
 
 
-def _used_up(groups: list[Group]) -> Iterator[Group]:
-    """Yield the groups in their order, each dropped once it is drawn: a select may have led to 300,000."""
-    groups.reverse()
-    while groups:
-        yield groups.pop()
-
-
 class _Found:
-    """What came of the targets so far: those that are unchanged are counted, not kept."""
+    """What came of the targets so far, by their number: those that are unchanged are counted, not kept."""
 
     def __init__(self) -> None:
-        self.targets: list[Target] = []
-        self._states: Counter[State] = Counter()
-        self._warnings: list[str] = []
-        self._settlements: list[Settlement] = []
+        self._states: list[State | None] = []
+        self._outcomes: dict[int, Outcome] = {}
+        self._clips: dict[int, list[int]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._states)
+
+    @property
+    def targets(self) -> list[Target]:
+        """Those that change or are in error, in their order."""
+        return [each.target for _, each in sorted(self._outcomes.items()) if each.target is not None]
 
     def add(self, outcome: Outcome) -> None:
-        """Take what came of one."""
-        self._states[outcome.state] += 1
-        self._warnings += outcome.warnings
-        self._settlements += outcome.settlements
-        if outcome.target is not None:
-            self.targets.append(outcome.target)
+        """Take what came of the next one."""
+        number = len(self._states)
+        self._states.append(outcome.state)
+        if outcome.clip is not None:
+            self._clips.setdefault(outcome.clip, []).append(number)
+        self._keep(number, outcome)
+
+    def same_clips(self) -> list[list[int]]:
+        """Return the numbers of those that led to one clip by different names."""
+        return [numbers for numbers in self._clips.values() if len(numbers) > 1]
+
+    def replace(self, numbers: Sequence[int], outcome: Outcome) -> None:
+        """Let one outcome stand for several, at the place of the first."""
+        for number in numbers:
+            self._states[number] = None
+            self._outcomes.pop(number, None)
+        self._states[numbers[0]] = outcome.state
+        self._keep(numbers[0], outcome)
+
+    def _keep(self, number: int, outcome: Outcome) -> None:
+        if outcome.target is not None or outcome.warnings or outcome.settlements:
+            self._outcomes[number] = outcome
 
     def survey(self, server: str, reads: int) -> Survey:
         """Return all of it."""
-        first = min((target.batch for target in self.targets), default=0)
+        targets = self.targets
+        first = min((target.batch for target in targets), default=0)
+        kept = [outcome for _, outcome in sorted(self._outcomes.items())]
+        states = Counter(self._states)
         return Survey(
             server,
-            tuple(_in_batch(target, first) for target in self.targets),
-            self._states["unchanged"],
-            self._states["skipped"],
+            tuple(_in_batch(target, first) for target in targets),
+            states["unchanged"],
+            states["skipped"],
             reads,
-            tuple(self._warnings),
-            tuple(self._settlements),
+            tuple(warning for outcome in kept for warning in outcome.warnings),
+            tuple(settlement for outcome in kept for settlement in outcome.settlements),
         )
 
 
@@ -137,20 +166,7 @@ async def _plan(world: World, group: Group) -> Outcome:
             return await _plan_database(world, group)
         return await survey_asset(world, group)
     except (MsautoError, TimecodeError) as error:
-        return Outcome("changed", _in_error(world, group, error))
-
-
-def _in_error(world: World, group: Group, error: Exception) -> Target:
-    address = group.by_id[0] if group.by_id else Address(group.name)
-    return Target(
-        world.server.name,
-        group.database,
-        group.kind,
-        group.name,
-        error=str(error),
-        address=address,
-        address_after=address,
-    )
+        return Outcome("changed", in_error(world, group, error))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------

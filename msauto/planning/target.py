@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.live import Asset, Folder, Link, RssChannel
+from msauto.model.live import Asset, Folder, RssChannel
 from msauto.model.plan import Address, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.spec import ServerSpec
@@ -80,12 +80,16 @@ def _at_home(asset: Asset, title: str, link: LinkWanted) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the comparison of an asset may use beside what is wanted: all read before."""
+    """What the comparison of an asset may use beside what is wanted: all read before.
+
+    ``places`` are folder and title of the other entries that show an asset which is to be deleted.
+    """
 
     live: LiveTarget
     memory: Mapping[str, Json]
     files: Mapping[str, str | None] = field(default_factory=dict)
     batch: Source | None = None
+    places: tuple[Folder, ...] = ()
 
 
 class AssetPlan:
@@ -135,11 +139,11 @@ class AssetPlan:
             name=found.title,
             folder=found.asset.folder,
             address=found.address,
-            address_after=self._scene.address,
+            address_after=Address(found.title) if self.deleting else self._scene.address,
             link_id=found.asset.link_id,
             create_time=found.create_time,
             rate=found.asset.rate,
-            link_folders=_link_folders(live.links),
+            places=self._scene.places,
         )
         return _drafted(target, draft, live), tuple(draft.warnings)
 
@@ -214,11 +218,8 @@ def _scene(found: Found, wanted: AssetWanted | None, given: Given) -> Scene:
         address=found.address if found.address.namespace else Address(title),
         files=given.files,
         batch=given.batch,
+        places=given.places,
     )
-
-
-def _link_folders(links: Sequence[Link] | None) -> tuple[Folder, ...]:
-    return tuple(dict.fromkeys(link.folder for link in links or ()))
 
 
 # The aspects of one asset --------------------------------------------------------------------------------------

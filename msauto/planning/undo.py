@@ -138,4 +138,6 @@ def _ref(record: TargetRecord, made: tuple[Made, ...]) -> Ref:
     renamed = next((one.change for one in made if one.change.aspect == "title"), None)
     if renamed is None:
         return TitleRef(target.database, target.id.name)
-    return TitleRef(target.database, str(renamed.before), was=(str(renamed.after),), may_stay=True)
+    return TitleRef(
+        target.database, str(renamed.before), was=(str(renamed.after),), may_stay=True, link_id=target.link_id
+    )

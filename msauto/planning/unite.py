@@ -51,6 +51,7 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
         missing="error" if any(w.missing == "error" for w in wanteds) else "skip",
         unfinalized=min((w.unfinalized for w in wanteds), key=("error", "skip", "allow").index),
         lossy=any(w.lossy for w in wanteds),
+        with_links=any(w.with_links for w in wanteds),
         folder=_one("the folder", [w.folder for w in wanteds], keys.plainly),
         title=_one("the title", [w.title for w in wanteds], keys.plainly),
         fields=_mapping("the field", [w.fields for w in wanteds], keys.field),

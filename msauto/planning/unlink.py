@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msauto.model.live import Asset, Link, parse_folder
+from msauto.model.identity import is_other_clip
+from msauto.model.live import Asset, Folder, Link, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
-from msauto.planning.compare import plain
+from msauto.planning.compare import plain, same_folder
 from msauto.planning.draft import refuse
-
-_IDENTITY = ("orig_name", "create_time", "frames")
 
 
 async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: Iterable[Change]) -> None:
@@ -27,8 +26,8 @@ async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: It
         title = parse_folder(change.key)[-1]
         why = why_ambiguous(title, links)
         answer = await reader.read_asset(database, Address(title)) if why is None else None
-        if answer is not None and _is_another(asset, answer):
-            why = "another clip answers to its title: that one would be deleted"
+        if answer is not None:
+            why = _why_not(asset, parse_folder(change.key)[:-1], answer)
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
 
@@ -39,12 +38,16 @@ def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
     return f"{count} links of the asset bear its title, and the wrong one may go" if count > 1 else None
 
 
-def _is_another(asset: Asset, answer: Asset) -> bool:
-    """Tell whether two answers are surely of two clips."""
-    known = [
-        (asset.attributes[name], answer.attributes[name])
-        for name in _IDENTITY
-        if name in asset.attributes and name in answer.attributes
-    ]
-    files = [(asset.hires, answer.hires)] if asset.hires and answer.hires else []
-    return any(one != other for one, other in (*known, *files))
+def _why_not(asset: Asset, folder: Folder, answer: Asset) -> str | None:
+    """Return why a link of that folder, whose title got that answer, may be more than a link of the asset.
+
+    Where the server reports the link's own folder for it, only the ``link_id`` is left to tell: a link is made after
+    its clip, so one with a smaller number may be the clip itself.
+    """
+    if is_other_clip(asset, answer):
+        return "another clip answers to its title: that one would be deleted"
+    if answer.folder is None or not same_folder(answer.folder, folder):
+        return None  # the clip lives elsewhere, so this is a link
+    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) < int(asset.link_id or 0):
+        return "it is in the folder that the server reports for the clip, and it may be the clip itself"
+    return None

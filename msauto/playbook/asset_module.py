@@ -140,6 +140,7 @@ class _Wanted:
             missing=args.missing or "error",
             unfinalized=args.unfinalized or "error",
             lossy=bool(args.lossy),
+            with_links=bool(args.with_links),
             folder=None if args.folder is None else Said(args.folder, self._source("folder")),
             title=None if args.title is None else Said(args.title, self._source("title")),
             fields=self._fields(),

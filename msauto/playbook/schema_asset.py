@@ -188,6 +188,7 @@ class AssetArgs(Model):
     unfinalized: Opt[Literal["error", "skip", "allow"]] = key("what a clip still being recorded means; default error")
     lossy: Opt[Flag] = key("allow changes that lose what the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
+    with_links: Opt[Flag] = key("state: absent deletes the asset although links show it; default false")
 
     @model_validator(mode="after")
     def _one_target(self) -> AssetArgs:

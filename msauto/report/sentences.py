@@ -41,6 +41,16 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
+def deletions(assets: int, links: int) -> str:
+    """Return how many assets and links are deleted.
+
+    >>> deletions(1, 2), deletions(0, 1)
+    ('1 asset and 2 links', '1 link')
+    """
+    counts = ((assets, "asset"), (links, "link"))
+    return " and ".join(plural(count, word) for count, word in counts if count) or plural(0, "asset")
+
+
 def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in Terraform's manner."""
     if not any(target.changes for target in plan.targets) and not plan.errors:
@@ -80,7 +90,8 @@ def _reason(refusal: Refusal) -> str:
     word, form = _REFUSALS.get(refusal.code, ("", ""))
     if form and isinstance(refusal.count, int):
         limit = f"no more than {refusal.limit}" if refusal.limit else "none"
-        return form.format(count=plural(refusal.count, word), limit=limit)
+        counted = deletions(refusal.count - refusal.links, refusal.links) if refusal.links else ""
+        return form.format(count=counted or plural(refusal.count, word), limit=limit)
     if refusal.code == "empty_list" and isinstance(refusal.limit, int):
         least = refusal.limit + 1
         return (

@@ -311,8 +311,9 @@ def _deleted(change: Change, target: Target) -> Iterator[Part]:
     created = told.pop("create_time", None) or target.create_time
     if created is not None:
         yield Part("created", show_value(created), None)
-    if target.link_folders:
-        yield Part("also shown in", show_list([show_folder(folder) for folder in target.link_folders]), None)
+    told.pop("links", None)
+    if target.places:
+        yield Part("also shown as", show_list([show_folder(place) for place in target.places]), None)
     for name, value in told.items():
         if value is not None and value != target.name:
             yield Part(visible(name), show_value(value, name, target.rate), None)

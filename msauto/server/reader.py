@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
 from msauto.flow import concurrent_list
-from msauto.model.live import Asset, Entry, Folder, Link, Listing, RssChannel, Xmp
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, XmpAnswer
 from msauto.model.wanted import SelectRef
@@ -206,8 +206,14 @@ class ServerReader:
         """Return all shortcuts to an asset: those that the clip lists, else by a listing of the whole database."""
         if asset.links is not None:
             return asset.links
-        index = await self._once(("links", database), lambda: self._index_links(database))
-        return index.all_of(asset)
+        return (await self._link_index(database)).all_of(asset)
+
+    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+        """Return all entries that show an asset, its home among them, by a listing of the whole database."""
+        return (await self._link_index(database)).entries_of(asset)
+
+    async def _link_index(self, database: str) -> LinkIndex:
+        return await self._once(("links", database), lambda: self._index_links(database))
 
     async def _index_links(self, database: str) -> LinkIndex:
         whole = await self._tree(database, (), None, None, deep=True)

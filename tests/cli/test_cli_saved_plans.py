@@ -124,7 +124,7 @@ def test_a_plan_is_for_the_servers_that_it_was_made_for(desk: Desk, sim: Simulat
 
 
 def test_where_a_clip_shows_is_looked_at_anew(desk: Desk, sim: Simulator) -> None:
-    desk.play({"asset": {"title": "Promo 1", "state": "absent"}})
+    desk.play({"asset": {"title": "Promo 1", "state": "absent", "with_links": True}})
     assert desk.run("plan", "--out", "promo.plan", *INV, "play.yml").code == 0
     desk.write("msauto.toml", 'protected = ["Playout/*"]')  # where it had only a link, when nothing was protected yet
     said = desk.run("apply", *ALLOWED, *INV, "promo.plan")

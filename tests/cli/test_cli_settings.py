@@ -14,7 +14,7 @@ from tests.cli.command_line import Desk
 
 INV = ("-i", "inventory.yml")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
-DELETE = {"asset": {"title": "Promo 1", "state": "absent"}}
+DELETE = {"asset": {"title": "Promo 1", "state": "absent", "with_links": True}}
 
 
 @pytest.fixture

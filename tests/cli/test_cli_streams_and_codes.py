@@ -13,7 +13,7 @@ from msauto.simulator import Simulator
 from tests.cli.command_line import MSAUTO, Desk
 
 INV = ("-i", "inventory.yml")
-PROMOS = {"asset": {"title": "{{ item }}", "state": "absent"}, "loop": ["Promo 1", "Promo 2"]}
+PROMOS = {"asset": {"title": "{{ item }}", "state": "absent", "with_links": True}, "loop": ["Promo 1", "Promo 2"]}
 RAW_MARKS = {"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}}
 
 

@@ -63,7 +63,7 @@ def targets(draw: st.DrawFn) -> Target:
         error=draw(st.none() | TEXT),
         rate=draw(st.sampled_from([None, Fraction(25), Fraction(30000, 1001)])),
         create_time=draw(st.none() | TEXT),
-        link_folders=tuple(draw(st.lists(st.tuples(TEXT), max_size=2))),
+        places=tuple(draw(st.lists(st.tuples(TEXT), max_size=2))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.model.live import Asset, show_folder
+from msauto.model.live import show_folder
 from msauto.model.plan import Expect, Json
 from msauto.model.wanted import Source
 from msauto.planning.draft import Draft, Scene
@@ -12,14 +12,20 @@ from msauto.server import requests
 
 def plan_deletion(scene: Scene, source: Source, draft: Draft) -> None:
     """Delete the asset. Cannot be taken back."""
-    draft.look("asset", "folder", "length")
+    draft.look("asset", "folder", "length", "links")
     number = draft.change(
-        "delete", "asset", scene.title, before=_shown(scene.asset), after=None, source=source, reversible=False
+        "delete", "asset", scene.title, before=_shown(scene), after=None, source=source, reversible=False
     )
-    gone = Expect("asset", scene.title, None)
-    draft.send(Phase.ASSET_DELETE, requests.delete_asset(scene.path), [number], gone)
+    gone = [Expect("asset", scene.title, None), *(Expect("link", show_folder(place), None) for place in scene.places)]
+    draft.send(Phase.ASSET_DELETE, requests.delete_asset(scene.path), [number], *gone)
 
 
-def _shown(asset: Asset) -> dict[str, Json]:
+def _shown(scene: Scene) -> dict[str, Json]:
+    asset = scene.asset
     folder = show_folder(asset.folder) if asset.folder is not None else None
-    return {"folder": folder, "frames": asset.frames, "create_time": asset.attributes.get("create_time")}
+    shown: dict[str, Json] = {
+        "folder": folder,
+        "frames": asset.frames,
+        "create_time": asset.attributes.get("create_time"),
+    }
+    return shown | ({"links": [show_folder(place) for place in scene.places]} if scene.places else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msauto.model.identity import differing
 from msauto.model.live import Asset, Entry, Folder, show_folder
 from msauto.model.plan import Address, Expect
 from msauto.model.wanted import ABSENT, LinkWanted, Said, Source
@@ -39,23 +40,13 @@ def _key(folder: Folder, title: str) -> str:
 def _entry(scene: Scene, folder: Folder, title: str, source: Source) -> Entry | None:
     """Return the entry of that title in that folder; one of another clip is an error."""
     entry = entry_called(scene.live.folders.get(folder) or (), folder, title)
-    if entry is not None and _another_clip(entry, scene.asset):
+    if entry is not None and differing(scene.asset, entry):
         raise refuse(
-            f"another clip stands at {_key(folder, title)}: it differs in length and creation time",
+            f"another clip stands at {_key(folder, title)}: it differs in {', '.join(differing(scene.asset, entry))}",
             source,
             "give the link another title, or look at what stands there",
         )
     return entry
-
-
-def _another_clip(entry: Entry, asset: Asset) -> bool:
-    """Tell whether an entry is surely no link of the asset: both its length and its creation time are others."""
-    return all(
-        name in entry.attributes
-        and name in asset.attributes
-        and not same_text(entry.attributes[name], asset.attributes[name])
-        for name in ("frames", "create_time")
-    )
 
 
 def _add(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft) -> None:

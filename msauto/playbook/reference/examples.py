@@ -113,6 +113,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     select: {folder: Promos}
     markers: [{at: 0, track: General, title: Checked}]
 """,
+        """\
+- name: An old promo goes, with its links
+  asset: {title: Promo 1, folder: Promos, state: absent, with_links: true}
+""",
     ),
     "select": (
         """\

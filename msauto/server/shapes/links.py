@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msauto.flow import in_turns
-from msauto.model.live import Asset, Entry, Link
+from msauto.model.identity import Identity, differing, identity_of
+from msauto.model.live import Asset, ClipEntries, Entry, Link
+from msauto.server.selection import same_text
 
-_IDENTITY = ("orig_name", "create_time", "frames")
 _KEYS: Final = 3  # a title, a link id, and what identifies the clip
 
 
 def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
     """Return the shortcuts: entries of the same clip, less the one that is its home.
 
-    The interface gives no key of a clip that its links share. The same title is one, and so are equal and not empty
-    orig_name, create_time and frames together.
+    The interface gives no key of a clip that its links share. The same title is one where nothing else differs, and so
+    are equal orig_name, create_time and frames together.
     """
-    same = [entry for entry in entries if _is_same(asset, entry)]
-    home = _home(asset, same)
+    return _links(asset, [entry for entry in entries if _is_same(asset, entry)])
+
+
+def _links(asset: Asset, same: Sequence[Entry]) -> tuple[Link, ...]:
+    home = home_entry(asset, same)
     return tuple(Link(entry.folder, entry.title, entry.link_id) for entry in same if entry is not home)
 
 
@@ -47,16 +52,19 @@ class LinkIndex:
         """Return the shortcuts to an asset as :func:`links_of` does."""
         return links_of(asset, self._near(asset))
 
-    def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
-        """Return the shortcuts to an asset as :func:`links_of` does, and those of them that are surely other clips.
+    def entries_of(self, asset: Asset) -> ClipEntries:
+        """Return all entries that show the asset, and those that bear its title and are surely other clips."""
+        near = self._near(asset)
+        return ClipEntries(
+            same=tuple(entry for entry in near if _is_same(asset, entry)),
+            namesakes=tuple(entry for entry in near if _is_namesake(asset, entry)),
+        )
 
-        Others differ in both length and creation time: of the same title, and not in the same folder.
-        """
-        entries = self._near(asset)
-        links = links_of(asset, entries)
-        strange = {(each.folder, each.title, each.link_id) for each in entries if _is_other(asset, each)}
-        others = tuple(link for link in links if (link.folder, link.title, link.link_id) in strange)
-        return tuple(link for link in links if link not in others), others
+    def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+        """Return the shortcuts to an asset as :func:`links_of` does, and the entries of other clips of its title."""
+        found = self.entries_of(asset)
+        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        return _links(asset, found.same), namesakes
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and maybe some more."""
@@ -82,34 +90,38 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 
 
 def _keys(clip: Asset | Entry) -> list[object]:
-    keys: list[object] = [("title", clip.title)]
+    keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    identity = _identity(clip)
+    identity = identity_of(clip)
     return keys if identity is None else [*keys, identity]
 
 
-def _is_other(asset: Asset, entry: Entry) -> bool:
-    return all(
-        name in entry.attributes and name in asset.attributes and entry.attributes[name] != asset.attributes[name]
-        for name in ("frames", "create_time")
-    )
-
-
 def _is_same(asset: Asset, entry: Entry) -> bool:
+    if differing(asset, entry):
+        return False
     if asset.link_id is not None and entry.link_id == asset.link_id:
         return True
-    if entry.title == asset.title:
+    if same_text(entry.title, asset.title or ""):
         return True
-    identity = _identity(asset)
-    return identity is not None and identity == _identity(entry)
+    identity: Identity | None = identity_of(asset)
+    return identity is not None and identity == identity_of(entry)
 
 
-def _home(asset: Asset, same: list[Entry]) -> Entry | None:
+def _is_namesake(asset: Asset, entry: Entry) -> bool:
+    return same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
+
+
+def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
+    """Return the entry where a clip lives, of those that show it; ``None`` where that cannot be told.
+
+    A server may report the clip's folder for its links as well: then the only entry in that folder is the home.
+    """
     for fits in (_is_own, _is_in_folder):
         home = next((entry for entry in same if fits(asset, entry)), None)
         if home is not None:
             return home
-    return None
+    there = [entry for entry in same if entry.folder == asset.folder]
+    return there[0] if len(there) == 1 else None
 
 
 def _is_own(asset: Asset, entry: Entry) -> bool:
@@ -118,8 +130,3 @@ def _is_own(asset: Asset, entry: Entry) -> bool:
 
 def _is_in_folder(asset: Asset, entry: Entry) -> bool:
     return entry.folder == asset.folder and entry.title == asset.title
-
-
-def _identity(clip: Asset | Entry) -> tuple[str, ...] | None:
-    values = tuple(clip.attributes.get(name, "").strip() for name in _IDENTITY)
-    return values if all(values) else None

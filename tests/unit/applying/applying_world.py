@@ -21,7 +21,7 @@ from msauto.errors import (
     UnreadableError,
 )
 from msauto.model.events import Event
-from msauto.model.live import Asset, Entry, Folder, Link, Listing, Marker, RssChannel
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel
 from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target
 from msauto.model.ports import Answer, Reader, Watch, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -181,6 +181,9 @@ class WorldReader:
         raise NotImplementedError
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
+        raise NotImplementedError
+
+    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
         raise NotImplementedError
 
     async def read_channel(self, name: str) -> RssChannel | None:

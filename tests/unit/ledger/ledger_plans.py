@@ -39,7 +39,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         rate=Fraction(30000, 1001),
         wait=1800.0,
         emptied=(("marker", 3),),
-        link_folders=(("Playout", "Tonight"), ()),
+        places=(("Playout", "Tonight"), ()),
     )
 
 

@@ -6,9 +6,8 @@ Nothing of msauto's planning is used here: it is the oracle that plans are check
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 from xml.etree import ElementTree as ET
@@ -16,6 +15,7 @@ from xml.etree import ElementTree as ET
 from msauto.applying.keeping import fetched
 from msauto.model.live import (
     Asset,
+    ClipEntries,
     Entry,
     Folder,
     Link,
@@ -27,60 +27,15 @@ from msauto.model.live import (
     parse_folder,
     show_folder,
 )
-from msauto.model.plan import Address, Json, Request, Target, TargetId
+from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import XmpAnswer
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, SelectRef, Work
 from msauto.planning.reading import read_live
 from msauto.planning.remember import memories
 from msauto.planning.survey import Survey, survey
-
-
-class Clock:
-    def now(self) -> datetime:
-        return datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        raise AssertionError("planning never waits")
-
-
-@dataclass
-class DictMemory:
-    """The ledger's memory, in a dict."""
-
-    items: dict[TargetId, dict[str, Json]] = field(default_factory=dict)
-    always: dict[str, Json] = field(default_factory=dict)  # of every target: what a case says the ledger holds
-
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        return {**self.always, **self.items.get(target, {})}
-
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        raise NotImplementedError
-
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        owing = {target for target, items in self.items.items() if any(name.startswith("owed:") for name in items)}
-        return frozenset((target.database, target.name) for target in owing if target.server == server)
-
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        kept = self.items.setdefault(target, {})
-        for name, value in items.items():
-            kept.pop(name, None)
-            self.always.pop(name, None)
-            if value is not None:
-                kept[name] = value
-
-
-@dataclass
-class DictDisk:
-    """Files of this machine: the SHA-256 of each."""
-
-    files: dict[str, str] = field(default_factory=dict)
-
-    async def sha256(self, path: str) -> str | None:
-        return self.files.get(path)
+from msauto.server.shapes.links import index_links, links_of
+from tests.unit.planning.small_ports import Clock, DictDisk, DictMemory
 
 
 @dataclass
@@ -94,7 +49,7 @@ class Clip:
     create_time: str = "2026-11-20T08:00:00"
     link_id: int | None = 1
     finalized: bool | None = True
-    hires: str | None = "$(video_path)/a.mxf"
+    hires: str | None = "$(video_path)/{title}.mxf"
     archive: str | None = None
     fields: dict[str, str] = field(default_factory=dict)
     hidden: dict[str, str] = field(default_factory=dict)
@@ -103,6 +58,10 @@ class Clip:
     xmp: dict[str, list[str]] | None = field(default_factory=dict)
     links: list[str] = field(default_factory=list)  # folder/title
     ran: list[str] = field(default_factory=list)
+    orig_name: str = ""
+
+    def __post_init__(self) -> None:
+        self.orig_name = self.orig_name or self.title
 
 
 @dataclass
@@ -248,13 +207,13 @@ class Server:
     # Reading ---------------------------------------------------------------------------------------------------
 
     def asset(self, clip: Clip) -> Asset:
-        attributes = dict(clip.fields) | {"create_time": clip.create_time}
+        attributes = dict(clip.fields) | {"create_time": clip.create_time, "orig_name": clip.orig_name}
         attributes |= {"frames": str(clip.frames)} if clip.frames is not None else {}
         attributes |= {"frame_time": clip.frame_time} if clip.frame_time is not None else {}
         return Asset(
             title=clip.title,
             folder=None if clip.folder is None else parse_folder(clip.folder),
-            hires=clip.hires,
+            hires=clip.hires and clip.hires.format(title=clip.orig_name),
             archive=clip.archive,
             link_id=clip.link_id,
             finalized=clip.finalized,
@@ -281,9 +240,26 @@ class Server:
         found: list[Entry] = []
         for clip in self.clips.values():
             attributes = self.asset(clip).attributes
-            homes = [(*parse_folder(clip.folder or ""), clip.title), *map(parse_folder, clip.links)]
-            found += [Entry(place[:-1], place[-1], clip.link_id, clip.finalized, attributes) for place in homes]
+            home = Entry(parse_folder(clip.folder or ""), clip.title, clip.link_id, clip.finalized, attributes)
+            found += [home, *(self.link(clip, number) for number in range(len(clip.links)))]
         return found
+
+    def link(self, clip: Clip, number: int) -> Entry:
+        """One link of a clip, with a link_id of its own."""
+        *folder, title = parse_folder(clip.links[number])
+        link_id = None if clip.link_id is None else 1000 * (number + 1) + clip.link_id
+        return Entry(tuple(folder), title, link_id, clip.finalized, self.asset(clip).attributes)
+
+    def answer(self, title: str) -> Asset | None:
+        """The answer to a title: a clip's own, else that of a link."""
+        if title in self.clips:
+            return self.asset(self.clips[title])
+        for clip in self.clips.values():
+            for number in range(len(clip.links)):
+                entry = self.link(clip, number)
+                if entry.title == title:
+                    return replace(self.asset(clip), title=title, link_id=entry.link_id)
+        return None
 
 
 def _marker(marker: dict[str, Any]) -> Marker:
@@ -307,8 +283,7 @@ class WorldReader:
         self.asked.append(f"asset {name}")
         await asyncio.sleep(0)
         title = self.server.ids.get(name, "") if address.namespace else name
-        clip = self.server.clips.get(title) if database in self.server.databases else None
-        return None if clip is None else self.server.asset(clip)
+        return self.server.answer(title) if database in self.server.databases else None
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
         self.asked.append(f"xmp {address.name}")
@@ -336,8 +311,11 @@ class WorldReader:
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
         self.asked.append(f"links {asset.title}")
-        clip = self.server.clips[asset.title or ""]
-        return tuple(Link(parse_folder(link)[:-1], parse_folder(link)[-1], clip.link_id) for link in clip.links)
+        return links_of(asset, self.server.entries())
+
+    async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
+        self.asked.append("entries")
+        return (await index_links(self.server.entries())).entries_of(asset)
 
     async def read_channel(self, name: str) -> RssChannel | None:
         self.asked.append(f"channel {name}")

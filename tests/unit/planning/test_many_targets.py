@@ -1,4 +1,4 @@
-"""A select that leads to many: what is unchanged is counted, and nothing of a target is kept once it is planned."""
+"""A select that leads to many: what is unchanged is counted, and no live state is kept once a target is planned."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Intent, Said, SelectRef, Source, Work
-from msauto.planning.finding import Outcome
-from msauto.planning.grouping import Group
 from msauto.planning.survey import Survey, survey
-from tests.unit.planning.planning_world import Clip, Clock, DictMemory, Server, WorldReader
+from tests.unit.planning.planning_world import Clip, Server, WorldReader
+from tests.unit.planning.small_ports import Clock, DictMemory
 
 MANY = 400
 FORKS = 4
@@ -29,7 +28,7 @@ class Watcher(WorldReader):
         if address.name == f"Film {MANY - 1}":
             gc.collect()
             alive = gc.get_objects()
-            self.held = sum(isinstance(each, (Group, Outcome)) for each in alive)
+            self.held = sum(isinstance(each, Asset) for each in alive)
         return await super().read_asset(database, address)
 
 

@@ -35,7 +35,7 @@ def plan_of(scene: Stage, *intents: Intent, limits: Limits | None = None) -> Pla
 
 
 def gone(title: str) -> Intent:
-    return asset_intent({"title": title, "state": "absent"})
+    return asset_intent({"title": title, "state": "absent", "with_links": True})
 
 
 def cleared(count: int, *, keep: int = 0) -> tuple[Stage, Intent]:

@@ -66,7 +66,7 @@ def test_the_new_title_is_taken_by_now() -> None:
     scene = stage(replace(FILM, title="Film raw"))
     target = planned(scene, {"was": ["Film raw"]})
     assert why(scene, target) is None
-    scene.server.clips["Film"] = replace(FILM, link_id=99)
+    scene.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
     assert why(scene, target) == "there is another asset called 'Film' by now"
 
 

@@ -17,6 +17,7 @@ from msauto.model.spec import ServerSpec
 from msauto.model.wanted import (
     AssetWanted,
     CommandWanted,
+    Exactly,
     IdRef,
     Intent,
     Ref,
@@ -28,8 +29,9 @@ from msauto.model.wanted import (
     Work,
 )
 from msauto.planning.survey import Survey, survey
-from tests.unit.planning.planning_world import Clip, Clock, DictMemory, Server, WorldReader, stage
+from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
+from tests.unit.planning.small_ports import Clock, DictMemory
 
 
 def source(name: str) -> Source:
@@ -40,8 +42,8 @@ def comment(text: str, name: str = "task") -> AssetWanted:
     return AssetWanted(source(name), fields={"comment": Said(text, source(name))})
 
 
-def absent(name: str = "task") -> AssetWanted:
-    return AssetWanted(source(name), present=False)
+def absent(name: str = "task", *, with_links: bool = False) -> AssetWanted:
+    return AssetWanted(source(name), present=False, with_links=with_links)
 
 
 def intent(ref: Ref, wanted: Wanted | None, name: str = "task", when: Callable[[Facts], bool] | None = None) -> Intent:
@@ -75,7 +77,7 @@ def test_title_id_and_select_lead_to_one_target_and_one_reading() -> None:
         intent(SelectRef("NEWS", ("Raw",), where=lambda facts: facts.get("title") == "Film"), comment("x", "c")),
     )
     assert [change.key for change in only(found).changes] == ["comment"]
-    assert scene.reader.asked == ["asset handle:7", "select Raw"]
+    assert scene.reader.asked[:3] == ["asset handle:7", "select Raw", "asset Film"]
     assert only(found).address == Address("7", "handle")
     assert only(found).requests[0].path == "/storage/NEWS@handle:7?command=SETFIELD&name=comment&val=x"
     assert only(found).id.name == "Film"
@@ -191,8 +193,10 @@ def test_an_unknown_folder_is_an_error() -> None:
 def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
     scene = stage(raw("Film", links=["Playout/Film"]), folders={"Raw", "Playout"})
     assert "is a link" in str(only(scene.plan(intent(SelectRef("NEWS", ("Playout",)), absent()))).error)
-    everywhere = scene.plan(intent(SelectRef("NEWS", (), recursive=True), absent()))
-    assert only(everywhere).requests[0].method == "DELETE"
+    everywhere = only(scene.plan(intent(SelectRef("NEWS", (), recursive=True), absent())))
+    assert "more than one place (Raw/Film, Playout/Film)" in str(everywhere.error)
+    consented = only(scene.plan(intent(SelectRef("NEWS", (), recursive=True), absent(with_links=True))))
+    assert consented.requests[0].method == "DELETE"
 
 
 # Errors stay with their target ---------------------------------------------------------------------------------
@@ -269,7 +273,17 @@ def test_commands_run_last_and_once_means_once() -> None:
     assert [change.action for change in both.changes] == ["change", "run"]
 
 
-def test_links_of_what_is_deleted_are_read_only_where_a_limit_needs_them() -> None:
-    scene = stage(raw("Film", links=["Master/Film"]))
-    assert only(scene.plan(intent(film(), absent()))).link_folders == ()
-    assert only(scene.plan(intent(film(), absent()), find_links=True)).link_folders == (("Master",),)
+def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_limit_needs_them() -> None:
+    scene = stage(raw("Film", links=["Master/Film"]), raw("Other", link_id=2))
+    gone = only(scene.plan(intent(film(), absent(with_links=True))))
+    assert gone.places == (("Master", "Film"),)
+    assert gone.changes[0].before == {
+        "folder": "Raw",
+        "frames": 250,
+        "create_time": "2026-11-20T08:00:00",
+        "links": ["Master/Film"],
+    }
+    cleared = intent(film(), AssetWanted(source("task"), exactly=Exactly(markers=source("task"))))
+    scene.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
+    assert only(scene.plan(cleared)).places == ()
+    assert only(scene.plan(cleared, find_links=True)).places == (("Master", "Film"),)

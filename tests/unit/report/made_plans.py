@@ -109,7 +109,7 @@ def film() -> Target:
         ("Promos",),
         rate=NTSC,
         create_time="2026-11-12T10:00:00",
-        link_folders=(("Playout", "Tonight"),),
+        places=(("Playout", "Tonight", "Promo 1"),),
         changes=(
             change(
                 "delete",

@@ -100,7 +100,7 @@ def test_irreversible_and_deleted_are_marked() -> None:
     line = render_plan(plan_of(film()), colour=True).splitlines()[1]
     assert line == (
         "  \x1b[31m- asset  Promo 1  in Promos, length 00:01:00:00 / 00:01:00;02 (1800), created 2026-11-12T10:00:00, "
-        "also shown in [Playout/Tonight]  (cannot be undone)\x1b[0m"
+        "also shown as [Playout/Tonight/Promo 1]  (cannot be undone)\x1b[0m"
     )
 
 

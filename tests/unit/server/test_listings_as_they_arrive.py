@@ -214,8 +214,11 @@ def test_the_index_finds_what_looking_at_all_finds(entries: list[Entry], like: E
         index.add(number, entry)
     asset: Any = Asset(like.title, like.folder, link_id=like.link_id, attributes=like.attributes)
     assert index.all_of(asset) == links_of(asset, entries)
-    links, others = index.of(asset)
-    assert sorted([*links, *others], key=repr) == sorted(links_of(asset, entries), key=repr)
+    found = index.entries_of(asset)
+    assert index.of(asset)[0] == links_of(asset, entries)
+    bearing = sorted((entry for entry in entries if entry.title == asset.title), key=repr)
+    assert sorted((e for e in (*found.same, *found.namesakes) if e.title == asset.title), key=repr) == bearing
+    assert all(e.title == asset.title and e.link_id is not asset.link_id for e in found.namesakes if asset.link_id)
 
 
 def test_an_index_of_nothing() -> None:

@@ -1,0 +1,100 @@
+"""Which answers and entries are of one clip. The interface gives no key that a clip and its links share.
+
+A link is an entry of the same clip, with a ``link_id`` of its own (field notes, «Facts from public manuals»). So two
+answers are compared by what belongs to the clip and not to an entry: its file, when it was made, how long it is.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from msauto.model.live import Asset, Entry, whole
+
+IDENTITY: Final = ("orig_name", "create_time", "frames")
+"""Attributes of a clip that all its entries share, and that change only when it is recorded anew."""
+
+Identity = tuple[object, ...]
+
+
+def identity_of(clip: Asset | Entry) -> Identity | None:
+    """Return the values of ``IDENTITY``; ``None`` where one of them is not reported, or the clip still grows."""
+    values = tuple(_value(clip, name) for name in IDENTITY)
+    return None if None in values else values
+
+
+def clip_key(asset: Asset) -> Identity | None:
+    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell."""
+    identity = tuple(_value(asset, name) for name in IDENTITY)
+    if not asset.hires and None in identity:
+        return None
+    return (asset.hires or None, *identity)
+
+
+def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
+    """Return the names of the identity attributes that both report, and that differ."""
+    return tuple(name for name in IDENTITY if _differ(_value(one, name), _value(other, name)))
+
+
+def is_same_clip(one: Asset, other: Asset) -> bool:
+    """Tell whether two answers are surely of one clip: nothing of it differs, and enough of it is reported.
+
+    The same file may be used by several clips, so it is not enough: the markers and segments must be the same as well.
+    """
+    key = clip_key(one)
+    return key is not None and key == clip_key(other) and _content(one) == _content(other)
+
+
+def is_other_clip(one: Asset, other: Asset) -> bool:
+    """Tell whether two answers are surely of two clips."""
+    return bool(differing(one, other)) or bool(one.hires and other.hires and one.hires != other.hires)
+
+
+def fits(entry: Entry, asset: Asset) -> bool:
+    """Tell whether an answer may be of the clip that a listing showed at ``entry``.
+
+    An equal ``link_id`` is the entry itself, unless the clip was recorded anew. Another one may be a link of the same
+    clip that bears the same title: then nothing that both report may differ, and the creation time or the length must
+    be reported by both.
+    """
+    different = differing(entry, asset)
+    if entry.link_id is not None and entry.link_id == asset.link_id:
+        return "create_time" not in different
+    if different:
+        return False
+    if entry.link_id is None or asset.link_id is None:
+        return True
+    return any(
+        _value(entry, name) is not None and _value(asset, name) is not None for name in ("create_time", "frames")
+    )
+
+
+def _content(asset: Asset) -> object:
+    """Return what belongs to the clip, without positions: some servers count them from the IN point of the entry."""
+    markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
+    segments = frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
+    return markers, segments, asset.archive, asset.proxy
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _value(clip: Asset | Entry, name: str) -> object:
+    attributes: Mapping[str, str] = clip.attributes
+    text = attributes.get(name, "").strip()
+    if not text or (name == "frames" and clip.finalized is False):
+        return None
+    if name == "frames":
+        number = whole(text)
+        return text if number is None else number
+    return _moment(text) if name == "create_time" else unicodedata.normalize("NFC", text)
+
+
+def _moment(text: str) -> object:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text

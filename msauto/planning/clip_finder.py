@@ -1,0 +1,232 @@
+"""Finding the clip of a group by each of its names, and telling which task means which entry of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msauto.errors import MsautoError, PlanningError
+from msauto.model.facts import Facts, Need
+from msauto.model.identity import clip_key, is_same_clip
+from msauto.model.live import Asset, Entry
+from msauto.model.plan import Address
+from msauto.model.ports import Reader
+from msauto.model.wanted import ABSENT, AssetWanted, LinkWanted, Said, TitleRef, Wanted
+from msauto.planning.compare import entry_called, same_folder, same_text
+from msauto.planning.draft import refuse
+from msauto.planning.grouping import Group, Member, check_entry
+
+Asked = tuple[Member, Wanted]
+"""A member of a group, and what it wants."""
+
+
+class SplitError(Exception):
+    """Groups were merged because their answers looked like one clip, and they are not."""
+
+
+FoundClip = tuple[Asset, Address, str]
+"""What the server answers, how it was addressed, and what the clip is called there."""
+
+
+class ClipFinder:
+    """Finds the clip of a group: by id, by its title, else by one of its former titles; for each name that it has."""
+
+    def __init__(self, reader: Reader, group: Group) -> None:
+        self._reader = reader
+        self._group = group
+        self._found: list[tuple[Group, FoundClip]] = []
+        self._main: tuple[Group, FoundClip] | None = None
+        self._keeps_title = False  # undo: another clip has its former title by now
+        self.warnings: tuple[str, ...] = ()
+
+    @property
+    def clip(self) -> int | None:
+        """The hash of what identifies the clip that was found."""
+        if self._main is None:
+            return None
+        key = clip_key(self._main[1][0])
+        return None if key is None else hash((self._group.database, key))
+
+    async def __call__(self) -> FoundClip | None:
+        """Return the clip, or ``None`` if no name leads to one. Raises ``SplitError`` where they lead to several."""
+        for part in self._group.parts:
+            found = await self._locate(part)
+            if found is not None:
+                self._found.append((part, found))
+        if not self._found:
+            return None
+        first = self._found[0][1][0]
+        if not all(is_same_clip(first, found[0]) for _, found in self._found[1:]):
+            raise SplitError
+        self._main = _main_name(self._found)
+        return self._main[1]
+
+    async def _locate(self, part: Group) -> FoundClip | None:
+        if part.by_id is not None:
+            address, answer = part.by_id
+            return None if answer is None else (answer, address, answer.title or part.name)
+        found: list[FoundClip] = []
+        for name in part.names:
+            asset = await self._read(name)
+            if asset is not None:
+                found.append((asset, Address(name), name))
+        if len(found) < 2:
+            return found[0] if found else None
+        if all(is_same_clip(found[0][0], other[0]) for other in found[1:]):
+            return await self._one_of(part, found)
+        if _may_stay(part):
+            self._keeps_title = True
+            kept = found[-1]
+            self.warnings = (f"{kept[2]}: the title is left alone, for another clip is called {part.name!r} by now",)
+            return kept
+        raise PlanningError(
+            f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
+            place=_namer(part).intent.source.place,
+            remedy="rename or delete one of them, or take the former title out of `was`",
+        )
+
+    async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
+        """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
+
+        The others are links that bear a former title, or already the new one.
+        """
+        refs = [member.intent.ref for member in part.members]
+        known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
+        for one in found:
+            if one[0].link_id in known:
+                return one
+        for one in found:
+            folder = one[0].folder
+            listing = None if folder is None else await self._reader.read_folder(part.database, folder)
+            if listing is not None and folder is not None and entry_called(listing.entries, folder, one[2]) is not None:
+                return one
+        return found[0]
+
+    async def _read(self, name: str) -> Asset | None:
+        asset = await self._reader.read_asset(self._group.database, Address(name))
+        if asset is not None and asset.title is not None and not same_text(asset.title, name):
+            raise PlanningError(
+                f"asked for {name!r}, the server answers with {asset.title!r}: that is another clip",
+                place=self._group.members[0].intent.source.place,
+                remedy="write the title letter by letter as the server shows it",
+            )
+        return asset
+
+    # What each member means, once the clip is found ------------------------------------------------------------
+
+    def check_entry(self, member: Member, wanted: Wanted | None) -> None:
+        """Raise ``PlanningError`` where a select chose another clip than the one that was found by its title."""
+        found = self._of(member)
+        if member.entry is None or found is None or (wanted is None and not _needs_clip(member)):
+            return
+        check_entry(member.entry, found[1][0], member.intent.source)
+
+    def divide(self, asked: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
+        """Return the members that mean the clip that was found, and those whose own asset is missing."""
+        renames = any(_renames(member, wanted) for member, wanted in asked)
+        here = [(member, wanted) for member, wanted in asked if self._is_meant(member, wanted, renames=renames)]
+        return here, [one for one in asked if one not in here]
+
+    def _is_meant(self, member: Member, wanted: Wanted, *, renames: bool) -> bool:
+        """Tell whether a member means the clip; a former title means the renamed one only while a task renames it."""
+        one = self._of(member)
+        if one is None:
+            return False
+        part, (_, _, title) = one
+        if member.title is None or same_text(member.title, title):
+            return True
+        if same_text(member.title, part.name):
+            return not self._keeps_title or _may_stay(part)
+        was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
+        if any(same_text(title, name) for name in was):
+            return True
+        absent = isinstance(wanted, AssetWanted) and not wanted.present
+        return renames and not absent and any(same_text(member.title, name) for name in part.names)
+
+    def renamed(self, member: Member, wanted: Wanted) -> Wanted:
+        """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
+        one = self._of(member)
+        if one is None or member.title is None or not isinstance(wanted, AssetWanted) or not wanted.present:
+            return wanted
+        part, (_, _, title) = one
+        wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
+        if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
+            return replace(wanted, title=Said(part.name, wanted.title.source if wanted.title else wanted.source))
+        return replace(wanted, title=None)
+
+    def _titled(self, said: Said[LinkWanted], title: str) -> Said[LinkWanted]:
+        """Give a link of a merged group the title that its task knows the asset by, where it names none."""
+        if not self._group.merged or said.value.title is not ABSENT or self._is_main(title):
+            return said
+        return replace(said, value=replace(said.value, title=title))
+
+    def check_aliases(self, asked: Sequence[Asked]) -> None:
+        """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
+        for member, wanted in asked:
+            one = self._of(member)
+            if one is None or member.entry is not None or not isinstance(wanted, AssetWanted) or not wanted.fields:
+                continue
+            title = one[1][2]
+            if self._main is not None and not self._is_main(title):
+                name, said = next(iter(wanted.fields.items()))
+                raise refuse(
+                    f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
+                    "for one of them beside other tasks for the other",
+                    said.source,
+                    f"declare it under `links:` of {self._main[1][2]!r}, or in a run of its own",
+                )
+
+    def _is_main(self, title: str) -> bool:
+        return self._main is not None and same_text(self._main[1][2], title)
+
+    def _of(self, member: Member) -> tuple[Group, FoundClip] | None:
+        """Return the part that a member belongs to, if its name leads to the clip."""
+        return next((one for one in self._found if any(member is other for other in one[0].members)), None)
+
+    def named(self) -> Group:
+        """Return the group under the name of the clip that was found."""
+        assert self._main is not None
+        part, (_, _, title) = self._main
+        if self._keeps_title:
+            return replace(self._group, name=title, names=(title,))
+        return replace(self._group, name=part.name) if self._group.merged else self._group
+
+
+def _main_name(found: Sequence[tuple[Group, FoundClip]]) -> tuple[Group, FoundClip]:
+    """Return the name that a clip of several names goes by: one to be changed, an id, the entry where it lives."""
+    renamed = next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+    ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
+    homes = [one for one in found if any(_is_home(member.entry, one[1][0]) for member in one[0].members)]
+    return next(iter([*ids, *([renamed] if renamed else []), *homes, found[0]]))
+
+
+def _is_home(entry: Entry | None, asset: Asset) -> bool:
+    return entry is not None and asset.folder is not None and same_folder(entry.folder, asset.folder)
+
+
+def _renames(member: Member, wanted: Wanted) -> bool:
+    """Tell whether a task renames the clip: it names former titles and wants the clip there."""
+    ref = member.intent.ref
+    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(wanted, AssetWanted) and wanted.present
+
+
+def _needs_clip(member: Member) -> bool:
+    """Tell whether what a member wants depends on more than its entry of the listing."""
+    try:
+        member.intent.evaluate(Facts(entry=member.entry))
+    except Need:
+        return True
+    except MsautoError:
+        return False
+    return False
+
+
+def _namer(group: Group) -> Member:
+    """Return the member that names former titles."""
+    named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
+    return next(named, group.members[0])
+
+
+def _may_stay(group: Group) -> bool:
+    """Tell whether the clip may keep a former title: where undo alone speaks of it."""
+    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)

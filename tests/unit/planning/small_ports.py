@@ -1,0 +1,56 @@
+"""Small real ports for planning: a clock that stands, a memory and a disk in dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from msauto.model.plan import Json, TargetId
+
+
+class Clock:
+    def now(self) -> datetime:
+        return datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError("planning never waits")
+
+
+@dataclass
+class DictMemory:
+    """The ledger's memory, in a dict."""
+
+    items: dict[TargetId, dict[str, Json]] = field(default_factory=dict)
+    always: dict[str, Json] = field(default_factory=dict)  # of every target: what a case says the ledger holds
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        return {**self.always, **self.items.get(target, {})}
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        raise NotImplementedError
+
+    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+        owing = {target for target, items in self.items.items() if any(name.startswith("owed:") for name in items)}
+        return frozenset((target.database, target.name) for target in owing if target.server == server)
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        kept = self.items.setdefault(target, {})
+        for name, value in items.items():
+            kept.pop(name, None)
+            self.always.pop(name, None)
+            if value is not None:
+                kept[name] = value
+
+
+@dataclass
+class DictDisk:
+    """Files of this machine: the SHA-256 of each."""
+
+    files: dict[str, str] = field(default_factory=dict)
+
+    async def sha256(self, path: str) -> str | None:
+        return self.files.get(path)

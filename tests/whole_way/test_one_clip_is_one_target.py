@@ -1,0 +1,244 @@
+"""Whole way: links under own and other titles, two clips of one title, renamed clips with links of their old title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msauto.model.plan import Plan
+from msauto.simulator import Simulator, seeded_house
+from msauto.simulator.house import Marker
+from tests.stage import BOLD, Stage, lines
+
+PROMO = "/storage/NEWS@Promo%201"
+TONIGHT = "Playout/Tonight/Promo 1 tonight"
+
+
+@pytest.fixture(params=["home", "own"])
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """A server whose links report the clip's folder, and one whose links report their own."""
+    house = seeded_house()
+    news = house.databases["NEWS"]
+    news.add_entry(news.clip("EP001"), "Playout/Tonight", "EP001")
+    with Simulator(house=house, dialect=[f"link_folder={request.param}", "link_delete=clip"]) as sim:
+        yield Stage(sim, tmp_path)
+
+
+def asset(title: str, **wanted: Any) -> dict[str, Any]:
+    return {"name": title, "asset": {"title": title, **wanted}}
+
+
+def selected(select: dict[str, Any], **wanted: Any) -> dict[str, Any]:
+    return {"name": "Selected", "asset": {"select": select, **wanted}}
+
+
+def errors(plan: Plan) -> list[str]:
+    return [target.error for target in plan.targets if target.error]
+
+
+# Deleting ------------------------------------------------------------------------------------------------------
+
+
+def test_a_clip_is_not_deleted_by_the_title_of_a_link(stage: Stage) -> None:
+    (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent")))
+    assert TONIGHT in error
+    assert "Promos/Promo 1" in error
+
+
+def test_a_clip_is_not_deleted_while_links_show_it(stage: Stage) -> None:
+    (error,) = errors(stage.plan(asset("Promo 1", state="absent")))
+    assert "shows in more than one place" in error
+    assert "Promos/Promo 1" in error
+    assert TONIGHT in error
+    assert "with_links: true" in error
+
+
+def test_a_selected_link_does_not_delete_its_clip(stage: Stage) -> None:
+    plan = stage.plan(selected({"folder": "Playout/Tonight"}, state="absent"))
+    assert len(errors(plan)) == 3
+    assert plan.requests == 0
+
+
+def test_with_consent_the_clip_goes_with_its_links_and_the_plan_shows_them(stage: Stage) -> None:
+    result = stage.apply(asset("Promo 1", state="absent", with_links=True))
+    (change,) = result.plan.targets[0].changes
+    assert change.before == {
+        "folder": "Promos",
+        "frames": 750,
+        "create_time": "2026-09-01T08:30:00",
+        "links": [TONIGHT],
+    }
+    assert result.ok
+    assert lines(stage.sent()) == [f"DELETE {PROMO}"]
+    assert stage.plan(asset("Promo 1", state="absent", with_links=True)).targets == ()
+
+
+def test_a_link_that_stays_is_not_as_desired(tmp_path: Path) -> None:
+    """The server deletes the entry alone: its clip still shows under the other title."""
+    with Simulator(dialect=["link_folder=own", "link_delete=by_title"]) as sim:
+        stage = Stage(sim, tmp_path)
+        result = stage.apply(asset("Promo 1 tonight", state="absent", with_links=True))
+        assert not result.ok
+        (difference,) = result.targets[0].differences
+        assert (difference.aspect, difference.key) == ("link", "Promos/Promo 1")
+
+
+@pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
+@pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
+def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
+    stage.sim.house.databases["NEWS"].clip("Promo 1").markers.extend(_markers(2))
+    limits = replace(BOLD, protected=(glob,))
+    cleared = stage.plan(asset(title, markers=[], exactly=["markers"]), limits=limits)
+    assert [(refusal.code, refusal.limit) for refusal in cleared.refusals] == [("protected", glob)]
+    if title == "Promo 1":
+        deleted = stage.plan(asset(title, state="absent", with_links=True), limits=limits)
+        assert [(refusal.code, refusal.limit) for refusal in deleted.refusals] == [("protected", glob)]
+
+
+def _markers(count: int) -> list[Marker]:
+    return [Marker(number, number, {"track": "General"}) for number in range(1, count + 1)]
+
+
+def test_an_open_file_of_a_deleted_clip_is_not_deleted_again(stage: Stage) -> None:
+    sim = stage.sim
+    sim.house.handles["4711"] = sim.house.databases["NEWS"].clip("EP002")
+    gone = {"name": "Gone", "asset": {"id": "handle:4711", "state": "absent"}}
+    assert stage.apply(gone).ok
+    assert lines(stage.sent()) == ["DELETE /storage/NEWS@handle:4711"]
+    assert stage.plan(gone).targets == ()
+
+
+# Two clips of one title ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def twins(stage: Stage) -> Stage:
+    """EP001 lives in Raw, and another clip of that title in Films; a title leads to the one in Raw."""
+    stage.sim.house.databases["NEWS"].add_clip("EP001", "Films", frames=9000, create_time="2026-10-01T12:00:00")
+    return stage
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        {"folder": "Films"},
+        {"folder": "Films", "where": "asset.frames == 9000"},
+        {"folder": "Films", "where": "asset.markers | length == 0 and asset.frames == 9000"},
+    ],
+)
+@pytest.mark.parametrize(
+    "module",
+    [
+        {"asset": {"fields": {"comment": "x"}}},
+        {"asset": {"state": "absent"}},
+        {"command": {"name": "PARTNER_EXPORT_VERSION"}},
+        {"thumbnail": {"dest": "x.png"}},
+        {"proxy": {"profile": "WP1", "dest": "x.mp4"}},
+    ],
+    ids=lambda module: next(iter(module)),
+)
+def test_a_selected_clip_is_never_another_of_its_title(
+    twins: Stage, select: dict[str, Any], module: dict[str, Any]
+) -> None:
+    ((name, args),) = module.items()
+    plan = twins.plan({"name": "Films", name: {"select": select, **args}, "when": 'asset.title == "EP001"'})
+    (error,) = errors(plan)
+    assert "two clips have the title 'EP001': the listing shows the one in Films/EP001" in error
+    assert "`folder:`" in error
+    assert "`id:`" in error
+    assert plan.requests == 0
+
+
+def test_of_two_clips_the_one_in_the_guarded_folder_is_meant(twins: Stage) -> None:
+    assert "two clips have the title" in errors(twins.plan(asset("EP001", state="absent")))[0]
+    assert errors(twins.plan(asset("EP001", folder="Raw", fields={"comment": "x"}))) == []
+    assert "must live in Films" in errors(twins.plan(asset("EP001", folder="Films", fields={"comment": "x"})))[0]
+
+
+def test_a_key_id_and_a_title_of_two_clips_are_two_targets(twins: Stage) -> None:
+    film = twins.sim.house.databases["NEWS"].folder("Films")
+    assert film is not None
+    entry = next(each for each in film.entries.values() if each.title == "EP001")
+    by_id = {"name": "By id", "asset": {"id": f"link_id:{entry.link_id}", "fields": {"comment": "film"}}}
+    result = twins.apply(by_id, asset("EP001", fields={"comment": "episode"}))
+    assert result.ok
+    assert entry.fields["comment"] == "film"
+    assert twins.sim.house.databases["NEWS"].clip("EP001").home.fields["comment"] == "episode"
+
+
+# One clip by several names -------------------------------------------------------------------------------------
+
+MARKER = {"at": 0, "track": "General", "title": "Checked"}
+
+
+def test_a_recursive_select_writes_to_a_clip_once(stage: Stage) -> None:
+    where = 'asset.title is match("Promo 1")'
+    task = selected({"recursive": True, "where": where, "expect": {"min": 1, "max": 1}}, markers=[MARKER])
+    result = stage.apply(task)
+    assert result.ok
+    assert len(result.targets) == 1
+    assert len(stage.sent()) == 1
+    assert stage.plan(task).targets == ()
+
+
+def test_the_markers_that_two_titles_of_a_clip_declare_exactly_are_one_list(stage: Stage) -> None:
+    first = asset("Promo 1", markers=[MARKER], exactly=["markers"])
+    second = asset("Promo 1 tonight", markers=[MARKER | {"at": 5}], exactly=["markers"])
+    (error,) = errors(stage.plan(first, second))
+    assert "is removed by" in error
+    assert "wanted by" in error
+
+
+def test_link_fields_of_two_entries_of_a_clip_do_not_land_on_one(stage: Stage) -> None:
+    (error,) = errors(
+        stage.plan(asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", fields={"comment": "tonight"}))
+    )
+    assert "two entries of one clip" in error
+    assert errors(stage.plan(asset("Promo 1 tonight", fields={"comment": "tonight"}))) == []
+
+
+# Renaming ------------------------------------------------------------------------------------------------------
+
+
+def test_a_renamed_clip_with_a_link_of_its_old_title_is_as_desired(stage: Stage) -> None:
+    task = asset("EP001b", was=["EP001"], fields={"comment": "x"})
+    assert stage.apply(task).ok
+    assert lines(stage.sent())[:1] == ["POST /storage/NEWS@EP001?command=SETFIELD&name=clip_name&val=EP001b"]
+    assert stage.plan(task).targets == ()
+    undone = stage.undo()
+    assert undone.ok
+    assert undone.plan.warnings == ()
+    assert stage.sim.house.databases["NEWS"].clip("EP001").home.title == "EP001"
+
+
+def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:
+    task = asset("EP002b", was=["EP002"])
+    stage.apply(task)
+    stage.sim.house.databases["NEWS"].add_clip("EP002", "Raw", frames=77)
+    (error,) = errors(stage.plan(task))
+    assert "both 'EP002b' and 'EP002' are there" in error
+
+
+def test_the_old_title_leads_to_the_renamed_clip_on_every_run(stage: Stage) -> None:
+    tasks = (asset("EP003b", was=["EP003"]), asset("EP003", fields={"comment": "x"}))
+    assert stage.apply(*tasks).ok
+    assert stage.plan(*tasks).targets == ()
+    assert errors(stage.plan(*tasks)) == []
+
+
+def test_an_old_title_that_is_to_be_absent_never_deletes_the_renamed_clip(stage: Stage) -> None:
+    stage.apply(asset("EP003b", was=["EP003"]))
+    plan = stage.plan(asset("EP003b", was=["EP003"]), asset("EP003", state="absent"))
+    assert (errors(plan), plan.requests) == ([], 0)
+
+
+def test_another_spelling_of_a_title_is_found(stage: Stage) -> None:
+    stage.sim.house.databases["NEWS"].add_clip("E\u0301te\u0301", "Raw", frames=90)
+    task = asset("Été", was=["E\u0301te\u0301"], fields={"comment": "x"})
+    result = stage.apply(task)
+    assert result.ok
+    assert stage.plan(task).targets == ()
