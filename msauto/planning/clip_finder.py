@@ -20,6 +20,10 @@ Asked = tuple[Member, Wanted]
 """A member of a group, and what it wants."""
 
 
+class HeldBackError(Exception):
+    """A target is left out of this run; the message is the warning that says why."""
+
+
 class SplitError(Exception):
     """Groups were merged because their answers looked like one clip, and they are not."""
 
@@ -66,7 +70,7 @@ class ClipFinder:
             address, answer = part.by_id
             return None if answer is None else (answer, address, answer.title or part.name)
         found: list[FoundClip] = []
-        for name in part.names:
+        for name in await self._names(part):
             asset = await self._read(name)
             if asset is not None:
                 found.append((asset, Address(name), name))
@@ -84,6 +88,39 @@ class ClipFinder:
             place=_namer(part).intent.source.place,
             remedy="rename or delete one of them, or take the former title out of `was`",
         )
+
+    async def _names(self, part: Group) -> Sequence[str]:
+        """Return the titles by which a clip may be found. Raises ``HeldBackError`` where its new title is still taken.
+
+        In a chain of renames a former title may be the new title of another clip: it counts only while that clip still
+        has its own former title.
+        """
+        names = list(part.names)
+        if part.chain and await self._read(part.name) is not None:
+            names = [name for name in names if name not in part.chain]
+        else:
+            for name, former in part.chain.items():
+                if await self._read(name) is not None and not await self._any(former):
+                    raise PlanningError(
+                        f"{name!r} may be the clip that is to be called {part.name!r}, or the one that was called "
+                        f"{former[0]!r}: none of the others is there",
+                        place=_namer(part).intent.source.place,
+                        remedy=f"take {name!r} out of `was` where that clip is renamed already",
+                    )
+        await self._check_held_back(part)
+        return names
+
+    async def _check_held_back(self, part: Group) -> None:
+        if not part.next_titles or await self._read(part.name) is None or not await self._any(part.names[1:]):
+            return
+        if not all([await self._read(title) is not None for title in part.next_titles]):
+            raise HeldBackError(
+                f"{part.name}: left out of this run: another clip has this title until it is called "
+                f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; it needs two runs"
+            )
+
+    async def _any(self, titles: Sequence[str]) -> bool:
+        return any([await self._read(title) is not None for title in titles])
 
     async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
         """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.

@@ -22,7 +22,7 @@ from msauto.model.wanted import (
     TitleRef,
     Wanted,
 )
-from msauto.planning.clip_finder import Asked, ClipFinder
+from msauto.planning.clip_finder import Asked, ClipFinder, HeldBackError
 from msauto.planning.compare import plain, same_folder
 from msauto.planning.deletion import Deletion, check_deletion, places_of
 from msauto.planning.draft import refuse
@@ -85,6 +85,8 @@ async def survey_asset(world: World, group: Group) -> Outcome:
     finder = ClipFinder(world.reader, group)
     try:
         outcome = await _survey(world, group, finder)
+    except HeldBackError as held:
+        outcome = Outcome("skipped", warnings=(str(held),))
     except (MsautoError, TimecodeError) as error:
         outcome = Outcome("changed", in_error(world, group, error))
     return replace(outcome, clip=finder.clip)

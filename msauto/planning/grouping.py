@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.errors import MsautoError, PlanningError
@@ -47,7 +47,9 @@ class _Chosen:
 class Group:
     """All that is declared for one target. ``names``: the title, then former ones. ``by_id``: its address and answer.
 
-    ``merged`` are the groups that led to one clip by different names, each of which is looked up on its own.
+    ``merged`` are the groups that led to one clip by different names, each of which is looked up on its own. ``chain``
+    are former titles that another task gives to a further clip, each with that clip's oldest titles; ``next_titles``
+    are what another task renames the clip to that has this group's title now, and so on.
     """
 
     kind: Kind
@@ -58,6 +60,8 @@ class Group:
     members: list[Member] = field(default_factory=list)
     error: MsautoError | None = None
     merged: tuple[Group, ...] = ()
+    chain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    next_titles: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[Group, ...]:
@@ -127,7 +131,37 @@ class _Former:
             self._claims.setdefault((ref.database, plain(title)), []).append(intent)
 
     def now(self, database: str, title: str) -> str:
+        if (database, plain(title)) in self._was:
+            return title  # a task gives it to another clip
         return self._now.get((database, plain(title)), title)
+
+    def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
+        """Return the former titles of a title that other tasks give to a clip, each with the oldest ones of that clip."""
+        known = (name for name in self._was.get((database, plain(title)), ()) if plain(name) != plain(title))
+        return {name: self._oldest(database, name) for name in known if (database, plain(name)) in self._was}
+
+    def _oldest(self, database: str, title: str) -> tuple[str, ...]:
+        """Return the former titles, and theirs, that no other task gives to a clip."""
+        found: dict[str, None] = {}
+        ahead, seen = [title], {plain(title)}
+        while ahead:
+            for name in self._was.get((database, plain(ahead.pop())), ()):
+                if (database, plain(name)) not in self._was:
+                    found[name] = None
+                elif plain(name) not in seen:
+                    seen.add(plain(name))
+                    ahead.append(name)
+        return tuple(found)
+
+    def next_titles(self, database: str, title: str) -> tuple[str, ...]:
+        """Return what the clip is renamed to that has this title now, where another one is to get it; and so on."""
+        found: list[str] = []
+        while (database, plain(title)) in self._was and (database, plain(title)) in self._now:
+            title = self._now[database, plain(title)]
+            if title in found:
+                break  # titles that are exchanged: an error of its own
+            found.append(title)
+        return tuple(found)
 
     def names(self, database: str, title: str) -> tuple[str, ...]:
         return (title, *self._was.get((database, plain(title)), ()))
@@ -139,7 +173,13 @@ class _Former:
                 continue
             claims = self._claims[database, plain(was)]
             titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
-            if len(titles) > 1 or (database, plain(was)) in self._was:
+            if self._is_swap(database, title):
+                return PlanningError(
+                    f"{title!r} and {was!r} are exchanged, and the interface renames one clip at a time by its title",
+                    place=claims[-1].source.place,
+                    remedy="rename in two runs: first give one of the clips a third title, then both their new ones",
+                )
+            if len(titles) > 1:
                 places = " and ".join(str(intent.source.place) for intent in claims)
                 return PlanningError(
                     f"the former title {was!r} leads to more than one title ({places})",
@@ -147,6 +187,19 @@ class _Former:
                     remedy="name each former title under one title only",
                 )
         return None
+
+    def _is_swap(self, database: str, title: str) -> bool:
+        """Tell whether following the former titles leads back to the title."""
+        seen: set[str] = set()
+        ahead = [title]
+        while ahead:
+            for was in self._was.get((database, plain(ahead.pop())), ()):
+                if plain(was) == plain(title) and seen:
+                    return True
+                if plain(was) not in seen and plain(was) != plain(title):
+                    seen.add(plain(was))
+                    ahead.append(was)
+        return False
 
 
 def _places(led: _Led, former: _Former) -> Iterable[tuple[Key, Group, Member]]:
@@ -176,6 +229,7 @@ def _place(database: str, asked: str, former: _Former, member: Member) -> tuple[
     title = former.now(database, asked)
     error = former.error(database, title)
     group = Group("asset", database, title, former.names(database, title), error=error)
+    group.chain, group.next_titles = former.chain(database, title), former.next_titles(database, title)
     return ("asset", database, plain(title)), group, member
 
 

@@ -242,3 +242,35 @@ def test_another_spelling_of_a_title_is_found(stage: Stage) -> None:
     result = stage.apply(task)
     assert result.ok
     assert stage.plan(task).targets == ()
+
+
+def test_a_chain_of_renames_needs_a_run_for_each(stage: Stage) -> None:
+    tasks = (
+        asset("EP007", was=["EP006"]),
+        asset("EP006", was=["EP005"], fields={"comment": "was 5"}),
+        asset("EP005", was=["EP004"]),
+    )
+    news = stage.sim.house.databases["NEWS"]
+    news.remove_clip(news.clip("EP007"))
+    clips = {number: news.clip(f"EP00{number}") for number in (4, 5, 6)}
+    warned = []
+    for _ in range(3):
+        result = stage.apply(*tasks)
+        assert result.ok
+        warned.append(len(result.plan.warnings))
+    assert warned == [2, 1, 0]
+    assert {number: clip.home.title for number, clip in clips.items()} == {4: "EP005", 5: "EP006", 6: "EP007"}
+    assert clips[5].home.fields["comment"] == "was 5"
+    last = stage.plan(*tasks)
+    assert (last.targets, last.warnings) == ((), ())
+
+
+def test_a_chain_whose_other_clips_are_missing_is_an_error(stage: Stage) -> None:
+    (error,) = errors(stage.plan(asset("New", was=["EP006"]), asset("EP006", was=["Old"])))
+    assert "'EP006' may be the clip that is to be called 'New', or the one that was called 'Old'" in error
+
+
+def test_exchanged_titles_are_an_error(stage: Stage) -> None:
+    found = errors(stage.plan(asset("EP006", was=["EP005"]), asset("EP005", was=["EP006"])))
+    assert len(found) == 2
+    assert all("are exchanged" in error and "third title" in error for error in found)
