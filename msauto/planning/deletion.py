@@ -31,10 +31,20 @@ class Deletion:
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
-    """Return folder and title of every entry that shows the clip, without the one at its own folder and title."""
-    places = {(*entry.folder, entry.title): None for entry in entries.same}
-    own = (*(asset.folder or ()), title)
-    return tuple(place for place in places if asset.folder is None or not same_folder(place, own))
+    """Return folder and title of every entry that shows the clip, without the one that is the target itself."""
+    own = _own_entry(asset, title, entries.same)
+    if own is not None and (asset.folder is None or not same_folder(own.folder, asset.folder)):
+        own = None  # a link, and the target is known by the folder of its clip
+    return tuple((*entry.folder, entry.title) for entry in entries.same if entry is not own)
+
+
+def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:
+    """Return the entry that goes by this title: the one of that ``link_id``, else the one where the clip lives."""
+    by_id = [entry for entry in entries if asset.link_id is not None and entry.link_id == asset.link_id]
+    called = [entry for entry in entries if same_text(entry.title, title)]
+    home = [entry for entry in called if asset.folder is not None and same_folder(entry.folder, asset.folder)]
+    alone = called if len(called) == 1 else []
+    return next(iter([*by_id, *home, *alone]), None)
 
 
 async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | None:
@@ -49,8 +59,8 @@ async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | No
         return None
     _check_is_no_link(deletion, entries)
     _check_namesakes(deletion, entries)
-    others = [entry for entry in entries.same if not _is_own(deletion, entry)]
-    if others and len(entries.same) > 1 and not deletion.wanted.with_links:
+    own = _own_entry(asset, deletion.title, entries.same)
+    if any(entry is not own for entry in entries.same) and not deletion.wanted.with_links:
         raise refuse(
             f"{deletion.title!r} shows in more than one place ({_listed(entries.same)}), "
             "and a clip is not deleted while links show it",
@@ -101,16 +111,6 @@ def _check_namesakes(deletion: Deletion, entries: ClipEntries) -> None:
         f"two clips have the title {deletion.title!r}: {_listed([*entries.same, *entries.namesakes])}",
         deletion.wanted.source,
         "write `folder:` to say where the clip lives, or address it by a key field with `id:`",
-    )
-
-
-def _is_own(deletion: Deletion, entry: Entry) -> bool:
-    """Tell whether an entry is the one that goes by this title: the home, or what the server takes for it."""
-    asset = deletion.asset
-    if asset.link_id is not None and entry.link_id == asset.link_id:
-        return True
-    return (
-        same_text(entry.title, deletion.title) and asset.folder is not None and same_folder(entry.folder, asset.folder)
     )
 
 

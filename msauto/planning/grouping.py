@@ -136,7 +136,7 @@ class _Former:
         return self._now.get((database, plain(title)), title)
 
     def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
-        """Return the former titles of a title that other tasks give to a clip, each with the oldest ones of that clip."""
+        """Return the former titles of a title that other tasks give to a clip, each with that clip's oldest ones."""
         known = (name for name in self._was.get((database, plain(title)), ()) if plain(name) != plain(title))
         return {name: self._oldest(database, name) for name in known if (database, plain(name)) in self._was}
 
