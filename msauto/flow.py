@@ -5,10 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_MOMENT: Final = 0.001
+
+
+def is_over(left: float) -> bool:
+    """Tell whether a wait of which ``left`` seconds remain is over: a rest below a millisecond is rounding.
+
+    A pause of 1e-14 s may not move the clock at all, and then the wait never ends.
+    """
+    return left < _MOMENT
 
 
 async def concurrent_map(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> AsyncIterator[R]:

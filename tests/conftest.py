@@ -1,4 +1,4 @@
-"""What tests have counted (faults, kill points, turns) is told when a run ends, also one with several workers."""
+"""How long a test may take; and what tests have counted (faults, kill points, turns) is reported when a run ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ import pytest
 
 COUNTED = "counted"
 """The property under which a test records a count: ``record_property(COUNTED, "kill points: 65")``."""
+
+
+_SLOW = 1200  # seconds for a test marked `scale`
+_SHRINKING = 480  # seconds for a property test: Hypothesis takes up to 300 to find the smallest example that fails
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give slow tests and property tests their own time limits; for all others it is `timeout` in pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("timeout") is not None:
+            continue
+        if item.get_closest_marker("scale") is not None:
+            item.add_marker(pytest.mark.timeout(_SLOW))
+        elif getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.timeout(_SHRINKING))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
