@@ -138,7 +138,8 @@ class Model(BaseModel):
     @classmethod
     def _remember(cls, data: Any, info: ValidationInfo) -> Any:
         if isinstance(info.context, dict):
-            info.context.setdefault("known", {})[id(data)] = cls
+            # The mapping is kept with its model: the identity of one that is gone may soon be another's.
+            info.context.setdefault("known", {})[id(data)] = (data, cls)
         return data
 
 
