@@ -138,8 +138,7 @@ class Model(BaseModel):
     @classmethod
     def _remember(cls, data: Any, info: ValidationInfo) -> Any:
         if isinstance(info.context, dict):
-            # The mapping is kept with its model: the identity of one that is gone may soon be another's.
-            info.context.setdefault("known", {})[id(data)] = (data, cls)
+            info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
         return data
 
 

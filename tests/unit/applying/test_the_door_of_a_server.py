@@ -187,7 +187,7 @@ def _proxy_target(world: World, title: str) -> Target:
 def test_a_scout_that_goes_on_when_the_server_goes_again_skips_no_pause() -> None:
     """It was begun in the first doubt; in the second it speaks of the same moment as those begun beside it."""
     house = House(seconds=0.5)
-    history = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
+    history: list[tuple[Spans, str]] = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
     world = house.add("studio-a", history)
     commands = {3, 6, 13, 14, 19}
     kinds = ["command" if number in commands else "fields" for number in range(20)]
