@@ -1,11 +1,21 @@
-"""How long a test may take; and what tests have counted (faults, kill points, turns) is reported when a run ends."""
+"""How long a test may take, how property tests run, and what tests have counted, reported when a run ends.
+
+Property tests (Hypothesis) have no deadline for one example on a shared machine; in CI the examples are the same each
+time.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("here", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 COUNTED = "counted"
 """The property under which a test records a count: ``record_property(COUNTED, "kill points: 65")``."""
