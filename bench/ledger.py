@@ -11,7 +11,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,13 @@ class LostJournal:
 
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        for call in calls:
+            call()
+        lost: Future[None] = Future()
+        lost.set_result(None)
+        return lost
 
     def start(self, plan: Any, playbooks: Sequence[str]) -> str:
         del plan, playbooks

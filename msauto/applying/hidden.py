@@ -6,7 +6,8 @@ records it or looks on is handed the same targets with their secrets hidden.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -27,6 +28,10 @@ class HiddenJournal:
     def together(self) -> AbstractContextManager[None]:
         """Make the calls inside durable as one."""
         return self._journal.together()
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls durable as one, without waiting for it."""
+        return self._journal.commit(calls)
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan."""

@@ -101,7 +101,7 @@ class Life:
         self._learned: dict[str, Json] = {}
         self._shown: tuple[int, tuple[Aspect, ...]] = (0, ())  # what the proof has seen, and what it cannot
         self._proved: list[tuple[TargetId, dict[str, Json]]] = []  # what the last proof says is to be kept
-        self._begun_at = server.standing.reach.missed
+        self._reach_before = server.standing.reach
         self._locked_out = False  # this very target was not let in
         self._silent = ""  # why the server could not be reached when it was last asked
         self.result: TargetResult | None = None
@@ -136,7 +136,8 @@ class Life:
     def _patience(self) -> Patience:
         patience = self._context.patience
         reach = self._server.standing.reach
-        return patience.in_doubt if reach.locked_out or (self._begun_at and reach.in_doubt) else patience
+        in_doubt = reach.locked_out or reach.missed_before(self._reach_before) > 0
+        return patience.in_doubt if in_doubt else patience
 
     def _take(self, turn: Turn) -> Command:
         """Make a turn's progress ours, and record what it settled."""
@@ -357,7 +358,7 @@ class Life:
         outcome, message = conclude(self._progress)
         context, standing = self._context, self._server.standing
         if self._silent and outcome in {"failed", "unproved"}:
-            standing.learn(standing.reach.missed_by(self._begun_at, self._silent))
+            standing.learn(standing.reach.missed_by(self._reach_before, self._silent))
         results, differences = self._progress.all_results, self._progress.differences
         self.result = TargetResult(self._target, outcome, message, results, differences, self._learned, *self._shown)
         for name, items in self._proved:

@@ -3,7 +3,8 @@
 A server that dies on the way would make each of its thousands of targets wait out all its own tries. So once a target
 has ended because its server could not be reached, the server is *in doubt*: its next targets are begun one at a time,
 after a pause, and tried once. Where three in a row end so, each begun after the one before had, the server is *given
-up*: what is left of its targets is not attempted, and ``apply --resume`` goes on with it. Any answer ends the doubt.
+up*: what is left of its targets is not attempted, and ``apply --resume`` goes on with it. Any answer ends the doubt,
+and the next doubt counts anew.
 A server that does not let us in any more (401, 407) is given up at once: asking on could lock the account. Every other
 kind of failure is its target's alone (contract: a failed target never stops the others).
 """
@@ -44,9 +45,13 @@ def contact_of(error: BaseException, *, read: bool) -> Contact | None:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What is known of a server: how many targets in a row have ended for it could not be reached, and why."""
+    """What is known of a server: how many targets in a row have ended for it could not be reached, and why.
+
+    ``doubts`` counts the doubts that an answer has ended.
+    """
 
     missed: int = 0
+    doubts: int = 0
     locked_out: bool = False
     why: str = ""
 
@@ -62,18 +67,25 @@ class Reach:
 
     def answered(self) -> Reach:
         """Return what is known after an answer, whatever it says."""
-        return self if self.locked_out else Reach()
+        return self if self.locked_out or not self.in_doubt else Reach(doubts=self.doubts + 1)
 
     def not_let_in(self, why: str) -> Reach:
         """Return what is known after the server would not let us in."""
         return replace(self, locked_out=True, why=why)
 
-    def missed_by(self, begun_at: int, why: str) -> Reach:
-        """Return what is known after a target could not reach it that was begun when ``missed`` was ``begun_at``.
+    def missed_before(self, begun: Reach) -> int:
+        """Return how many had missed it in the present doubt when a target began that found ``begun``.
+
+        None, where an answer has come since: the target was under way before this doubt, like those begun later.
+        """
+        return min(self.missed, begun.missed) if begun.doubts == self.doubts else 0
+
+    def missed_by(self, begun: Reach, why: str) -> Reach:
+        """Return what is known after a target could not reach it that found ``begun`` when it began.
 
         Targets that were under way together count as one: they all speak of the same moment.
         """
-        return replace(self, missed=max(self.missed, min(self.missed, begun_at) + 1), why=self.why or why)
+        return replace(self, missed=max(self.missed, self.missed_before(begun) + 1), why=self.why or why)
 
     def words(self, server: str, run: str) -> str:
         """Return why a target of a server that was given up is not attempted, and what to do."""

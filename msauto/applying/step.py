@@ -44,6 +44,7 @@ from msauto.applying.turns import (
     Waited,
     WriteAhead,
 )
+from msauto.flow import is_over
 from msauto.model.result import Outcome, RequestOutcome, RequestResult
 
 
@@ -244,7 +245,7 @@ def _proved(progress: Progress, event: Proved | Unreadable, patience: Patience) 
 def _restoring(progress: Progress, elapsed: float, patience: Patience) -> Turn:
     """Wait for the file, if that is all that is missing (field notes: restore takes minutes)."""
     left = progress.wait - elapsed
-    if not progress.differences or not progress.whole or left <= 0:
+    if not progress.differences or not progress.whole or is_over(left):
         return _over(progress)
     pause = Pause(min(_nth(patience.restore, progress.polls), left), stoppable=True, aside=True)
     return Turn(replace(progress, state=State.RESTORING, polls=progress.polls + 1), pause)

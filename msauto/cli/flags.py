@@ -55,6 +55,7 @@ class Flags:
             inventories=self.given.inventories if by_hand else settings.inventories,
             lookup_folders=settings.lookup_folders,
             download_folders=settings.download_folders,
+            file_mib=settings.file_mib,
         )
         forks = self.given.forks or settings.forks or 8
         return replace(self, options=options, settings=settings, forks=forks, settings_file=file.absolute())

@@ -8,6 +8,7 @@ import secrets
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -40,6 +41,10 @@ class LedgerJournal:
     def together(self) -> AbstractContextManager[None]:
         """Make the calls inside durable as one."""
         return self._store.together()
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls durable as one; a thread waits for the disk."""
+        return self._store.commit(calls)
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from msauto.errors import LedgerError, LockedError
+from msauto.flow import is_over
 from msauto.model.ports import Clock
 
 _THIS_HOST = re.compile(r"(?<=://)(127\.0\.0\.1|\[::1\])(?=:|$)")
@@ -124,7 +125,7 @@ async def _take(lock: FileLock, scope: Scope, clock: Clock, run: str, until: flo
     holder = Holder(os.getpid(), socket.gethostname(), run, clock.now().isoformat(timespec="seconds"))
     while not lock.try_hold(json.dumps(asdict(holder))):
         left = until - clock.monotonic()
-        if left <= 0:
+        if is_over(left):
             raise LockedError(
                 f"{scope} is locked by {_holder(lock.path)}",
                 remedy="wait until that run has ended, or give --lock-timeout SECONDS",

@@ -128,7 +128,8 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     """Open the ledger, making it if need be; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
     _check_folder(path.parent)
     _make_private(path)
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY)
+    # Its user lets one thread at a time use it: a thread commits while the others wait.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
         _look_at(connection)
         _check(connection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -17,12 +18,17 @@ Row = Sequence[Value]
 
 
 class Store:
-    """The tables. Not for several threads; errors are ``LedgerError``. Without a file it is empty and stays so."""
+    """The tables. Not for several threads; errors are ``LedgerError``. Without a file it is empty and stays so.
+
+    A thread of its own waits for the disk in :meth:`commit`; the connection is used by one thread at a time.
+    """
 
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self.path = path
         self._readonly = readonly
         self._depth = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # begins with the first commit
+        self._committing: Future[None] | None = None
         self._connection = self._translated(self._connect)
         self._file = None if readonly else self._translated(self._identity)
 
@@ -35,6 +41,8 @@ class Store:
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
+        self._wait()
+        self._thread.shutdown()
         connection, self._connection = self._connection, None
         if connection is not None:
             schema.close(connection, readonly=self._readonly)
@@ -44,6 +52,7 @@ class Store:
         connection = self._connection
         if connection is None:
             return []
+        self._wait()
         return self._translated(lambda: connection.execute(question, tuple(values)).fetchall())
 
     def write(self, statement: str, *rows: Row) -> int:
@@ -59,18 +68,49 @@ class Store:
         if self._depth:
             yield
             return
+        with self._written(connection):
+            yield
+        self._make_durable(connection)
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls as :meth:`together` does; the future is fulfilled once they are durable.
+
+        A thread waits for the disk. Whoever reads or writes meanwhile waits until it is done.
+        """
+        connection = self._writable()
+        with self._written(connection):
+            for call in calls:
+                call()
+            committing = self._committing = self._thread.submit(self._make_durable, connection)
+        return committing
+
+    @contextmanager
+    def _written(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Begin a transaction; leave it open, or take it back where what is inside fails."""
+        self._wait()
         self._check_still_there()
         self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
         self._depth += 1
         try:
             yield
-            self._translated(lambda: connection.execute("COMMIT"))
         except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            _roll_back(connection)
             raise
         finally:
             self._depth -= 1
+
+    def _make_durable(self, connection: sqlite3.Connection) -> None:
+        try:
+            self._translated(lambda: connection.execute("COMMIT"))
+        except BaseException:
+            _roll_back(connection)
+            raise
+
+    def _wait(self) -> None:
+        """Wait for the commit under way: the connection is free then. What it raises is its future's."""
+        if self._committing is not None:
+            wait((self._committing,))
+            self._committing = None
 
     @contextmanager
     def understood(self) -> Iterator[None]:
@@ -109,6 +149,11 @@ class Store:
             return work()
         except (sqlite3.Error, schema.ForeignError, OSError) as error:
             raise explain(error, self.path) from error
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # SQLite may have rolled back by itself, on a full disk for one
+        connection.execute("ROLLBACK")
 
 
 def explain(error: Exception, path: Path) -> LedgerError:

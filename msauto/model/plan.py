@@ -215,6 +215,10 @@ class Plan:
     urls: tuple[tuple[str, str], ...] = ()
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 
+    def __repr__(self) -> str:
+        """Return a short form: asyncio takes the repr of what a task returns, and a plan may hold 50,000 targets."""
+        return f"<Plan {self.created}: {len(self.targets)} targets, {self.unchanged} unchanged>"
+
     @property
     def errors(self) -> int:
         """How many targets cannot be planned."""

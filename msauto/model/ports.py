@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -173,6 +174,13 @@ class Journal(Protocol):
 
     def together(self) -> AbstractContextManager[None]:
         """Make the calls inside, and those of the memory beside it, durable as one: all of them or none."""
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls as :meth:`together` does; the future is fulfilled, by any thread, once they are durable.
+
+        Raises what a call raises, and then nothing of them is kept; the future carries what a commit raises. Whatever
+        else is asked of the journal or the memory meanwhile waits for it.
+        """
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""

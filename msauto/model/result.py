@@ -66,6 +66,10 @@ class Result:
     targets: tuple[TargetResult, ...]
     interrupted: bool = False
 
+    def __repr__(self) -> str:
+        """Return a short form, as that of its plan."""
+        return f"<Result {self.run}: {len(self.targets)} targets{', interrupted' if self.interrupted else ''}>"
+
     @property
     def ok(self) -> bool:
         """Everything is done and proved."""

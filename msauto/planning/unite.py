@@ -28,7 +28,7 @@ from msauto.model.wanted import (
     Source,
 )
 from msauto.model.words import DEFAULT_TRACK
-from msauto.planning.compare import plain, same_value, track_of
+from msauto.planning.compare import as_number, plain, same_value, track_of
 from msauto.planning.draft import refuse
 
 T = TypeVar("T")
@@ -157,8 +157,9 @@ class _Keys:
             return str(position)
 
     def field(self, name: str, value: object) -> Hashable:
-        if isinstance(value, str) and value.strip().isdigit() and same_value(name, value, str(int(value))):
-            return int(value)
+        number = as_number(value) if isinstance(value, str) else None
+        if isinstance(value, str) and number is not None and same_value(name, value, str(number)):
+            return number
         return self.plainly(value)
 
     def segment(self, value: SegmentWanted) -> Hashable:

@@ -12,20 +12,25 @@ from msauto.errors import InputError, Place, Problem
 from msauto.model.wanted import InputFile
 from msauto.playbook.document import Document, Problems
 from msauto.playbook.marks import Marks
-from msauto.playbook.yaml import MAX_BYTES, parse_yaml
+from msauto.playbook.yaml import parse_yaml
 
+FILE_MIB = 64
+"""The largest file that is read, in MiB, where msauto.toml does not say `file_mib`: 50,000 tasks take some 20."""
+MOST_FILE_MIB = 4096
 _MARKS = (".git", "msauto.toml")
 
 
 class Files:
     """The files of one run. Paths are kept as given, so that messages and plans show what people typed.
 
-    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``). ``marks`` are
-    the secrets of the run, those that the files themselves hold first.
+    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``); ``mib`` is the
+    largest file that is read (``file_mib`` of msauto.toml). ``marks`` are the secrets of the run, those that the files
+    themselves hold first.
     """
 
-    def __init__(self, opened: Sequence[str] = ()) -> None:
+    def __init__(self, opened: Sequence[str] = (), mib: int = FILE_MIB) -> None:
         self.marks = Marks()
+        self._mib = mib
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -45,7 +50,7 @@ class Files:
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises :class:`InputError`."""
         if path not in self._bytes:
-            self._bytes[path] = _read(path)
+            self._bytes[path] = _read(path, self._mib)
         return self._bytes[path]
 
     def document(self, path: str, flaws: Problems | None = None) -> Document:
@@ -72,15 +77,17 @@ class Files:
         return tuple(InputFile(path, hashlib.sha256(data).hexdigest(), data) for path, data in self._bytes.items())
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, mib: int) -> bytes:
     try:
         if Path(path).is_dir():
             raise InputError([_unreadable(path, "it is a folder", "name a file in it")])
         if not Path(path).is_file():
             raise InputError([_unreadable(path, "there is no such file", how_to_find(path))])
-        if Path(path).stat().st_size > MAX_BYTES:
-            why = f"it is larger than {MAX_BYTES // 1_000_000} MB"
-            raise InputError([_unreadable(path, why, "make it smaller, or divide it")])
+        size = Path(path).stat().st_size
+        if size > mib * 2**20:
+            needed = -(-size // 2**20)
+            why = f"it has {needed} MiB, and the limit is {mib} MiB"
+            raise InputError([_unreadable(path, why, f"divide it, or set file_mib = {needed} in msauto.toml")])
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)

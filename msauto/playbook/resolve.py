@@ -14,7 +14,7 @@ from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
 from msauto.playbook.document import Problems, Spot, nearest, said_outside
 from msauto.playbook.extra_vars import read_extra
-from msauto.playbook.files import OUTSIDE, Files, beside, how_to_find
+from msauto.playbook.files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
@@ -34,7 +34,7 @@ class Options:
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
-    downloads may be written to.
+    downloads may be written to; ``file_mib`` is the largest file that is read, in MiB.
     """
 
     playbooks: tuple[str, ...]
@@ -48,12 +48,13 @@ class Options:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    file_mib: int = FILE_MIB
 
 
 def resolve(options: Options) -> Resolved:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
-    files = Files(options.lookup_folders)
+    files = Files(options.lookup_folders, options.file_mib)
     hosts: Hosts | None = None
     with files.marks.found.kept_out_of_errors():
         with problems.gather():

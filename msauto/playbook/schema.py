@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -58,7 +58,11 @@ def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
     return error["type"] == "missing" and error["loc"][:-1] in groups
 
 
-def _finding(error: Any, data: Any, spot: Spot, models: dict[int, type[BaseModel]]) -> Finding:
+_Models = Mapping[int, tuple[object, type[BaseModel]]]
+"""Which model met which mapping, by the mapping's identity."""
+
+
+def _finding(error: Any, data: Any, spot: Spot, models: _Models) -> Finding:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
     message, remedy, on_key = _words(error, path, on_key, data, models)
@@ -93,9 +97,7 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def _words(
-    error: Any, path: Path, on_key: bool, data: Any, models: dict[int, type[BaseModel]]
-) -> tuple[str, str, bool]:
+def _words(error: Any, path: Path, on_key: bool, data: Any, models: _Models) -> tuple[str, str, bool]:
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
     label = _label(path)
     if kind == "said":
@@ -103,7 +105,7 @@ def _words(
         about = text if _is_sentence(text) or not label else f"{label} {text}"
         return about, str(context["remedy"]), on_key
     if kind == "extra_forbidden":
-        model = models.get(id(_at(data, path[:-1])))
+        _, model = models.get(id(_at(data, path[:-1])), (None, None))
         return (*_unknown(str(loc[-1]), model), True)
     if kind == "missing":
         return f"{loc[-1]} is missing", "add it", on_key

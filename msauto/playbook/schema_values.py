@@ -138,7 +138,7 @@ class Model(BaseModel):
     @classmethod
     def _remember(cls, data: Any, info: ValidationInfo) -> Any:
         if isinstance(info.context, dict):
-            info.context.setdefault("known", {})[id(data)] = cls
+            info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
         return data
 
 
@@ -210,7 +210,7 @@ def _secret(value: Any) -> str:
 def _whole(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    digits = isinstance(value, str) and value.strip().isdigit()
+    digits = isinstance(value, str) and value.strip().isdecimal()
     remedy = "leave the quotes out, or add | int to the template" if digits else ""
     raise said(f"must be a whole number, not {_shown(value)}", remedy)
 

@@ -24,7 +24,7 @@ class NamedServer:
 
 def named_servers(options: Options) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
-    problems, files = Problems(), Files()
+    problems, files = Problems(), Files(mib=options.file_mib)
     found: list[NamedServer] = []
     with files.marks.found.kept_out_of_errors():
         hosts = open_hosts(options, files)
@@ -39,7 +39,7 @@ def servers_called(options: Options, names: Collection[str]) -> tuple[ServerSpec
 
     The others of the inventory are not looked at: their secrets need not be there.
     """
-    problems, files = Problems(), Files()
+    problems, files = Problems(), Files(mib=options.file_mib)
     with files.marks.found.kept_out_of_errors():
         return _called(open_hosts(options, files), names, problems)
 

@@ -16,7 +16,7 @@ from msauto.errors import InputError, Place, Problem
 from msauto.model.limits import Limits
 from msauto.playbook.document import Document, Spot
 from msauto.playbook.document import Path as DataPath
-from msauto.playbook.files import how_to_find
+from msauto.playbook.files import FILE_MIB, MOST_FILE_MIB, how_to_find
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
 from msauto.playbook.schema_values import Between, Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
@@ -93,6 +93,9 @@ class SettingsArgs(Model):
     inventory: Plain[Texts] = key("inventories, beside this file")
     forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
+    file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
+        "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
+    )
     limits: Plain[LimitArgs] = key("what a run may do without a person's word")
     protected: Plain[list[Name]] = key("as limits.protected")
     freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
@@ -126,6 +129,7 @@ class Settings:
     keep_days: int | None = None
     lookup_folders: tuple[str, ...] = ()
     download_folders: tuple[str, ...] = ()
+    file_mib: int = FILE_MIB
 
 
 def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
@@ -159,6 +163,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         keep_days=args.state.keep_days if args.state else None,
         lookup_folders=_folders(args.lookup, path),
         download_folders=_folders(args.download, path),
+        file_mib=args.file_mib or FILE_MIB,
     )
 
 

@@ -39,7 +39,7 @@ def tell_variables(options: Options, host: str, name: str | None = None) -> tupl
     secrets, are hidden. The ``server:`` block, which
     may hold secrets of any kind, is not told. Raises :class:`InputError` for an unknown host or name.
     """
-    files = Files()
+    files = Files(mib=options.file_mib)
     with files.marks.found.kept_out_of_errors():
         told = _all_told(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files, host, name)
         secrets = files.marks.found.known()

@@ -31,7 +31,7 @@ def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
     by their structure alone, for the names that templates may use are not known.
     """
     problems = Problems()
-    files = Files(options.lookup_folders)
+    files = Files(options.lookup_folders, options.file_mib)
     sorted_out: dict[Kind, list[str]] = {"playbook": [], "tasks": [], "inventory": [], "vars": []}
     for path in _walked(paths, problems):
         with problems.gather():

@@ -19,7 +19,6 @@ from msauto.playbook.document import Document, Hidden, Path, Spot
 from msauto.playbook.marks import TAG, Marked, why_unmarkable
 from msauto.playbook.yaml_syntax import paired, shown_until, told_plainly, without_secrets
 
-MAX_BYTES = 16_000_000
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
 """Nodes that aliases may add to a document: more is a bomb."""
@@ -109,8 +108,6 @@ def plain(value: Any, *, marks: bool = False) -> Any:
 
 
 def _decode(data: bytes, file: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise InputError([Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", Place(file))])
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError([Problem("the file is UTF-16", Place(file), "save it as UTF-8")])
     try:

@@ -25,7 +25,7 @@ from msauto.simulator.listings import databases_answer, folder_answer
 from msauto.simulator.lookup import find_entry
 from msauto.simulator.media import Media
 from msauto.simulator.rss import channel_answer, channels_answer, delete_item, find_channel, put_item
-from msauto.simulator.wire import Address, MalformedRequestError, Request, decode_address, decode_name, decode_query
+from msauto.simulator.wire import Address, MalformedRequestError, Request, decode_address, decode_percent, decode_query
 
 Reply = Answer | Awaitable[Answer]
 
@@ -135,7 +135,7 @@ class Routes:
         return self._written(request, entry)
 
     def _rss(self, request: Request, segments: list[str]) -> Answer:
-        match (request.method, [decode_name(segment) for segment in segments]):
+        match (request.method, [decode_percent(segment) for segment in segments]):
             case ("GET" | "HEAD", []):
                 return channels_answer(self.house, self.dialect)
             case ("GET" | "HEAD", [name]):

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import errno
 import gc
+import json
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -60,7 +60,7 @@ class Simulator:
         self._state = StateFile(Path(state_file)) if state_file else None
         self._log_file = Path(log_file) if log_file else None
         start = self._first_house(house)
-        self._snapshot = house_to_json(start) if start.size() <= _RESET_LIMIT else None
+        self._snapshot = json.dumps(house_to_json(start)) if start.size() <= _RESET_LIMIT else None
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
         self._routes = Routes(start, given, restore_seconds, proxy_seconds)
         self.faults = Faults()
@@ -223,7 +223,7 @@ class Simulator:
     def _again(self) -> House:
         if self._snapshot is None:
             raise ValueError("the house is too big to be reset")
-        return house_from_json(deepcopy(self._snapshot))
+        return house_from_json(json.loads(self._snapshot))
 
     def _stopped(self) -> None:
         if self._saving is not None:

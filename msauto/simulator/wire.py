@@ -115,7 +115,10 @@ def folder_text(path: Iterable[str]) -> str:
 
 
 def decode_name(raw: str) -> str:
-    """One raw path segment → the plain name: percent-decoded once, then the backslash rule."""
+    """The raw path segment of a folder or an asset → its plain name: percent-decoded once, then the backslash rule.
+
+    The interface has that rule for folder names and titles («Folder»); every other name is percent-decoded alone.
+    """
     return unescape(decode_percent(raw))
 
 
@@ -136,10 +139,10 @@ def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool 
     """
     database, at, raw_asset = segments[0].partition("@")
     if not at:
-        return Address(decode_name(database), tuple(map(decode_name, segments[1:])))
+        return Address(decode_percent(database), tuple(map(decode_name, segments[1:])))
     namespace, asset = _split_namespace(raw_asset, ns_id, decoded_colon)
     tail = tuple(map(decode_name, segments[1:]))
-    return Address(decode_name(database), (), asset, namespace, tail)
+    return Address(decode_percent(database), (), asset, namespace, tail)
 
 
 def _split_namespace(raw: str, ns_id: bool, decoded_colon: bool) -> tuple[str | None, str]:

@@ -40,6 +40,19 @@ def test_flags_win_over_settings(desk: Desk) -> None:
     assert not (desk.folder / "wrong").exists()
 
 
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_how_large_a_file_may_be(desk: Desk, command: str) -> None:
+    desk.comment("new")
+    desk.write("play.yml", (desk.folder / "play.yml").read_text() + "#" + "x" * 2**20 + "\n")
+    desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 1\n')
+    said = desk.run(command, "play.yml")
+    assert said.code == 1
+    assert "it has 2 MiB, and the limit is 1 MiB" in said.err + said.out
+    assert "file_mib = 2" in said.err + said.out
+    desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 2\n')
+    assert desk.run(command, "play.yml").code == 0
+
+
 def test_settings_from_elsewhere(desk: Desk) -> None:
     desk.write("else/where.toml", 'inventory = "../inventory.yml"\n')
     desk.comment("new")

@@ -168,17 +168,18 @@ def look_at_ledger(folder: Path, done: list[str]) -> None:
 
 
 def test_kill_at_every_moment(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    moments = run_and_die(tmp_path / "whole", 0)
-    record_property(COUNTED, f"kill points of a run (before and after each commit and each request): {moments}")
-    assert moments > 20
-    for at in range(1, moments + 1):
+    """Die at one moment later each time, until a run survives: what is committed together differs by run."""
+    for at in range(1, 200):
         folder = tmp_path / str(at)
-        assert run_and_die(folder, at) == 0
+        if run_and_die(folder, at):
+            break
         log = folder / "log"
         server = Server(log)
         assert len(set(server.done)) == len(server.done)
         look_at_ledger(folder, server.done)
         go_on(folder, server)
+    record_property(COUNTED, f"kill points of a run (before and after each commit and each request): {at - 1}")
+    assert 20 < at < 199
 
 
 def go_on(folder: Path, server: Server) -> None:
@@ -197,5 +198,5 @@ def go_on(folder: Path, server: Server) -> None:
 
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path) -> None:
-    for name in ("whole", *map(str, range(1, 200))):
-        (tmp_path / name).mkdir()
+    for number in range(1, 200):
+        (tmp_path / str(number)).mkdir()

@@ -71,7 +71,7 @@ def _group(name: str) -> int | str:
     if found is None:
         raise ValueError(rf"{name!r} names no group: write \\1 or \\g<name>")
     text: str = found[1] or found[2]
-    return int(text) if text.isdigit() else text
+    return int(text) if text.isdecimal() else text
 
 
 def _regex_findall(value: Any, find: str, multiline: bool = False, ignorecase: bool = False) -> list[Any]:

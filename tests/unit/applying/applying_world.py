@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -215,6 +216,14 @@ class DictJournal:
         if self.transactions == self.fails_at:
             raise LedgerError("the ledger cannot grow: the disk is full")
         yield
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        with self.together():
+            for call in calls:
+                call()
+        durable: Future[None] = Future()
+        durable.set_result(None)
+        return durable
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         self.lines.append(("start",))

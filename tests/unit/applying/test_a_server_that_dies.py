@@ -163,20 +163,35 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
     assert "1 of 2 servers failed (studio-a)" in late["There 8"].message
 
 
-@given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 5)), max_size=12))
+@given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 12)), max_size=12))
 def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple[str, int]]) -> None:
+    """Each target that misses was begun at any time before: ``back`` events ago."""
     reach = Reach()
-    for kind, begun_at in events:
-        before = reach
-        reach = reach.answered() if kind == "answer" else reach.missed_by(begun_at, "gone")
+    past = [reach]
+    answered_at = 0
+    for kind, back in events:
+        begun_at = max(0, len(past) - 1 - back)
+        before, begun = reach, past[begun_at]
+        reach = reach.answered() if kind == "answer" else reach.missed_by(begun, "gone")
         if kind == "answer":
             assert not reach.in_doubt
             assert not reach.given_up
+            answered_at = len(past)
         else:
-            assert before.missed <= reach.missed <= before.missed + 1
+            missed = begun.missed if begun_at >= answered_at else 0
+            assert reach.missed == max(before.missed, missed + 1)
             assert reach.in_doubt
-            assert reach.missed <= max(begun_at + 1, before.missed)
+        past.append(reach)
     assert reach.given_up == (reach.missed >= 3)
+
+
+def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after_it() -> None:
+    """A scout of the first doubt goes on, others begin beside it, and the server goes again: that is one miss."""
+    doubt = Reach().missed_by(Reach(), "gone")
+    answered = doubt.answered()
+    again = answered.missed_by(answered, "gone").missed_by(doubt, "gone")
+    assert again.missed == 1
+    assert again.missed_before(doubt) == 0, "it has all its tries, as those beside it"
 
 
 def test_what_an_error_says_of_the_way_to_the_server() -> None:

@@ -227,6 +227,13 @@ def test_a_restore_is_waited_for_aside_until_its_time_is_over() -> None:
     assert conclude(turn.progress) == ("failed", "not restored within 60 s")
 
 
+@pytest.mark.parametrize("left", [7e-15, 0.0009])
+def test_what_is_left_of_a_wait_below_a_millisecond_is_over(left: float) -> None:
+    turn = step(AT[State.PROVING], Proved((NO_FILE,), elapsed=AT[State.PROVING].wait - left), PATIENCE)
+    assert turn.command == Finish()
+    assert conclude(turn.progress) == ("failed", "not restored within 60 s")
+
+
 def test_a_server_that_stutters_while_we_wait_for_a_restore() -> None:
     proving = replace(AT[State.RESTORING], state=State.PROVING, looks=2)
     turn = step(proving, Unreadable("garbage", elapsed=10), PATIENCE)

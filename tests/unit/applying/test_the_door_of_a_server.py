@@ -113,8 +113,8 @@ def test_who_was_let_in_and_waits_for_a_place_is_stopped_again_where_the_server_
     assert count(result, "changed") >= 300 - 2 * (4 + 1)
 
 
-async def _ends_at(house: House, targets: list[Target], **options: Any) -> tuple[Result, float]:
-    result = await house.apply(targets, 4, **options)
+async def _ends_at(house: House, targets: list[Target], forks: int = 4, **options: Any) -> tuple[Result, float]:
+    result = await house.apply(targets, forks, **options)
     return result, house.stage.world.clock.seconds
 
 
@@ -182,6 +182,18 @@ def _proxy_target(world: World, title: str) -> Target:
     target = command_target(world, title)
     expect = Expect("proxy", f"out/{title}.mp4", {}, visible=False)
     return replace(target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),))
+
+
+def test_a_scout_that_goes_on_when_the_server_goes_again_skips_no_pause() -> None:
+    """It was begun in the first doubt; in the second it speaks of the same moment as those begun beside it."""
+    house = House(seconds=0.5)
+    history: list[tuple[Spans, str]] = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
+    world = house.add("studio-a", history)
+    commands = {3, 6, 13, 14, 19}
+    kinds = ["command" if number in commands else "fields" for number in range(20)]
+    result, seconds = run_in_virtual_time(_ends_at(house, _targets(world, "studio-a", kinds), forks=5))
+    assert "cannot be reached" in result.targets[-1].message
+    _check_patience(house, "studio-a", result, seconds)
 
 
 # Any history -----------------------------------------------------------------------------------------------------

@@ -134,3 +134,18 @@ def test_wrong_settings(text: str, message: str, tmp_path: Path) -> None:
 def test_settings_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         load_settings(tmp_path / "x.toml")
+
+
+def test_a_file_above_the_limit_is_refused_and_the_setting_named(tmp_path: Path) -> None:
+    playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: []} #" + "x" * 2**21)
+    (problem,) = validate([str(playbook)], Options((), env={}, file_mib=2))
+    assert problem.message == "the file cannot be read: it has 3 MiB, and the limit is 2 MiB"
+    assert problem.remedy == "divide it, or set file_mib = 3 in msauto.toml"
+    assert messages(playbook, options=Options((), env={}, file_mib=3)) == []
+
+
+def test_the_size_of_files_is_a_setting(tmp_path: Path) -> None:
+    assert Settings().file_mib == load_settings(write(tmp_path, "msauto.toml", "")).file_mib == 64
+    assert load_settings(write(tmp_path, "msauto.toml", "file_mib = 100\n")).file_mib == 100
+    with pytest.raises(InputError, match="file_mib"):
+        load_settings(write(tmp_path, "msauto.toml", "file_mib = 0\n"))

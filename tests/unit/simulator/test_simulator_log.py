@@ -68,6 +68,18 @@ def test_reset(sim: Simulator, ask: Asker) -> None:
         assert sim.house.clip("Long Film").xmp == {}
 
 
+def test_the_first_reset_takes_back_what_was_written_to_mappings_and_lists(sim: Simulator, ask: Asker) -> None:
+    ask.command("Evening News raw", "SETUSERFIELDS", **{"dc:title": "x"})
+    ask.command("Long Film", "SETUSERFIELDS", **{"dc:title": "x"})
+    ask.command("Long Film", "SETFIELD", name="user_1", val="x")
+    sim.house.databases["NEWS"].profiles["WP9"] = (1, 1)
+    ask.ask("POST", "/_simulator/reset")
+    assert sim.house.clip("Evening News raw").xmp == {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
+    assert sim.house.clip("Long Film").xmp == {}
+    assert sim.house.clip("Long Film").home.fields == {}
+    assert "WP9" not in sim.house.databases["NEWS"].profiles
+
+
 def test_a_house_too_big_for_a_reset() -> None:
     with Simulator(house=bulk_house(20_001)) as sim:
         assert Asker(sim).ask("POST", "/_simulator/reset").status == 400

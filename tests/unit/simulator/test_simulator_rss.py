@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
@@ -30,6 +32,14 @@ def test_a_channel_is_rss(ask: Asker) -> None:
         ("n-0", "Yesterday's headline"), ("n-1", "An outdated headline"),
     ]  # fmt: skip
     assert ask.get("/rss/weather").xml.findtext("channel/title") == "Погода"
+
+
+@pytest.mark.parametrize("file", ["a%5Cb.txt", "a%5C%5Cb.txt", "a%5C%2Fb.txt"])
+def test_a_backslash_in_a_channel_or_file_is_a_character_like_any_other(sim: Simulator, ask: Asker, file: str) -> None:
+    """The interface has the backslash rule for folders and titles alone («Folder»)."""
+    sim.house.add_channel("a\\b", "T")
+    assert ask.ask("PUT", f"/rss/a%5Cb/{file}", b"x").status == 200
+    assert [item.file for item in sim.house.channels["a\\b"].items] == [unquote(file)]
 
 
 def test_put_text(sim: Simulator, ask: Asker) -> None:

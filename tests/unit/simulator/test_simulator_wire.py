@@ -72,6 +72,8 @@ def test_a_backslash_that_escapes_nothing_is_malformed(text: str) -> None:
         (["NEWS@T"], Address("NEWS", (), "T")),
         (["NEWS@a@b"], Address("NEWS", (), "a@b")),
         (["NEWS%40x", "T"], Address("NEWS@x", ("T",))),
+        (["A%5CB", "T"], Address("A\\B", ("T",))),
+        (["A%5C%5CB@T"], Address("A\\\\B", (), "T")),
         (["NEWS@handle:47"], Address("NEWS", (), "47", "handle")),
         (["NEWS@a%3Ab"], Address("NEWS", (), "a:b")),
         (["NEWS@title:a:b%5C%5C"], Address("NEWS", (), "a:b\\", "title")),

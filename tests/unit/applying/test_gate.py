@@ -1,0 +1,123 @@
+"""Group commit: what is told while a commit is under way comes after it, and nobody is told before it is durable."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+
+import pytest
+
+from msauto.applying.gate import Gate
+from msauto.errors import LedgerError
+from tests.unit.applying.applying_world import DictJournal
+
+FULL = LedgerError("the ledger cannot grow: the disk is full")
+
+
+class SlowDisk(DictJournal):
+    """A journal whose commits are durable when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits: list[Future[None]] = []
+        self.made: list[str] = []
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        super().commit(calls)
+        self.commits.append(Future())
+        return self.commits[-1]
+
+    def note(self, word: str) -> Callable[[], None]:
+        return lambda: self.made.append(word)
+
+
+def in_loop(test: Callable[[SlowDisk, Gate], Coroutine[object, object, None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        disk = SlowDisk()
+        asyncio.run(asyncio.wait_for(test(disk, Gate(disk)), 30))
+
+    del run.__dict__["__wrapped__"]  # pytest would take its parameters for fixtures
+    return run
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@in_loop
+async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile(disk: SlowDisk, gate: Gate) -> None:
+    write = asyncio.ensure_future(gate.write(disk.note("a")))
+    await turns()
+    assert disk.made == ["a"]
+    assert not write.done()
+    disk.commits[0].set_result(None)
+    await write
+
+
+@in_loop
+async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, gate: Gate) -> None:
+    first = asyncio.ensure_future(gate.write(disk.note("a")))
+    await turns()
+    second = asyncio.ensure_future(gate.write(disk.note("b")))
+    await turns()
+    gate.note(disk.note("c"))
+    await turns()
+    assert (disk.made, len(disk.commits)) == (["a"], 1)
+    disk.commits[0].set_result(None)
+    await turns()
+    assert first.done()
+    assert not second.done(), "its own commit is under way"
+    assert (disk.made, len(disk.commits)) == (["a", "b", "c"], 2)
+    disk.commits[1].set_result(None)
+    await second
+
+
+@in_loop
+async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, gate: Gate) -> None:
+    first = asyncio.ensure_future(gate.write(disk.note("a")))
+    await turns()
+    second = asyncio.ensure_future(gate.write(disk.note("b")))
+    await turns()
+    disk.commits[0].set_exception(FULL)
+    for write in (first, second, gate.write(disk.note("c"))):
+        with pytest.raises(LedgerError, match="disk is full"):
+            await write
+    gate.note(disk.note("d"))
+    gate.flush()
+    assert (disk.made, gate.broken) == (["a"], FULL)
+
+
+@in_loop
+async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gate: Gate) -> None:
+    write = asyncio.ensure_future(gate.write(disk.note("a")))
+    await turns()
+    disk.commits[0].set_exception(ZeroDivisionError("a mistake"))
+    with pytest.raises(LedgerError, match="cannot be written: a mistake"):
+        await write
+
+
+@in_loop
+async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(disk: SlowDisk, gate: Gate) -> None:
+    write = asyncio.ensure_future(gate.write(disk.note("a")))
+    await turns()
+    write.cancel()
+    gate.note(disk.note("b"))
+    fulfilled = threading.Thread(target=_fulfil, args=(disk,))
+    fulfilled.start()
+    gate.flush()
+    fulfilled.join()
+    assert (disk.made, gate.broken) == (["a", "b"], None)
+    await turns()
+    assert len(disk.commits) == 2
+    assert write.cancelled()
+
+
+def _fulfil(disk: SlowDisk) -> None:
+    """Make both commits durable, each once it has begun."""
+    for number in range(2):
+        while len(disk.commits) <= number:
+            pass
+        disk.commits[number].set_result(None)

@@ -1,0 +1,157 @@
+"""The bounded, ordered, concurrent map: a slow item idles nobody, and what waits is bounded."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Iterator
+
+import pytest
+
+from msauto.flow import MOST_WAITING, concurrent_list, concurrent_map
+
+
+def in_loop(test: Callable[[], Coroutine[object, object, None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+class Work:
+    """Items of which some wait for ``gate``; what is drawn, under way and finished is counted."""
+
+    def __init__(self, slow: frozenset[int] = frozenset()) -> None:
+        self.slow = slow
+        self.gate = asyncio.Event()
+        self.drawn: list[int] = []
+        self.finished: list[int] = []
+        self.cancelled: list[int] = []
+        self.under_way = 0
+        self.busiest = 0
+
+    def items(self, count: int) -> Iterator[int]:
+        for number in range(count):
+            self.drawn.append(number)
+            yield number
+
+    async def do(self, number: int) -> int:
+        self.under_way += 1
+        self.busiest = max(self.busiest, self.under_way)
+        try:
+            await asyncio.sleep(0)
+            if number in self.slow:
+                await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(number)
+            raise
+        finally:
+            self.under_way -= 1
+        self.finished.append(number)
+        return number
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@in_loop
+async def test_results_come_in_order_however_long_each_takes() -> None:
+    async def do(number: int) -> int:
+        await turns(number * 7 % 5)
+        return number
+
+    assert await concurrent_list(do, range(100), limit=3) == list(range(100))
+
+
+@in_loop
+async def test_a_slow_item_idles_nobody() -> None:
+    work = Work(slow=frozenset({0}))
+    results = asyncio.ensure_future(concurrent_list(work.do, work.items(200), limit=4))
+    await turns(1000)
+    assert work.finished == list(range(1, 200)), "all but the slow one"
+    assert work.busiest == 4
+    work.gate.set()
+    assert await results == list(range(200))
+
+
+@in_loop
+async def test_what_waits_for_a_slow_item_is_bounded() -> None:
+    work = Work(slow=frozenset({0}))
+    results = asyncio.ensure_future(concurrent_list(work.do, work.items(MOST_WAITING * 3), limit=2))
+    await turns(MOST_WAITING * 6)
+    assert len(work.drawn) == MOST_WAITING + 2
+    work.gate.set()
+    assert await results == list(range(MOST_WAITING * 3))
+
+
+@in_loop
+async def test_results_that_waited_leave_turns_to_others() -> None:
+    work = Work(slow=frozenset({0}))
+    taken: list[int] = []
+    results = concurrent_map(work.do, work.items(100), limit=2)
+
+    async def take() -> None:
+        async for each in results:
+            taken.append(each)  # noqa: PERF401 - looked at while it fills
+
+    taking = asyncio.ensure_future(take())
+    await turns(1000)
+    work.gate.set()
+    await turns(30)
+    assert 0 < len(taken) < 100
+    await taking
+
+
+@in_loop
+async def test_after_a_failure_nothing_more_is_drawn_and_what_is_under_way_is_cancelled() -> None:
+    work = Work(slow=frozenset({0, 1}))
+
+    async def do(number: int) -> int:
+        await work.do(number)
+        if number == 5:
+            raise ZeroDivisionError
+        return number
+
+    taken: list[int] = []
+
+    async def take() -> None:
+        async for each in concurrent_map(do, work.items(100), limit=4):
+            taken.append(each)  # noqa: PERF401 - looked at while it fills
+
+    taking = asyncio.ensure_future(take())
+    await turns(100)
+    assert max(work.drawn) < 5 + 4
+    work.gate.set()
+    with pytest.raises(ZeroDivisionError):
+        await taking
+    assert taken == [0, 1, 2, 3, 4]
+    assert work.under_way == 0
+
+
+@in_loop
+async def test_who_leaves_early_leaves_nothing_under_way() -> None:
+    work = Work(slow=frozenset({1, 3}))
+    results = concurrent_map(work.do, work.items(100), limit=2)
+    assert await anext(results) == 0
+    await results.aclose()  # type: ignore[attr-defined]
+    assert work.under_way == 0
+    assert 1 in work.cancelled
+
+
+@in_loop
+async def test_a_failure_of_the_items_themselves_is_raised() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ZeroDivisionError
+
+    work = Work()
+    with pytest.raises(ZeroDivisionError):
+        await concurrent_list(work.do, items(), limit=2)
+    assert work.under_way == 0
+
+
+@in_loop
+async def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        await concurrent_list(Work().do, [1], limit=0)
