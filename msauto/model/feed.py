@@ -18,6 +18,7 @@ _DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
 _LONGEST: Final = 200
 """Bytes of a guid that becomes a file name as it is: most file systems take 255, with the ending."""
 _NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|\\A\ufeff")
+_NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def default_file(guid: str, *, text: bool) -> str:
@@ -79,12 +80,13 @@ def form_of(item: RssItem) -> Literal["text", "item"] | None:
     return "text" if description == title or description.startswith(f"{title}\n") else "item"
 
 
-def bad_character(text: str) -> tuple[int, str] | None:
-    """Return the place (from 1) and the name of the first character that no channel can show; ``None`` if there is none.
+def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
+    """Return the place (from 1) and the name of the first character that no channel shows; ``None`` if there is none.
 
     XML has no way to write it, or the server drops it: a byte order mark is taken for the encoding of a file.
+    ``line``: a name of one line, which holds neither tabs nor line ends.
     """
-    found = _NOT_IN_XML.search(text)
+    found = (_NOT_IN_A_NAME if line else _NOT_IN_XML).search(text)
     if found is None:
         return None
     number = ord(found[0])

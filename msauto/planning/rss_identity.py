@@ -69,7 +69,9 @@ def find_items(scene: RssScene, desired: Sequence[Said[RssItemWanted]]) -> list[
         for number, (certain, likely) in enumerate(names):
             for name in (certain[:1], certain[1:], likely)[rank]:
                 owners.setdefault(plain(name), number)
-    mine = [tuple([n for n in group if owners[plain(n)] == number] for group in both) for number, both in enumerate(names)]
+    mine = [
+        tuple([n for n in group if owners[plain(n)] == number] for group in both) for number, both in enumerate(names)
+    ]
     return [_meant(scene, said, *groups) for said, groups in zip(desired, mine, strict=True)]
 
 
@@ -128,7 +130,7 @@ def _says(live: RssItem, content: Json) -> bool:
 def _has_form(scene: RssScene, live: RssItem, file: str) -> bool:
     """Tell whether what a live item shows may come of a file with this name's ending."""
     form = form_of(live)
-    if scene.server.dialect.rss_body != "auto" or form is None:
+    if not scene.server.dialect.ending_decides or form is None:
         return True
     return ending_of(file).lower() == ".xml" if form == "item" else ending_of(file).lower() == ".txt"
 

@@ -117,7 +117,12 @@ def _put_if_needed(scene: RssScene, meant: Meant, draft: Draft, *, going: bool) 
     if _goes_first(scene, meant, draft):
         phase = Phase.RSS_REPLACE
         _send_deletes(scene, live, [number], draft, phase)
-    draft.send(phase, requests.put_rss(scene.channel.name, file_of(wanted), _body(scene, wanted)), [number], _expect(scene, meant, content))
+    draft.send(
+        phase,
+        requests.put_rss(scene.channel.name, file_of(wanted), _body(scene, wanted)),
+        [number],
+        _expect(scene, meant, content),
+    )
 
 
 def _goes_first(scene: RssScene, meant: Meant, draft: Draft) -> bool:
@@ -164,7 +169,13 @@ def _delete(
 
 
 def _send_deletes(
-    scene: RssScene, items: Sequence[RssItem], changes: Sequence[int], draft: Draft, phase: Phase, *, guarded: bool = False
+    scene: RssScene,
+    items: Sequence[RssItem],
+    changes: Sequence[int],
+    draft: Draft,
+    phase: Phase,
+    *,
+    guarded: bool = False,
 ) -> None:
     """Send one DELETE for each guid; as many as items show it, where one was seen to take one item alone."""
     for guid in dict.fromkeys(item.guid for item in items):

@@ -116,6 +116,7 @@ class Server:
     databases: set[str] = field(default_factory=lambda: {"NEWS"})
     reported: frozenset[str] | None = None  # fields that the Clip XML shows; None: all
     reports_keywords: bool = True
+    rss_delete: str = "all"  # what DELETE takes of several items of one guid: all, first
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
     foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
     sent: list[str] = field(default_factory=list)
@@ -227,23 +228,26 @@ class Server:
         _, _, channel, *file = map(unquote, path.split("/"))
         items = self.channels[channel]
         if request.method == "DELETE":
-            (gone,) = (item for item in items if item["guid"] == query["guid"])
-            items.remove(gone)
+            places = [at for at, item in enumerate(items) if item["guid"] == query["guid"]]
+            assert places, "nothing has this guid"
+            for at in reversed(places[:1] if self.rss_delete == "first" else places):
+                del items[at]
             return
         assert request.method == "PUT"
         assert request.body is not None
         item = self._item(file[0], request.body.content.decode())
-        at = next((i for i, other in enumerate(items) if other["guid"] == item["guid"]), len(items))
+        at = next((i for i, other in enumerate(items) if _file(other) == item["file"]), len(items))
         items[at : at + 1] = [item]
+        items.sort(key=_file)  # as a folder is listed
 
     def _item(self, file: str, text: str) -> dict[str, Any]:
         stem = file.rpartition(".")[0]
         guids = {"file": file, "stem": stem, "item": stem, "other": f"feed/{file}#1"}
         if not text.startswith("<?xml"):
-            return {"guid": guids[self.rss_guid], "title": text.partition("\n")[0], "description": text}
+            return {"file": file, "guid": guids[self.rss_guid], "title": text.partition("\n")[0], "description": text}
         root = ET.fromstring(text)
         fields = {child.tag: child.text or "" for child in root}
-        return fields | {"guid": fields["guid"] if self.rss_guid == "item" else guids[self.rss_guid]}
+        return fields | {"file": file, "guid": fields["guid"] if self.rss_guid == "item" else guids[self.rss_guid]}
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -350,6 +354,14 @@ class WorldReader:
 
     def fresh(self) -> WorldReader:
         return WorldReader(self.server)
+
+
+def _file(item: dict[str, Any]) -> str:
+    """The file of an item; where a case does not say, as its guid and what it shows let it be."""
+    guid, title, description = (str(item.get(name) or "") for name in ("guid", "title", "description"))
+    is_text = not item.get("link") and not item.get("pubDate") and (not description or description.startswith(title))
+    ending = "" if guid.endswith((".txt", ".xml")) else ".txt" if is_text else ".xml"
+    return str(item.get("file") or guid + ending)
 
 
 def _rss_item(item: dict[str, Any]) -> RssItem:
