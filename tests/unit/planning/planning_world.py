@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 from xml.etree import ElementTree as ET
 
 from msauto.applying.keeping import fetched
+from msauto.applying.proving import differences_of
 from msauto.model.live import (
     Asset,
     Entry,
@@ -29,10 +30,11 @@ from msauto.model.live import (
 )
 from msauto.model.plan import Address, Json, Request, Target, TargetId
 from msauto.model.ports import XmpAnswer
+from msauto.model.result import Difference
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, SelectRef, Work
 from msauto.planning.reading import read_live
-from msauto.planning.remember import memories
+from msauto.planning.remember import memories, word_of
 from msauto.planning.survey import Survey, survey
 
 
@@ -387,13 +389,18 @@ class Stage:
         found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
         return asyncio.run(found)
 
-    def apply(self, found: Survey) -> None:
+    def apply(self, found: Survey) -> list[Difference]:
+        """Send all requests; return what is not as desired when it is read again."""
+        differences: list[Difference] = []
         for target in found.targets:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
-            self.memory.remember(target.id, memories(target, live))
+            wrong = differences_of(target, live)
+            self.memory.remember(target.id, memories(target, live, frozenset(map(word_of, wrong))))
+            differences += wrong
+        return differences
 
     def _send(self, target: Target, index: int, request: Request) -> None:
         if request.dest is None:
