@@ -182,14 +182,16 @@ def test_a_guid_comes_to_stand_once(
         if "text" in item:
             assert any(item["text"] in (each["title"], each["description"]) for each in now)
         else:
-            assert (item["item"]["title"], item["item"]["description"]) in [(each["title"], each["description"]) for each in now]
+            assert (item["item"]["title"], item["item"]["description"]) in [
+                (each["title"], each["description"]) for each in now
+            ]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20), unique=True))
 def test_no_two_guids_give_one_default_file(guids: list[str]) -> None:
     named = [*guids, ADDRESS, ADDRESS.replace("/", "-"), "con", "n-1.", "a" * 300, "a" * 301]
     named += [default_file(guid, text=True).removesuffix(".txt") for guid in named]  # guids that look so derived
-    folded = {}
+    folded: dict[str, str] = {}
     for guid in dict.fromkeys(named):
         name = default_file(guid, text=True)
         assert not set(name) & set('<>:"/\\|?*')
