@@ -24,6 +24,7 @@ from msauto.planning.compare import (
     segment_matches,
     track_of,
 )
+from msauto.planning.rss_identity import shown_as
 
 
 def holds(expect: Expect, live: LiveTarget) -> bool | None:
@@ -144,13 +145,14 @@ def _restore(_: Expect, live: LiveTarget) -> bool | None:
 def _rss_item(expect: Expect, live: LiveTarget) -> bool | None:
     items = live.channel.items if live.channel else ()
     if expect.want is None:
-        return all(item.guid != expect.key for item in items)
+        return not shown_as(items, [expect.key])
     want = mapping(expect.want)
-    item = item_expected(expect, live)
-    if item is None:
-        # Something new shows under a name that we cannot recognise: it may be ours.
-        return None if any(other.guid not in _strangers(expect.want) for other in items) else False
-    return item_matches(want, item, want)
+    found = items_expected(expect, live)
+    if not found:
+        # Something new shows under a name that we cannot recognise, or under none: it may be ours.
+        new = any(_is_new(other, want) or (not other.guid and item_matches(want, other, want)) for other in items)
+        return None if new else False
+    return len(found) == 1 and item_matches(want, found[0], want)
 
 
 _LOOKERS: Mapping[str, Callable[[Expect, LiveTarget], bool | None]] = {
@@ -193,16 +195,21 @@ def _lost(expect: Expect, marker: Marker) -> dict[str, Json]:
     return {name: text for name, text in expect.kept if marker_matches({name: ""}, marker)}
 
 
-def item_expected(expect: Expect, live: LiveTarget) -> RssItem | None:
-    """Return the item that is meant: by one of the guids it may show under, else the one new item that says it."""
-    items = live.channel.items if live.channel else ()
-    for guid in _guids(expect.want):
-        for item in items:
-            if item.guid == guid:
-                return item
-    want = mapping(expect.want)
-    new = [i for i in items if i.guid not in _strangers(expect.want) and item_matches(want, i, want)]
-    return new[0] if len(new) == 1 and want.get("learn") is True else None
+def items_expected(expect: Expect, live: LiveTarget) -> tuple[RssItem, ...]:
+    """Return all items that are the one meant: by a guid that it may show under, else the one new item that says it.
+
+    More than one is a duplicate, which the server keeps beside what we put.
+    """
+    items, want = live.channel.items if live.channel else (), mapping(expect.want)
+    found = shown_as(items, _guids(expect.want))
+    if found or want.get("learn") is not True:
+        return found
+    new = tuple(item for item in items if _is_new(item, want) and item_matches(want, item, want))
+    return new if len(new) == 1 else ()
+
+
+def _is_new(item: RssItem, want: Want) -> bool:
+    return bool(item.guid) and item.guid not in texts(want.get("others"))
 
 
 def mapping(value: Json) -> Want:
@@ -217,10 +224,6 @@ def texts(value: Json) -> tuple[str, ...]:
 
 def _guids(want: Json) -> tuple[str, ...]:
     return texts(mapping(want).get("guids"))
-
-
-def _strangers(want: Json) -> tuple[str, ...]:
-    return texts(mapping(want).get("others"))
 
 
 def _text(value: Json) -> str | None:
@@ -272,10 +275,10 @@ def _show_link(expect: Expect, _: LiveTarget) -> Json:
 
 
 def _show_item(expect: Expect, live: LiveTarget) -> Json:
-    item = item_expected(expect, live)
-    if item is None:
-        return None
-    return {name: text for name in ("title", "description", "link", "pubDate") if (text := item_field(item, name))}
+    items = live.channel.items if live.channel else ()
+    found = items_expected(expect, live) if expect.want is not None else shown_as(items, [expect.key])
+    shown: list[Json] = list(map(show_item, found))
+    return shown if len(shown) > 1 else next(iter(shown), None)
 
 
 _SHOWERS: Mapping[str, Callable[[Expect, LiveTarget], Json]] = {
@@ -303,6 +306,11 @@ def show_segment(segment: Segment) -> dict[str, Json]:
     told: dict[str, Json] = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
     told["further_titles"] = list(segment.titles[1:])
     return shown | {name: value for name, value in told.items() if value}
+
+
+def show_item(item: RssItem) -> dict[str, Json]:
+    """Return a live item of a channel as plans show it."""
+    return {name: text for name in ("title", "description", "link", "pubDate") if (text := item_field(item, name))}
 
 
 def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:

@@ -21,6 +21,7 @@ class Phase(Enum):
     LINK_DELETE = auto()
     LINK_CREATE = auto()
     RSS_PUT = auto()
+    RSS_REPLACE = auto()
     RSS_DELETE = auto()
     RUN = auto()
     HANDLER = auto()
@@ -41,6 +42,7 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
     (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
     (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
+    (Phase.RSS_REPLACE, "deleted and put again: off air for a moment, while the new ones are there"),
     (Phase.RSS_DELETE, "after the new items are there"),
     (Phase.RUN, "a command works on the clip as wanted"),
     (Phase.HANDLER, "after all that the tasks ask of the clip, whose changes it is about"),

@@ -7,7 +7,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
-from msauto.planning.expect import holds, item_expected, last_words, mapping, marker_expected, segment_numbered
+from msauto.planning.compare import plain
+from msauto.planning.expect import holds, items_expected, last_words, mapping, marker_expected, segment_numbered, texts
+from msauto.planning.rss_identity import shown_as
 
 Item = tuple[str, Json]
 Word = tuple[str, str]
@@ -30,7 +32,7 @@ def memories(target: Target, live: LiveTarget, doubtful: Container[Word] = froze
         hidden = word.secret and word.aspect in _VALUES
         rememberer = None if hidden or word_of(word) in doubtful else _REMEMBERERS.get(word.aspect)
         kept.update(rememberer(word, live) if rememberer else ())
-    return kept
+    return kept | dict(_left(target, live))
 
 
 def word_of(said: Expect | Difference) -> Word:
@@ -82,11 +84,24 @@ def _marker(word: Expect, live: LiveTarget) -> Iterator[Item]:
 def _rss_item(word: Expect, live: LiveTarget) -> Iterator[Item]:
     if word.want is None:
         return
-    item = item_expected(word, live)
+    item = next(iter(items_expected(word, live)), None)
     want = mapping(word.want)
     content: dict[str, Json] = {name: want[name] for name in ("text", "item") if name in want}
-    yield f"rss_item:{word.key}", {"content": content, "seen": item is not None}
+    yield f"rss_item:{word.key}", {"content": content, "seen": item is not None, "file": want.get("file")}
     yield f"rss-guid:{word.key}", item.guid if item is not None and item.guid != word.key else None
+
+
+def _left(target: Target, live: LiveTarget) -> Iterator[Item]:
+    """Learn from what is there too often: how many items a DELETE left, beside the one put, and what that is called."""
+    expects = [expect for request in target.requests for expect in request.expect if expect.aspect == "rss_item"]
+    put = {plain(guid) for each in expects for guid in texts(mapping(each.want).get("guids"))}
+    for gone in (each.key for each in expects if each.want is None and live.channel is not None):
+        count = len(shown_as(live.channel.items if live.channel else (), [gone]))
+        yield f"rss-left:{gone}", count if count > (plain(gone) in put) else None
+    for word in (each for each in expects if each.want is not None):
+        found = items_expected(word, live)
+        names = [item.guid for item in found if item.guid != word.key] if len(found) > 1 else []
+        yield from ((f"rss-guid:{word.key}", name) for name in names[:1])
 
 
 def _command(word: Expect, live: LiveTarget) -> Iterator[Item]:

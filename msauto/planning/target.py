@@ -28,7 +28,7 @@ from msauto.planning.aspects.link import is_home, plan_links
 from msauto.planning.aspects.marker import plan_markers
 from msauto.planning.aspects.proxy import plan_proxy
 from msauto.planning.aspects.restore import plan_restore
-from msauto.planning.aspects.rss_item import RssScene, plan_items
+from msauto.planning.aspects.rss_item import plan_items
 from msauto.planning.aspects.segment import plan_segments
 from msauto.planning.aspects.segmentation import plan_segmentation
 from msauto.planning.aspects.thumbnail import plan_thumbnail
@@ -37,6 +37,7 @@ from msauto.planning.aspects.xmp import plan_xmp
 from msauto.planning.aspects.xmp_batch import plan_batch
 from msauto.planning.draft import TASK, Cause, Draft, Scene, refuse
 from msauto.planning.fingerprint import fingerprint
+from msauto.planning.rss_identity import RssScene
 from msauto.server import requests
 from msauto.server.address import asset_path
 

@@ -70,18 +70,18 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
 def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
     """Return what all tasks want of one channel."""
     for one in (w for w in wanteds if w.exactly):
-        named = {said.value.guid for said in one.items}
+        named = {plain(said.value.guid) for said in one.items}
         for other in (w for w in wanteds if w is not one):
             for said in other.items:
-                if said.value.present and said.value.guid not in named:
+                if said.value.present and plain(said.value.guid) not in named:
                     raise _removed_and_wanted(f"item {said.value.guid}", one.exactly, said.source)
     items: dict[str, Said[RssItemWanted]] = {}
     for said in (said for wanted in wanteds for said in wanted.items):
-        earlier = items.setdefault(said.value.guid, said)
+        earlier = items.setdefault(plain(said.value.guid), said)
         if earlier.value.present != said.value.present:
             gone, kept = (earlier, said) if said.value.present else (said, earlier)
             raise _removed_and_wanted(f"item {said.value.guid}", gone.source, kept.source)
-        if earlier.value != said.value:
+        if replace(earlier.value, guid=said.value.guid) != said.value:
             raise _contradiction(f"item {said.value.guid}", earlier, said)
     return RssWanted(
         wanteds[0].source,

@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from msauto.errors import InputError, Problem
+from msauto.model.feed import bad_character, default_file, file_key
 from msauto.model.wanted import ABSENT, ChannelRef, RssItemWanted, RssWanted, Said, Source
 from msauto.playbook.document import Spot
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.schema_values import Pending
 
+_LINES: Final = frozenset({"guid", "file"})  # of one line each
+
 
 def check_rss(args: RssArgs, spot: Spot) -> Iterator[Problem]:
     """Yield all that is wrong with the arguments of a channel; pending templates are left alone."""
     seen: dict[str, int] = {}
+    files: dict[str, int] = {}
     items: Any = args.items  # still a template, perhaps
     for index, item in enumerate(items if isinstance(items, list) else []):
-        if not isinstance(item, RssItemArgs) or isinstance(item.guid, Pending):
+        if not isinstance(item, RssItemArgs):
             continue
-        if item.guid in seen:
-            first = spot.child("items", seen[item.guid]).place.line
-            yield spot.child("items", index, "guid").problem(
-                f"the guid {item.guid!r} stands twice (first in line {first})", "leave one out"
+        here = spot.child("items", index)
+        yield from _characters(item, here)
+        yield from _file(item, here)
+        if isinstance(item.guid, Pending):
+            continue
+        first = seen.setdefault(unicodedata.normalize("NFC", item.guid), index)
+        if first != index:
+            line = spot.child("items", first).place.line
+            yield here.child("guid").problem(
+                f"the guid {item.guid!r} stands twice (first in line {line})", "leave one out"
             )
-        seen.setdefault(item.guid, index)
-        yield from _file(item, spot.child("items", index))
+        elif item.state != "absent" and not isinstance(item.file, Pending):
+            yield from _one_file(item, files.setdefault(file_key(_file_name(item)), index), items, spot, index)
 
 
-def _file(item: Any, spot: Spot) -> Iterator[Problem]:
+def _one_file(item: RssItemArgs, first: int, items: list[Any], spot: Spot, index: int) -> Iterator[Problem]:
+    """Refuse a second item in one file: the later PUT would replace the earlier item."""
+    if first == index:
+        return
+    place = spot.child("items", index, "guid" if item.file is None else "file")
+    yield place.problem(
+        f"item {item.guid!r} is put as {_file_name(item)}, and so is item {items[first].guid!r} "
+        f"(line {spot.child('items', first).place.line})",
+        "give each item a `file:` of its own",
+    )
+
+
+def _characters(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
+    """Refuse what no channel shows as it is sent: it would be sent again in every run."""
+    body: Any = item.item
+    texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
+    if isinstance(body, RssBody):
+        texts |= {("item", name): text for name, text in _fields(body).items()}
+    for path, text in texts.items():
+        if not isinstance(text, str) or isinstance(text, Pending):
+            continue
+        found = bad_character(text, line=path[-1] in _LINES)
+        if found is not None:
+            yield spot.child(*path).problem(
+                f"the {path[-1]} holds {found[1]} at character {found[0]}, which no RSS channel shows",
+                "take it out where it is written, or with the filter `regex_replace`",
+            )
+
+
+def _file(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
     if item.file is None or isinstance(item.file, Pending):
         return
     if "/" in item.file or "\\" in item.file:
         yield spot.child("file").problem("the file is a name, not a path", "leave the folder out")
+    if item.file in {".", ".."}:
+        yield spot.child("file").problem(
+            f"{item.file!r} is a folder, not the name of a file", "name a file, as n-1.txt"
+        )
 
 
 def rss_wanted(data: Any, spot: Spot, task: str) -> RssWanted:
@@ -56,16 +100,19 @@ def rss_ref(channel: str) -> ChannelRef:
 
 def _item(args: RssItemArgs) -> RssItemWanted:
     present = args.state != "absent"
-    ending = ".xml" if args.item is not None else ".txt"
     return RssItemWanted(
         guid=args.guid,
-        file=(args.file or args.guid + ending) if present else "",
+        file=_file_name(args) if present else "",
         text=ABSENT if args.text is None else args.text,
-        item=ABSENT if args.item is None else _body(args.item),
+        item=ABSENT if args.item is None else _fields(args.item),
         present=present,
     )
 
 
-def _body(body: RssBody) -> dict[str, str]:
+def _file_name(args: RssItemArgs) -> str:
+    return args.file or default_file(args.guid, text=args.item is None)
+
+
+def _fields(body: RssBody) -> dict[str, str]:
     named = {"title": body.title, "description": body.description, "link": body.link, "pubDate": body.pub_date}
     return {name: value for name, value in named.items() if value is not None}

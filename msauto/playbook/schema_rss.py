@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
@@ -22,7 +22,9 @@ class RssItemArgs(Model):
     """One item of a channel."""
 
     guid: Value[Name] = need("what identifies the item in the channel")
-    file: Opt[Name] = key("the file name it is added under; default: the guid with .txt or .xml")
+    file: Opt[Name] = key(
+        "the file name it is added under; default: the guid (if no file name: made safe) with .txt or .xml"
+    )
     text: Opt[Text] = key("its text, for a .txt file")
     item: Opt[RssBody] = key("its fields, for an .xml file")
     state: Opt[Literal["present", "absent"]] = key("present (default) or absent: not there")
@@ -54,8 +56,3 @@ class RssArgs(Model):
         if self.exactly is True and self.items is None:
             raise said("exactly needs the list of items", "add items: [] to empty the channel", key="exactly")
         return self
-
-
-def default_file(guid: Any, *, has_text: bool) -> str:
-    """Return the file name of an item that names none."""
-    return f"{guid}.txt" if has_text else f"{guid}.xml"

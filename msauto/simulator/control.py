@@ -1,7 +1,8 @@
 """The way in beside the interface, for a simulator in another process: `/_simulator/...`, all JSON.
 
 `GET log`, `GET state`, `GET dialect`, `POST reset` (the house as it was at the start, no log, no faults),
-`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts).
+`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts), `PUT state` (as `GET
+state` gives it: any house, also one that no request could make).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Faults
 from msauto.simulator.house import House
 from msauto.simulator.log import RequestLog
-from msauto.simulator.persist import house_to_json
+from msauto.simulator.persist import house_from_json, house_to_json
 from msauto.simulator.routes import Routes
 from msauto.simulator.wire import Request
 
@@ -39,6 +40,7 @@ class Control:
             ("GET", "state"): lambda _: house_to_json(self.routes.house),
             ("GET", "dialect"): lambda _: self.routes.dialect.as_dict(),
             ("POST", "reset"): lambda _: self._reset(),
+            ("PUT", "state"): self._put_state,
             ("PUT", "faults"): self._put_faults,
             ("PUT", "dialect"): self._put_dialect,
         }
@@ -59,6 +61,14 @@ class Control:
         self.faults.clear()
         self.log.clear()
         return "reset"
+
+    def _put_state(self, request: Request) -> str:
+        try:
+            self.routes.house = house_from_json(json.loads(request.body))
+        except (KeyError, AttributeError) as problem:
+            raise ValueError(f"this is no state: {problem!r}") from None
+        self.routes.writes += 1
+        return "changed"
 
     def _put_faults(self, request: Request) -> dict[str, int]:
         self.faults.replace([str(text) for text in json.loads(request.body)])

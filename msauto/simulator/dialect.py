@@ -53,7 +53,8 @@ class SimDialect:
         same one, refused); whether its title undergoes the backslash rule.
         link_delete: DELETE by a link's own title: that link only, the whole clip, refused.
     RSS
-        rss_update: PUT of a file that exists. rss_guid: where a guid comes from. rss_shape: the channel's XML.
+        rss_update: PUT of a file that exists. rss_delete: DELETE of a guid that several items have takes all of
+        them, or the first one. rss_guid: where a guid comes from. rss_shape: the channel's XML.
         rss_body: bodies by file ending, always text, or item documents only.
     Listings
         mimetypes: one filter or many. datetime_filter. listing_depth. listing_paths: see `listings.py`.
@@ -101,6 +102,7 @@ class SimDialect:
     link_title: str = _switch("plain", "escaped")
     link_delete: str = _switch("by_title", "clip", "refuse")
     rss_update: str = _switch("replace", "duplicate", "refuse")
+    rss_delete: str = _switch("all", "first")
     rss_guid: str = _switch("item", "file", "stem")
     rss_shape: str = _switch("rss", "atom", "rss_namespaced", "bare")
     rss_body: str = _switch("any", "text", "item")

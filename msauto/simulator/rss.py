@@ -62,15 +62,16 @@ def put_item(channel: Channel, file: str, body: bytes, dialect: SimDialect) -> N
 
 
 def delete_item(channel: Channel, guid: str, dialect: SimDialect) -> None:
-    """DELETE /rss/NAME?guid=GUID: every item that shows this guid."""
-    kept = [item for item in channel.items if shown_guid(item, dialect) != guid]
-    if len(kept) == len(channel.items):
+    """DELETE /rss/NAME?guid=GUID: every item that shows this guid, or the first one."""
+    gone = [place for place, item in enumerate(channel.items) if shown_guid(item, dialect) == guid]
+    if not gone or not guid:
         raise NotFoundError
-    channel.items = kept
+    gone = gone[:1] if dialect.rss_delete == "first" else gone
+    channel.items = [item for place, item in enumerate(channel.items) if place not in gone]
 
 
 def shown_guid(item: Item, dialect: SimDialect) -> str:
-    """The guid that the channel shows for an item."""
+    """The guid that the channel shows for an item; empty: it shows none."""
     if dialect.rss_guid == "file":
         return item.file
     return _stem(item.file) if dialect.rss_guid == "stem" else item.guid
@@ -116,7 +117,8 @@ def parse_document(body: bytes) -> ET.Element:
 
 
 def _rss_item(item: Item, dialect: SimDialect) -> str:
-    guid = f'<guid isPermaLink="false">{text(shown_guid(item, dialect))}</guid>'
+    shown = shown_guid(item, dialect)
+    guid = f'<guid isPermaLink="false">{text(shown)}</guid>' if shown else ""
     more = element("link", item.link) if item.link else ""
     more += element("pubDate", item.pub_date) if item.pub_date else ""
     more += "<x-rank>9</x-rank>" if dialect.extra == "yes" else ""
@@ -125,7 +127,8 @@ def _rss_item(item: Item, dialect: SimDialect) -> str:
 
 
 def _atom_entry(item: Item, dialect: SimDialect) -> str:
-    inner = element("id", shown_guid(item, dialect)) + element("title", item.title)
+    shown = shown_guid(item, dialect)
+    inner = (element("id", shown) if shown else "") + element("title", item.title)
     inner += element("summary", item.description)
     inner += f'<link href="{attribute(item.link)}"/>' if item.link else ""
     inner += element("updated", item.pub_date) if item.pub_date else ""

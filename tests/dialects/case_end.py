@@ -241,16 +241,19 @@ def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> Non
     learned = case.ledger
     kept: list[Store] = []
     for said in args["items"]:
-        file = learned.get(f"rss-guid:{said['guid']}", file_of(said["guid"], case))
-        found = next((each for each in channel["items"] if file in (each["file"], each["guid"])), None)
-        channel["items"] = [each for each in channel["items"] if each is not found]
+        file = file_of(said["guid"], case)
+        names = {file, said["guid"], learned.get(f"rss-guid:{said['guid']}", file)}
+        found = [each for each in channel["items"] if names & {each["file"], each.get("guid")}]
+        channel["items"] = [each for each in channel["items"] if each not in found]
         if said.get("state") == "absent":
             continue
-        if found is not None and _says(said, found, server):
-            kept.append(found)
+        if len(found) == 1 and (isinstance(found[0], Loose) or _says(said, found[0], server)):  # put by a task before
+            kept += found
         else:
             kept.append(_item_end(said, file, server))
-    channel["items"] = kept if args.get("exactly") else kept + channel["items"]
+    if args.get("exactly"):
+        channel["items"] = [each for each in channel["items"] if each.get("guid") == ""]
+    channel["items"] = kept + channel["items"]
 
 
 def _says(said: Store, item: Store, server: SimDialect) -> bool:
@@ -262,7 +265,7 @@ def _says(said: Store, item: Store, server: SimDialect) -> bool:
         fields = all(item.get(name) == want.get(name, "") for name in ("title", "link") if name in want)
         if server.rss_body == "text" and lines == shown[1]:
             return True
-        return fields and want.get("description", "") == shown[1] and not _dated(want, item)
+        return fields and want.get("description", shown[1]) == shown[1] and not _dated(want, item)
     text = said["text"]
     return text in (shown[1], "\n".join(part for part in shown if part)) or (text == shown[0] and not shown[1])
 

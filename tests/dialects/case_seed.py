@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from msauto.simulator import House, Marker, Segment, SimDialect, Simulator, empty_house
 from msauto.simulator.house import Item
@@ -82,8 +83,11 @@ def pins_of(case: Case) -> dict[str, str]:
         pins["segment_keywords"] = "hidden"
     if any(clip.get("xmp", {}) is None for clip in case.clips):
         pins["xmp_shape"] = "unreadable"
-    if any("/" in item["guid"] for item in _items(case)):
+    error = str(case.said.get("error", ""))
+    if any("/" in item["guid"] or "file" in item for item in _items(case)) or "rss_guid" in error or "guid" in error:
         pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "auto"}  # a guid that no file has
+    if len({item["guid"] for item in _items(case)}) < len(_items(case)):
+        pins["rss_delete"] = server.get("rss_delete", "all")
     if any(item["guid"].endswith(".txt") for item in _items(case)):
         pins["rss_guid"] = "file"
     return pins
@@ -197,13 +201,24 @@ def _item(said: Mapping[str, Any], case: Case) -> Item:
     guid = said["guid"]
     body = f"{said['title']}\n{said.get('description', '')}".encode()
     title, description = said["title"], said.get("description", "")
-    return Item(file_of(guid, case), body, guid, title, description, said.get("link", ""), said.get("pubDate", ""))
+    return Item(
+        said.get("file") or file_of(guid, case),
+        body,
+        guid,
+        title,
+        description,
+        said.get("link", ""),
+        said.get("pubDate", ""),
+    )
 
 
 def file_of(guid: str, case: Case) -> str:
     """Return the file that an item came in: as a task names it, else by its guid."""
     for args in case.channels:
         for item in args["items"]:
+            if item["guid"] == guid and "/" in guid and item.get("state") != "absent":
+                (put,) = (line for line in case.said["requests"] if line.startswith("PUT "))
+                return unquote(put.rpartition("/")[2])  # what msauto makes of a guid that is no file name
             if item["guid"] == guid:
                 return str(item.get("file") or f"{guid}.{'xml' if 'item' in item else 'txt'}")
     return guid if guid.endswith((".txt", ".xml")) else f"{guid.replace('/', '-')}.txt"

@@ -1,112 +1,95 @@
 """Items of an RSS channel: PUT a file, DELETE a guid (interface, «RSS add data», «RSS delete data»).
 
-The interface shows neither what a channel looks like nor what a file's name has to do with a guid: an item is
-recognised by its guid, by the one that we learned, or by its file's name (field notes).
+A guid stands once: of two live items with one guid, both are deleted and the desired one is put. An item whose file
+is another one than the desired is deleted as well, for a PUT would add a second item beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
-from msauto.model.live import RssChannel, RssItem
+from msauto.model.live import RssItem
 from msauto.model.plan import Body, Expect, Json
-from msauto.model.spec import ServerSpec
 from msauto.model.wanted import ABSENT, RssItemWanted, Said, Source
-from msauto.planning.compare import instant, item_field, item_matches
+from msauto.planning.compare import instant, item_field, item_matches, plain
 from msauto.planning.draft import Draft, left_alone, refuse
+from msauto.planning.expect import show_item
 from msauto.planning.order import Phase
+from msauto.planning.rss_identity import (
+    Meant,
+    RssScene,
+    check_certain,
+    check_names,
+    check_room,
+    file_of,
+    find_items,
+    is_in_file,
+)
 from msauto.server import requests
 
 _ORDER = ("title", "link", "description", "pubDate", "guid")
 
 
-@dataclass(frozen=True, slots=True)
-class RssScene:
-    """One channel as this aspect sees it."""
-
-    server: ServerSpec
-    channel: RssChannel
-    memory: Mapping[str, Json] = field(default_factory=dict)
-    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still say to be touched (undo)
-
-
 def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: Source | None, draft: Draft) -> None:
     """Bring the channel's items to what is wanted; with ``exactly`` nothing else stays."""
     draft.look("items")
+    check_names(scene, wanted)
     kept: set[str] = set()
     new: list[str] = []
     unrecognised: list[str] = []
-    for said in wanted:
-        live = _recognise(scene, said.value)
-        if _is_left(scene, said.value, live, draft):
-            kept |= {live.guid} if live else set()
+    for meant in find_items(scene, wanted):
+        desired = meant.said.value
+        kept |= {item.guid for item in meant.items}
+        if _is_left(scene, meant, draft):
             continue
-        if said.value.present:
-            kept |= {live.guid} if live else set()
-            if live is None:
-                new.append(said.value.guid)
-            if live is None and _unseen(scene, said.value.guid):
-                unrecognised.append(said.value.guid)
-            _put_if_needed(scene, said, live, draft)
-        elif live is not None:
-            _delete(scene, live, said.source, draft)
-            kept.add(live.guid)
+        if desired.present:
+            new += [] if meant.items else [desired.guid]
+            unrecognised += [desired.guid] if not meant.items and _unseen(scene, desired.guid) else []
+            _put_if_needed(scene, meant, draft, going=exactly is not None)
+        elif meant.items:
+            check_certain(meant)
+            _delete(scene, meant.items, meant.said.source, draft)
     if exactly:
         _remove_others(scene, kept, unrecognised, exactly, draft, guarded=bool(new))
 
 
-def _is_left(scene: RssScene, wanted: RssItemWanted, live: RssItem | None, draft: Draft) -> bool:
+def _is_left(scene: RssScene, meant: Meant, draft: Draft) -> bool:
     """Tell whether an item is left alone, for it does not say any more what the run wrote (undo)."""
-    if wanted.guid not in scene.still:
+    desired = meant.said.value
+    if desired.guid not in scene.still:
         return False
-    still = scene.still[wanted.guid]
-    is_as_wanted = live is not None and wanted.present and item_matches(_content(scene, wanted), live)
-    if is_as_wanted or (live is None and (not wanted.present or still is None)):
+    still = scene.still[desired.guid]
+    if _is_as_desired(scene, meant) or (not meant.items and (not desired.present or still is None)):
         return False
-    if live is not None and isinstance(still, dict) and item_matches(still, live, still):
+    if meant.items and isinstance(still, dict) and all(item_matches(still, live, still) for live in meant.items):
         return False
-    shown: Json = _shown(live, {}) if live else None
-    draft.warnings.append(left_alone(f"channel {scene.channel.name}: item {wanted.guid}", shown, still))
+    shown: Json = _shown(meant.items[0], {}) if meant.items else None
+    draft.warnings.append(left_alone(f"channel {scene.channel.name}: item {desired.guid}", shown, still))
     return True
 
 
-def _recognise(scene: RssScene, wanted: RssItemWanted) -> RssItem | None:
-    by_guid = {item.guid: item for item in scene.channel.items}
-    return next((by_guid[guid] for guid in _guids(scene, wanted) if guid in by_guid), None)
-
-
-def _guids(scene: RssScene, wanted: RssItemWanted) -> tuple[str, ...]:
-    """Return the guids that the item may show under, the most certain first."""
-    files = [_file(wanted)] if wanted.present or wanted.file else [f"{wanted.guid}.txt", f"{wanted.guid}.xml"]
-    stems = [file.rpartition(".")[0] or file for file in files]
-    fixed = {"item": [wanted.guid], "file": files, "stem": stems}.get(scene.server.dialect.rss_guid)
-    learned = scene.memory.get(f"rss-guid:{wanted.guid}")
-    named = [wanted.guid, *([str(learned)] if learned else []), *files, *stems] if fixed is None else fixed
-    return tuple(dict.fromkeys(named))
-
-
-def _file(wanted: RssItemWanted) -> str:
-    ending = "txt" if wanted.item is ABSENT else "xml"
-    return wanted.file or f"{wanted.guid}.{ending}"
-
-
-def _written(scene: RssScene, guid: str) -> dict[str, Json]:
-    """Return what we last wrote of an item: its content, and whether the channel showed it afterwards."""
-    kept = scene.memory.get(f"rss_item:{guid}")
-    return kept if isinstance(kept, dict) else {}
+def _is_as_desired(scene: RssScene, meant: Meant) -> bool:
+    """Tell whether one item, and one alone, says what is desired."""
+    desired = meant.said.value
+    if len(meant.items) != 1 or not desired.present:
+        return False
+    (live,) = meant.items
+    remembered = scene.written(desired.guid).get("content")
+    content = remembered if isinstance(remembered, dict) else None
+    return item_matches(_content(scene, desired), live, content) and _carries(scene, desired, live)
 
 
 def _unseen(scene: RssScene, guid: str) -> bool:
     """Tell whether we wrote the item before and could not recognise it in the channel then."""
-    return _written(scene, guid).get("seen") is False
+    return scene.written(guid).get("seen") is False
 
 
 def _content(scene: RssScene, wanted: RssItemWanted) -> dict[str, Json]:
     """Return what the file says, as it is compared: what is sent as a text is compared as a text."""
-    if wanted.item is not ABSENT and _is_document(scene, wanted):
+    if wanted.item is not ABSENT and scene.is_document(wanted):
         return {"item": dict(wanted.item)}
     return {"text": _as_text(wanted)}
 
@@ -114,36 +97,52 @@ def _content(scene: RssScene, wanted: RssItemWanted) -> dict[str, Json]:
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _put_if_needed(scene: RssScene, said: Said[RssItemWanted], live: RssItem | None, draft: Draft) -> None:
+def _put_if_needed(scene: RssScene, meant: Meant, draft: Draft, *, going: bool) -> None:
+    said, live = meant.said, meant.items
     wanted, content = said.value, _content(scene, said.value)
-    if wanted.text is ABSENT and wanted.item is ABSENT and live is not None:
+    if live and wanted.text is ABSENT and wanted.item is ABSENT:
         return
-    earlier = _written(scene, wanted.guid)
-    earlier_content = earlier.get("content")
-    remembered = earlier_content if isinstance(earlier_content, dict) else None
-    if live is not None and item_matches(content, live, remembered) and _carries(scene, wanted, live):
+    if _is_as_desired(scene, meant):
         return
-    if live is None and _unseen(scene, wanted.guid) and remembered == content:
+    if not live and _unseen(scene, wanted.guid) and scene.written(wanted.guid).get("content") == content:
         return  # the channel never showed it under a name that we know, and it is as we wrote it
     _check_fits(scene, said)
-    before: Json = _shown(live, content) if live is not None else None
+    check_room(scene, meant, going)
+    before: Json = _shown(live[0], content) if live else None
     after: Json = content.get("item", content)
     number = draft.change(
         "change" if live else "add", "rss_item", wanted.guid, before=before, after=after, source=said.source
     )
-    if live is not None and scene.server.dialect.rss_update == "delete_put":
-        request = requests.delete_rss(scene.channel.name, live.guid)
-        draft.send(Phase.RSS_PUT, request, [number], Expect("rss_item", live.guid, None))
-    body = _body(scene, wanted)
-    request = requests.put_rss(scene.channel.name, _file(wanted), body)
-    draft.send(Phase.RSS_PUT, request, [number], _expect(scene, wanted, content))
+    phase = Phase.RSS_PUT
+    if _goes_first(scene, meant, draft):
+        phase = Phase.RSS_REPLACE
+        _send_deletes(scene, live, [number], draft, phase)
+    draft.send(
+        phase,
+        requests.put_rss(scene.channel.name, file_of(wanted), _body(scene, wanted)),
+        [number],
+        _expect(scene, meant, content),
+    )
 
 
-def _expect(scene: RssScene, wanted: RssItemWanted, content: Mapping[str, Json]) -> Expect:
-    guids: Json = list(_guids(scene, wanted))
-    others: Json = [item.guid for item in scene.channel.items]
-    learn = scene.server.dialect.rss_guid == "auto"
-    return Expect("rss_item", wanted.guid, {**content, "guids": guids, "others": others, "learn": learn})
+def _goes_first(scene: RssScene, meant: Meant, draft: Draft) -> bool:
+    """Tell whether what is live is deleted before the PUT: it would stay beside what the PUT adds."""
+    if len(meant.items) > 1:
+        guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
+        draft.warnings.append(
+            f"channel {scene.channel.name}: {len(meant.items)} items are {guids}: they are deleted, and one is put"
+        )
+        return True
+    by_dialect = scene.server.dialect.rss_update == "delete_put"
+    return any(by_dialect or not is_in_file(scene, meant.said.value, live) for live in meant.items)
+
+
+def _expect(scene: RssScene, meant: Meant, content: Mapping[str, Json]) -> Expect:
+    own = {item.guid for item in meant.items}
+    others: Json = [item.guid for item in scene.channel.items if item.guid not in own]
+    want: dict[str, Json] = {**content, "guids": list(meant.guids), "others": others, "file": file_of(meant.said.value)}
+    want["learn"] = scene.server.dialect.rss_guid == "auto"
+    return Expect("rss_item", meant.said.value.guid, want)
 
 
 def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
@@ -153,19 +152,42 @@ def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
 
 
 def _delete(
-    scene: RssScene, live: RssItem, source: Source, draft: Draft, *, exactly: bool = False, guarded: bool = False
+    scene: RssScene,
+    items: Sequence[RssItem],
+    source: Source,
+    draft: Draft,
+    *,
+    exactly: bool = False,
+    guarded: bool = False,
 ) -> None:
-    shown: Json = {
-        name: text for name in ("title", "description", "link", "pubDate") if (text := item_field(live, name))
-    }
-    number = draft.change("delete", "rss_item", live.guid, before=shown, after=None, source=source, exactly=exactly)
-    request = replace(requests.delete_rss(scene.channel.name, live.guid), guarded=guarded)
-    draft.send(Phase.RSS_DELETE, request, [number], Expect("rss_item", live.guid, None))
+    """Delete items: one change for each guid that they show."""
+    for guid in dict.fromkeys(item.guid for item in items):
+        same = [item for item in items if item.guid == guid]
+        shown: Json = show_item(same[0])
+        number = draft.change("delete", "rss_item", guid, before=shown, after=None, source=source, exactly=exactly)
+        _send_deletes(scene, same, [number], draft, Phase.RSS_DELETE, guarded=guarded)
+
+
+def _send_deletes(
+    scene: RssScene,
+    items: Sequence[RssItem],
+    changes: Sequence[int],
+    draft: Draft,
+    phase: Phase,
+    *,
+    guarded: bool = False,
+) -> None:
+    """Send one DELETE for each guid; as many as items show it, where one was seen to take one item alone."""
+    for guid in dict.fromkeys(item.guid for item in items):
+        count = sum(item.guid == guid for item in items) if f"rss-left:{guid}" in scene.memory else 1
+        request = replace(requests.delete_rss(scene.channel.name, guid), guarded=guarded)
+        for _ in range(count):
+            draft.send(phase, request, changes, Expect("rss_item", guid, None))
 
 
 def _remove_others(
     scene: RssScene,
-    kept: set[str],
+    kept: Iterable[str],
     unrecognised: Sequence[str],
     exactly: Source,
     draft: Draft,
@@ -177,16 +199,22 @@ def _remove_others(
     ``guarded``: what is new to us may be one of the others under a guid that we cannot know, and our PUT may have
     replaced it: so nothing goes before everything new was recognised in the channel (field notes).
     """
-    others = [item for item in scene.channel.items if item.guid not in kept]
+    known = set(map(plain, kept))
+    others = [item for item in scene.channel.items if item.guid and plain(item.guid) not in known]
+    nameless = [item for item in scene.channel.items if not item.guid]
     if others and unrecognised:
         draft.warnings.append(
             f"channel {scene.channel.name}: nothing is removed, for {', '.join(unrecognised)} was written before and "
             "cannot be recognised: it may be one of the others"
         )
         return
-    for item in others:
-        _delete(scene, item, exactly, draft, exactly=True, guarded=guarded)
-    if others and not kept and not any(change.action == "add" for change in draft.changes):
+    _delete(scene, others, exactly, draft, exactly=True, guarded=guarded)
+    if nameless:
+        draft.warnings.append(
+            f"channel {scene.channel.name}: {len(nameless)} without a guid cannot be removed, for the interface "
+            f"deletes by guid: {', '.join(repr(item.title or item.description or '') for item in nameless)}"
+        )
+    if others and not known and not any(change.action == "add" for change in draft.changes):
         draft.emptied.append(("rss_item", len(others)))
 
 
@@ -195,18 +223,14 @@ def _remove_others(
 
 def _body(scene: RssScene, wanted: RssItemWanted) -> Body:
     """Return the file's content: the text for a ``.txt``, an RSS ``item`` document for an ``.xml`` (field notes)."""
-    if _is_document(scene, wanted):
+    if scene.is_document(wanted):
         return Body(_document(wanted).encode(), "application/xml; charset=utf-8")
     return Body(_as_text(wanted).encode())
 
 
-def _is_document(scene: RssScene, wanted: RssItemWanted) -> bool:
-    return scene.server.dialect.sends_document(_file(wanted))
-
-
 def _lost(scene: RssScene, wanted: RssItemWanted) -> dict[str, str]:
     """Return what is wanted of an item that would be sent as a text, and that no text can carry."""
-    if wanted.item is ABSENT or _is_document(scene, wanted):
+    if wanted.item is ABSENT or scene.is_document(wanted):
         return {}
     return {name: value for name, value in wanted.item.items() if value and name not in {"title", "description"}}
 

@@ -73,7 +73,7 @@ def _text(element: Element) -> str:
     own = attributes(element)
     if local(element) == "link" and "href" in own:
         return own["href"]
-    return text_of(element)
+    return text_of(element).lstrip("\ufeff")  # of a file saved with a byte order mark: no part of the text
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
-from xml.etree import ElementTree as ET
 
 from msauto.applying.keeping import fetched
+from msauto.applying.proving import differences_of
 from msauto.model.live import (
     Asset,
     ClipEntries,
@@ -29,12 +29,14 @@ from msauto.model.live import (
 )
 from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import XmpAnswer
+from msauto.model.result import Difference
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, SelectRef, Work
 from msauto.planning.reading import read_live
-from msauto.planning.remember import memories
+from msauto.planning.remember import memories, word_of
 from msauto.planning.survey import Survey, survey
 from msauto.server.shapes.links import index_links, links_of
+from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import Clock, DictDisk, DictMemory
 
 
@@ -75,6 +77,7 @@ class Server:
     databases: set[str] = field(default_factory=lambda: {"NEWS"})
     reported: frozenset[str] | None = None  # fields that the Clip XML shows; None: all
     reports_keywords: bool = True
+    rss_delete: str = "all"  # what DELETE takes of several items of one guid: all, first
     rss_guid: str = "item"  # what the feed service makes of a file: item, file, stem, other
     foreign: dict[str, list[Entry]] = field(default_factory=dict)  # entries of other clips, by folder
     sent: list[str] = field(default_factory=list)
@@ -186,23 +189,11 @@ class Server:
         _, _, channel, *file = map(unquote, path.split("/"))
         items = self.channels[channel]
         if request.method == "DELETE":
-            (gone,) = (item for item in items if item["guid"] == query["guid"])
-            items.remove(gone)
+            drop_items(items, query["guid"], self.rss_delete)
             return
         assert request.method == "PUT"
         assert request.body is not None
-        item = self._item(file[0], request.body.content.decode())
-        at = next((i for i, other in enumerate(items) if other["guid"] == item["guid"]), len(items))
-        items[at : at + 1] = [item]
-
-    def _item(self, file: str, text: str) -> dict[str, Any]:
-        stem = file.rpartition(".")[0]
-        guids = {"file": file, "stem": stem, "item": stem, "other": f"feed/{file}#1"}
-        if not text.startswith("<?xml"):
-            return {"guid": guids[self.rss_guid], "title": text.partition("\n")[0], "description": text}
-        root = ET.fromstring(text)
-        fields = {child.tag: child.text or "" for child in root}
-        return fields | {"guid": fields["guid"] if self.rss_guid == "item" else guids[self.rss_guid]}
+        take_file(items, file[0], request.body.content.decode(), self.rss_guid)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -353,13 +344,18 @@ class Stage:
         found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
         return asyncio.run(found)
 
-    def apply(self, found: Survey) -> None:
+    def apply(self, found: Survey) -> list[Difference]:
+        """Send all requests; return what is not as desired when it is read again."""
+        differences: list[Difference] = []
         for target in found.targets:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
-            self.memory.remember(target.id, memories(target, live))
+            wrong = differences_of(target, live)
+            self.memory.remember(target.id, memories(target, live, frozenset(map(word_of, wrong))))
+            differences += wrong
+        return differences
 
     def _send(self, target: Target, index: int, request: Request) -> None:
         if request.dest is None:
