@@ -48,7 +48,6 @@ DEFAULT_WAIT = 1800.0
 REF_KEYS = ("title", "id", "was", "select", "missing")
 """What says which asset is meant: rendered before any server is asked."""
 
-_POSITIONS = ("first_frame", "last_frame", "icon_pos")
 _MARKER_TEXTS = ("title", "comment", "user", "keywords")
 Where = Callable[[Facts], bool]
 
@@ -165,7 +164,7 @@ class _Wanted:
         fields = self._args.fields
         for name in fields.model_fields_set if fields else ():
             value = getattr(fields, name)
-            said = Position(value, self._args.origin) if name in _POSITIONS else value
+            said = Position(value, self._args.origin) if isinstance(value, Timecode) else value
             found[name] = Said(said, self._source("fields", name))
         return dict(sorted(found.items()))
 

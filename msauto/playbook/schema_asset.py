@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Discriminator, Tag, model_validator
 
 from msauto.model.words import MimeType, Track
+from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema_values import (
     Count,
     Expressions,
@@ -19,13 +20,10 @@ from msauto.playbook.schema_values import (
     Opt,
     Pending,
     Plain,
-    Pos,
     Rating,
-    Span,
     Text,
     Texts,
     Value,
-    When,
     key,
     need,
     one_or_list,
@@ -76,7 +74,7 @@ class FieldsArgs(Model):
     layer: Opt[Text] = key("the layer")
     first_frame: Opt[Pos] = key("the IN point: a time code or frames")
     last_frame: Opt[Pos] = key("the OUT point: a time code or frames")
-    icon_pos: Opt[Pos] = key("the position of the icon: a time code or frames")
+    icon_pos: Opt[ClearablePos] = key("the position of the icon: a time code or frames; an empty text clears it")
     user_0: Opt[Text] = key("user field 0, shown as User 1")
     user_1: Opt[Text] = key("user field 1")
     user_2: Opt[Text] = key("user field 2")
