@@ -143,6 +143,7 @@ class _Wanted:
             title=None if args.title is None else Said(args.title, self._source("title")),
             fields=self._fields(),
             xmp={name: Said(_values(texts), self._source("xmp", name)) for name, texts in (args.xmp or {}).items()},
+            xmp_lists=frozenset(name for name, texts in (args.xmp or {}).items() if isinstance(texts, list)),
             segments=tuple(self._segments()),
             segmentation=self._segmentation(),
             markers=tuple(self._markers()),
@@ -196,6 +197,7 @@ class _Wanted:
         fields = {name: getattr(item, name) for name in _MARKER_TEXTS if getattr(item, name) is not None}
         if item.rating is not None:
             fields["rating"] = str(item.rating)
+        fields |= item.attributes or {}
         return MarkerWanted(
             uid=_or_absent(item.uid),
             at=self._position(item.at),

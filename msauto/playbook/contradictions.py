@@ -90,7 +90,8 @@ def _claims(wanted: AssetWanted | RssWanted) -> Iterator[_Claim]:
     for name, said in wanted.fields.items():
         yield _Claim(("field", name), f"the field {name}", said.value, said.source)
     for name, values in wanted.xmp.items():
-        yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
+        if name not in wanted.xmp_lists:  # lists of several tasks are united
+            yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
     yield from _lists(wanted)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from msauto.model.words import MimeType, Track
 from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
@@ -27,6 +27,7 @@ from msauto.playbook.schema_values import (
     key,
     need,
     one_or_list,
+    reportable,
     said,
 )
 
@@ -105,6 +106,35 @@ class SegmentationArgs(Model):
     title: Opt[Text] = key("the title of the segments")
 
 
+_MARKER_KEYS = frozenset({"title", "comment", "user", "keywords", "rating", "track"})
+_MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
+
+
+def _attribute_name(value: Any) -> str:
+    """Read the name of a further attribute of a marker: none that the command or the marker has already."""
+    name = reportable(value) if isinstance(value, str) else ""
+    if not name.strip() or name != name.strip():
+        raise said(f"{str(value)[:60]!r} is not the name of an attribute", "write a text without blanks at its ends")
+    if name.casefold() in _MARKER_KEYS:
+        raise said(f"{name} is not a further attribute", f"write it beside attributes, as {name.casefold()}: …")
+    if name.casefold() in _MARKER_PARAMETERS:
+        raise said(f"{name} is a parameter of the command itself", "give the attribute another name")
+    return name
+
+
+AttributeName = Annotated[
+    str,
+    PlainValidator(_attribute_name),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\S(.*\S)?$",
+            "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)},
+        }
+    ),
+]
+
+
 class MarkerArgs(Model):
     """A key frame marker: its uid, or its position and track."""
 
@@ -116,6 +146,7 @@ class MarkerArgs(Model):
     user: Opt[Text] = key("its user")
     keywords: Opt[Text] = key("its keywords, as one text")
     rating: Opt[Rating] = key("its rating")
+    attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
     state: Opt[State] = key("present (default) or absent: not there")
 
 

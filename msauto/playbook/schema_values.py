@@ -173,7 +173,7 @@ def kind_of(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return _reportable(str(value))
+        return reportable(str(value))
     if isinstance(value, bool):
         raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
@@ -187,7 +187,8 @@ def _text(value: Any) -> str:
     raise said(f"must be text, not {kind_of(value)}")
 
 
-def _reportable(text: str) -> str:
+def reportable(text: str) -> str:
+    """Return a text that a server can report; raise for any other."""
     why = unreportable(text)
     if why is not None:
         raise said(why, "leave the character out")
@@ -316,7 +317,7 @@ def one_or_list(value: Any) -> str:
 
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
-        return _reportable(value)
+        return reportable(value)
     raise said(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
 
 

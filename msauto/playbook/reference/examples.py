@@ -88,6 +88,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
       - {number: 7, state: absent}
     markers:
       - {at: "10:12:30:00", track: Cue Point, title: Ad break, comment: x, user: y, keywords: z, rating: 3}
+      - {at: "10:20:00:00", title: Goal, attributes: {player: "9"}}
       - {uid: 9, state: absent}
     links:
       - {folder: Playout/Tonight, title: Evening News}
