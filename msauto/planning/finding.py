@@ -23,6 +23,7 @@ from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
+from msauto.planning.repeating import repeating
 from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
@@ -221,6 +222,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
     plan = AssetPlan(found, wanted, given)
     plan.tasks(runs)
+    repeating(here, layers, found, live.xmp, plan.draft)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
     known = world.secrets()
 
