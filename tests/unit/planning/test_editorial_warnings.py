@@ -63,13 +63,21 @@ def test_in_after_an_out_that_is_there(fields: dict[str, Any], there: dict[str, 
         ([marker(10, START)], [live(1, 20, END)], []),
         ([marker(20, START)], [live(1, 10, END)], [f"Film: {START} at frame 20 has no {END}"]),
         ([marker(5, START)], [live(1, 10, START), live(2, 20, END)], [f"Film: {START} at frame 5 has no {END}"]),
-        ([marker(20, END, state="absent")], [live(1, 10, START), live(2, 20, END)], [f"Film: {START} at frame 10 has no {END}"]),
+        (
+            [marker(20, END, state="absent")],
+            [live(1, 10, START), live(2, 20, END)],
+            [f"Film: {START} at frame 10 has no {END}"],
+        ),
         ([marker(10, START)], [live(1, 10, START)], []),
         ([marker(30, "Icon")], [live(1, 10, START)], []),
         ([marker(30, START), marker(40, END)], [live(1, 10, END)], []),
-        ([marker(10, START), marker(10, END)], [], [f"Film: {END} at frame 10 has no {START}", f"Film: {START} at frame 10 has no {END}"]),
+        (
+            [marker(10, START), marker(10, END)],
+            [],
+            [f"Film: {END} at frame 10 has no {START}", f"Film: {START} at frame 10 has no {END}"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_profanity_comes_in_pairs(markers: list[Any], there: list[Any], warnings: list[str]) -> None:
     assert plan({"markers": markers}, markers=there) == (None, warnings)
 
@@ -90,9 +98,12 @@ INSIDE = {"first_frame": "50", "last_frame": "150"}
             ["Film: segment 1 (frames 50 to 151) lies after the OUT point (frame 150)"],
         ),
         ({"markers": [{"at": 49}], "fields": {"first_frame": 0}}, []),
-        ({"markers": [{"at": 60}], "fields": {"last_frame": 55}}, ["Film: marker General@60 lies after the OUT point (frame 55)"]),
+        (
+            {"markers": [{"at": 60}], "fields": {"last_frame": 55}},
+            ["Film: marker General@60 lies after the OUT point (frame 55)"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_outside_in_and_out(args: dict[str, Any], warnings: list[str]) -> None:
     assert plan(args, fields=INSIDE) == (None, warnings)
 
