@@ -181,11 +181,12 @@ class MarkerWanted:
 
 @dataclass(frozen=True, slots=True)
 class LinkWanted:
-    """A shortcut. ``title`` ABSENT: the asset's own."""
+    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
 
     folder: Folder
     title: str | Absent = ABSENT
     present: bool = True
+    fields: Mapping[str, str | Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class Phase(Enum):
     MARKER_CREATE = auto()
     LINK_DELETE = auto()
     LINK_CREATE = auto()
+    LINK_FIELD = auto()
     RSS_PUT = auto()
     RSS_DELETE = auto()
     RUN = auto()
@@ -40,6 +41,7 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.MARKER_CREATE, "last of the markers: a new uid is told from all the earlier ones"),
     (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
     (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
+    (Phase.LINK_FIELD, "a link must be there before its fields are set"),
     (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
     (Phase.RSS_DELETE, "after the new items are there"),
     (Phase.RUN, "a command works on the clip as wanted"),

@@ -280,7 +280,7 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
             raise _contradiction(f"{name} of {what}", *told)
         if told:
             named[name] = told[0].value
-    fields = [_marker_fields(said.value, said.source) for said in (one, other)]
+    fields = [_own_fields(said.value, said.source) for said in (one, other)]
     if any(fields):
         united = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: said.value for name, said in united.items()}
@@ -289,8 +289,8 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
     return replace(one, value=united_value, also=(*one.also, *more))
 
 
-def _marker_fields(value: object, source: Source) -> dict[str, Said[str]]:
-    fields = value.fields if isinstance(value, MarkerWanted) else {}
+def _own_fields(value: object, source: Source) -> dict[str, Said[str | Position]]:
+    fields: Mapping[str, str | Position] = value.fields if isinstance(value, MarkerWanted | LinkWanted) else {}
     return {name: Said(text, source) for name, text in fields.items()}
 
 

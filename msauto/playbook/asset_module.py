@@ -7,7 +7,6 @@ from typing import Any
 
 from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
-from msauto.model.live import Folder
 from msauto.model.timecode import Timecode
 from msauto.model.wanted import (
     ABSENT,
@@ -32,6 +31,7 @@ from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import (
     AssetArgs,
     ExactlyArgs,
+    FieldsArgs,
     LinkArgs,
     MarkerArgs,
     MarkersExactly,
@@ -208,7 +208,16 @@ class _Wanted:
 
     def _links(self) -> Iterator[Said[LinkWanted]]:
         for index, item in enumerate(self._args.links or []):
-            yield Said(_link(item), self._source("links", index))
+            yield Said(self._link(item), self._source("links", index))
+
+    def _link(self, item: LinkArgs) -> LinkWanted:
+        named = ((name, getattr(item, name)) for name in FieldsArgs.model_fields)
+        fields = {
+            name: Position(value, self._args.origin) if isinstance(value, Timecode) else value
+            for name, value in sorted(named)
+            if value is not None
+        }
+        return LinkWanted(item.folder, _or_absent(item.title), present=item.state != "absent", fields=fields)
 
     def _exactly(self) -> Exactly:
         args = self._args
@@ -228,11 +237,6 @@ class _Wanted:
             return None
         wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
         return Said(wait, self._source("restore"))
-
-
-def _link(item: LinkArgs) -> LinkWanted:
-    folder: Folder = item.folder
-    return LinkWanted(folder, _or_absent(item.title), present=item.state != "absent")
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

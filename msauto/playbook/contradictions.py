@@ -108,7 +108,9 @@ def _lists(wanted: AssetWanted) -> Iterator[_Claim]:
     for link in wanted.links:
         folder = "/".join(link.value.folder)
         title = "" if link.value.title is ABSENT else f" named {link.value.title}"
-        yield from _item(("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, {})
+        yield from _item(
+            ("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, link.value.fields
+        )
 
 
 def _marker(said: Said[MarkerWanted]) -> Iterator[_Claim]:

@@ -150,8 +150,10 @@ class MarkerArgs(Model):
     state: Opt[State] = key("present (default) or absent: not there")
 
 
-class LinkArgs(Model):
-    """A shortcut to the asset in a folder."""
+class LinkArgs(FieldsArgs):
+    """A shortcut to the asset in a folder. Its own link fields need a title that is not the asset's."""
+
+    hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title:")}
 
     folder: Value[FolderText] = need("the folder of the link")
     title: Opt[Name] = key("the link's title; default: the asset's")
