@@ -183,11 +183,12 @@ class MarkerWanted:
 
 @dataclass(frozen=True, slots=True)
 class LinkWanted:
-    """A shortcut. ``title`` ABSENT: the asset's own."""
+    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
 
     folder: Folder
     title: str | Absent = ABSENT
     present: bool = True
+    fields: Mapping[str, str | Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,10 @@ class AssetWanted:
     """What one task wants of one asset, or, united, what all tasks want of it.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
-    positions for first_frame, last_frame and icon_pos. ``still`` (undo): what must still be there, by ``field:name``
-    and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are told with the plan.
-    ``with_links``: the asset may be deleted although links show it.
+    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists:
+    of several tasks these are united, while a single text is the whole value. ``still`` (undo): what must still be
+    there, by ``field:name`` and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are
+    told with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
     source: Source
@@ -219,6 +221,7 @@ class AssetWanted:
     title: Said[str] | None = None
     fields: Mapping[str, Said[str | Position]] = field(default_factory=dict)
     xmp: Mapping[str, Said[tuple[str, ...]]] = field(default_factory=dict)
+    xmp_lists: frozenset[str] = frozenset()
     segments: tuple[Said[SegmentWanted], ...] = ()
     segmentation: Said[SegmentationWanted] | None = None
     markers: tuple[Said[MarkerWanted], ...] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from msauto.model.live import Folder, Marker, RssItem, Segment, parse_folder
+from msauto.model.live import Entry, Folder, Marker, RssItem, Segment, parse_folder
 from msauto.model.plan import Expect, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
@@ -130,12 +130,29 @@ def _marker(expect: Expect, live: LiveTarget) -> bool | None:
 
 
 def _link(expect: Expect, live: LiveTarget) -> bool | None:
+    if mapping(expect.want):
+        return _link_field(expect, live)
     *folder, title = parse_folder(expect.key) or ("",)
     where = tuple(folder)
     if where not in live.folders:
         return None if live.asset is not None else expect.want is None
     entries = live.folders[where]
     return (entry_called(entries or (), where, title) is None) == (expect.want is None)
+
+
+def _link_field(expect: Expect, live: LiveTarget) -> bool | None:
+    ((name, value),) = mapping(expect.want).items()
+    entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+    if entry is None:
+        return False
+    shown = entry.attributes.get(name)
+    return None if shown is None and not expect.visible else same_value(name, shown, str(value))
+
+
+def link_entry(key: str, live: LiveTarget) -> Entry | None:
+    """Return the entry that a link's folder lists."""
+    *folder, title = parse_folder(key) or ("",)
+    return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title)
 
 
 def _restore(_: Expect, live: LiveTarget) -> bool | None:
@@ -270,7 +287,10 @@ def _show_marker(expect: Expect, live: LiveTarget) -> Json:
     return show_marker(marker) if marker else None
 
 
-def _show_link(expect: Expect, _: LiveTarget) -> Json:
+def _show_link(expect: Expect, live: LiveTarget) -> Json:
+    for name in mapping(expect.want):
+        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+        return {name: entry.attributes.get(name)} if entry is not None else None
     return None if expect.want is not None else expect.key
 
 

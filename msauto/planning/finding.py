@@ -33,6 +33,7 @@ from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
+from msauto.planning.repeating import repeating
 from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
@@ -204,6 +205,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     places = () if entries is None else places_of(found.asset, found.title, entries)
     plan = AssetPlan(found, wanted, replace(given, places=places))
     plan.tasks(runs)
+    repeating(here, layers, found, live.xmp, plan.draft)
     await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
     known = world.secrets()
 

@@ -17,6 +17,7 @@ from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
 from msauto.model.secrets import Secrets
 from msauto.planning.compare import entry_called, plain
+from msauto.planning.expect import link_entry
 
 
 def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
@@ -136,9 +137,16 @@ def _link(_: Asset, live: LiveTarget, key: str) -> Any:
     return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title) is not None
 
 
+def _link_field(_: Asset, live: LiveTarget, key: str) -> Any:
+    link, _sign, name = key.rpartition("#")
+    entry = link_entry(link, live)
+    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
+
+
 _KEYED: Mapping[str, Callable[[Asset, LiveTarget, str], Any]] = {
     "fact": _fact,
     "field": lambda asset, _, name: asset.attributes.get(name),
     "xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ())),
     "link": _link,
+    "link-field": _link_field,
 }

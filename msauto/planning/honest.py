@@ -22,7 +22,7 @@ from msauto.server.address import asset_path, channel_path, escape_name, folder_
 Kinds = frozenset[tuple[Action, Aspect]]
 
 _COMMANDS: Mapping[str, Kinds] = {
-    "SETFIELD": frozenset({("change", "field"), ("change", "title")}),
+    "SETFIELD": frozenset({("change", "field"), ("change", "title"), ("add", "link"), ("change", "link")}),
     "SETUSERFIELDS": frozenset({("change", "xmp")}),
     "CREATESEGMENT": frozenset({("add", "segment"), ("change", "segment")}),
     "DELETESEGMENT": frozenset({("delete", "segment"), ("change", "segment"), ("change", "segmentation")}),
@@ -71,10 +71,13 @@ def _is_honest(request: Request, changes: list[Change], target: Target) -> bool:
     kinds = {(change.action, change.aspect) for change in changes}
     named = dict(parameters)
     if target.kind == "asset" and request.method == "POST":
-        allowed = _COMMANDS.get(named.get("command", ""), _RUN)
+        command = named.get("command", "")
+        allowed = _COMMANDS.get(command, _RUN)
         keys = {change.key for change in changes if change.aspect == "xmp"}
         alone = not keys or keys == set(named) - {"command"}
-        return path in _paths(target) and kinds <= allowed and alone and all(_says(change, named) for change in changes)
+        of_link = command == "SETFIELD" and any(change.aspect == "link" for change in changes)
+        there = _is_of_link(path, changes, target) if of_link else path in _paths(target)
+        return there and kinds <= allowed and alone and all(_says(change, named) for change in changes)
     if target.kind == "asset" and request.method == "DELETE":
         return not text and _is_deletion(path, changes, target)
     if target.kind == "rss_channel":
@@ -95,6 +98,15 @@ def _spelled(target: Target, address: Address) -> Iterator[str]:
 def _is_download(request: Request, path: str, changes: list[Change], target: Target) -> bool:
     shown = all(change.aspect in {"thumbnail", "proxy"} and change.key == request.dest for change in changes)
     return shown and any(path.startswith(f"{known}/") for known in _paths(target))
+
+
+def _is_of_link(path: str, changes: list[Change], target: Target) -> bool:
+    """Tell whether a field is set of the link that the change is about, by its own title."""
+    (change, *others) = changes
+    if others:
+        return False
+    title = parse_folder(change.key)[-1:]
+    return any(path in _spelled(target, Address(name)) and path not in _paths(target) for name in title)
 
 
 def _is_deletion(path: str, changes: list[Change], target: Target) -> bool:
@@ -151,6 +163,10 @@ def _says(change: Change, named: Mapping[str, str]) -> bool:
     if change.aspect == "marker":
         uid = str(mapping(change.before).get("uid", -1))
         return named.get("uid") == uid and _has_texts(change, named)
+    if change.aspect == "link" and named.get("command") == "SETFIELD":
+        after = mapping(change.after)
+        name = named.get("name", "")
+        return name in after and plain(named.get("val", "")) == plain(_text(after[name]))
     if change.aspect == "link":
         *folder, title = parse_folder(change.key) or ("",)
         there = parse_folder(named.get("folder", ""))

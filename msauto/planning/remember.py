@@ -8,7 +8,16 @@ from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
 from msauto.planning.compare import plain
-from msauto.planning.expect import holds, items_expected, last_words, mapping, marker_expected, segment_numbered, texts
+from msauto.planning.expect import (
+    holds,
+    items_expected,
+    last_words,
+    link_entry,
+    mapping,
+    marker_expected,
+    segment_numbered,
+    texts,
+)
 from msauto.planning.rss_identity import shown_as
 
 Item = tuple[str, Json]
@@ -81,6 +90,16 @@ def _marker(word: Expect, live: LiveTarget) -> Iterator[Item]:
         yield f"marker:{word.key}", marker.uid
 
 
+def _link(word: Expect, live: LiveTarget) -> Iterator[Item]:
+    """Keep a field of a link that its folder does not list."""
+    for name, value in mapping(word.want).items():
+        entry = link_entry(word.key.removesuffix(f"#{name}"), live)
+        reported = word.visible or (entry is not None and name in entry.attributes)
+        if reported:
+            yield f"link-reported:{word.key}", True
+        yield f"link-field:{word.key}", None if reported else value
+
+
 def _rss_item(word: Expect, live: LiveTarget) -> Iterator[Item]:
     if word.want is None:
         return
@@ -122,6 +141,7 @@ _REMEMBERERS: Mapping[str, Callable[[Expect, LiveTarget], Iterator[Item]]] = {
     "xmp": _xmp,
     "segment": _segment,
     "marker": _marker,
+    "link": _link,
     "rss_item": _rss_item,
     "command": _command,
     "xmp_batch": _xmp_batch,

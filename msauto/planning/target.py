@@ -36,6 +36,7 @@ from msauto.planning.aspects.title import plan_title
 from msauto.planning.aspects.xmp import plan_xmp
 from msauto.planning.aspects.xmp_batch import plan_batch
 from msauto.planning.draft import TASK, Cause, Draft, Scene, refuse
+from msauto.planning.editorial import check_editorial
 from msauto.planning.fingerprint import fingerprint
 from msauto.planning.rss_identity import RssScene
 from msauto.server import requests
@@ -253,6 +254,7 @@ def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draf
     if wanted.markers or exactly.markers:
         yield lambda: plan_markers(scene, wanted.markers, exactly, draft)
     yield lambda: plan_links(scene, wanted.links, exactly.links, draft)
+    yield lambda: check_editorial(scene, wanted, draft)
 
 
 def _run(scene: Scene, wanted: RunWanted, draft: Draft, cause: Cause) -> Step:

@@ -13,7 +13,7 @@ from msauto.model.plan import Json
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Position, Said, Source
 from msauto.planning.compare import same_text
-from msauto.planning.expect import texts
+from msauto.planning.expect import mapping, texts
 from msauto.planning.undo_lists import undo_links, undo_markers, undo_segments
 
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ class AssetUndo:
     def _still(self) -> Iterator[tuple[str, Json]]:
         for one in self._of("field", "xmp"):
             yield f"{one.change.aspect}:{one.change.key}", one.change.after
+        for one in self._of("link"):
+            for name, value in mapping(one.change.after).items():
+                yield f"link-field:{one.change.key}#{name}", value
 
     def _in_part(self) -> Iterator[str]:
         for one in self._of("segment", "segmentation"):

@@ -38,7 +38,9 @@ def undo_links(made: Sequence[Made], live: Sequence[Link], notes: list[str]) -> 
         if why is not None:
             notes.append(f"link {one.change.key} cannot be undone: {why}")
             continue
-        yield LinkWanted(tuple(folder), title, present=one.change.action == "delete")
+        fields = mapping(one.change.before) if one.change.action == "change" else {}
+        was = {name: "" if value is None else str(value) for name, value in fields.items()}
+        yield LinkWanted(tuple(folder), title, present=one.change.action != "add", fields=was)
 
 
 # Segments ------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from msauto.model.wanted import (
     Source,
 )
 from msauto.model.words import DEFAULT_TRACK
-from msauto.planning.compare import as_number, plain, same_value, track_of
+from msauto.planning.compare import as_number, plain, same_list, same_value, track_of
 from msauto.planning.draft import refuse
 
 T = TypeVar("T")
@@ -55,7 +55,8 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
         folder=_one("the folder", [w.folder for w in wanteds], keys.plainly),
         title=_one("the title", [w.title for w in wanteds], keys.plainly),
         fields=_mapping("the field", [w.fields for w in wanteds], keys.field),
-        xmp=_mapping("the XMP field", [w.xmp for w in wanteds], lambda _, value: keys.plainly(value)),
+        xmp=_xmp(wanteds),
+        xmp_lists=frozenset().union(*(w.xmp_lists for w in wanteds)),
         segments=_list("segment", [w.segments for w in wanteds], keys.segment, keys),
         segmentation=_one("the segmentation", [w.segmentation for w in wanteds], keys.segmentation),
         markers=_list("marker", [w.markers for w in wanteds], keys.marker, keys),
@@ -126,6 +127,8 @@ def _show(value: object) -> str:
         return f"pieces of {value.duration}"
     if isinstance(value, RssItemWanted):
         return f"{value.text!r} in {value.file}" if value.item is ABSENT else f"{dict(value.item)} in {value.file}"
+    if isinstance(value, tuple):
+        return repr(value[0] if len(value) == 1 else list(value))
     return str(value) if isinstance(value, Position) else repr(value)
 
 
@@ -216,6 +219,34 @@ def _mapping(
     return united
 
 
+def _xmp(wanteds: Sequence[AssetWanted]) -> dict[str, Said[tuple[str, ...]]]:
+    """Unite XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+
+    A field that one task clears or sets to a single text has just that value: other values are a contradiction.
+    """
+    united: dict[str, Said[tuple[str, ...]]] = {}
+    whole: set[str] = set()
+    for wanted in wanteds:
+        for name, said in wanted.xmp.items():
+            first = united.setdefault(name, said)
+            if name not in wanted.xmp_lists or not said.value:
+                whole.add(name)
+            if first is said or same_list(first.value, said.value):
+                continue
+            if name in whole:
+                raise _contradiction(f"the XMP field {name}", first, said)
+            united[name] = replace(first, value=_joined(first.value, said.value), also=(*first.also, said.source))
+    return united
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    found = list(one)
+    for value in other:
+        if not any(same_list([value], [each]) for each in found):
+            found.append(value)
+    return tuple(found)
+
+
 def _list(
     what: str, lists: Iterable[Sequence[Said[V]]], identity: Callable[[V], Hashable], keys: _Keys
 ) -> tuple[Said[V], ...]:
@@ -251,7 +282,7 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
             raise _contradiction(f"{name} of {what}", *told)
         if told:
             named[name] = told[0].value
-    fields = [_marker_fields(said.value, said.source) for said in (one, other)]
+    fields = [_own_fields(said.value, said.source) for said in (one, other)]
     if any(fields):
         united = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: said.value for name, said in united.items()}
@@ -260,8 +291,8 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
     return replace(one, value=united_value, also=(*one.also, *more))
 
 
-def _marker_fields(value: object, source: Source) -> dict[str, Said[str]]:
-    fields = value.fields if isinstance(value, MarkerWanted) else {}
+def _own_fields(value: object, source: Source) -> dict[str, Said[str | Position]]:
+    fields: Mapping[str, str | Position] = value.fields if isinstance(value, MarkerWanted | LinkWanted) else {}
     return {name: Said(text, source) for name, text in fields.items()}
 
 

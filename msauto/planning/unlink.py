@@ -1,4 +1,4 @@
-"""Before a link goes by its title: its title must lead to this one link: nothing else tells a server which is meant.
+"""Before a link goes or is changed by its title: that must lead to this one link; nothing else tells which is meant.
 
 The interface has no way to remove a link; ``link_delete: by_title`` sends a DELETE of the link's title (field notes).
 Two links of one title, or another clip of that title, and the wrong thing would go.
@@ -6,18 +6,24 @@ Two links of one title, or another clip of that title, and the wrong thing would
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msauto.model.identity import is_other_clip
-from msauto.model.live import Asset, Folder, Link, parse_folder
+from msauto.model.live import Asset, Entry, Folder, Link, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
-from msauto.planning.compare import plain, same_folder
+from msauto.planning.compare import entry_called, plain, same_folder
 from msauto.planning.draft import refuse
 
 
-async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: Iterable[Change]) -> None:
-    """Raise ``PlanningError`` for the first link that goes, and whose title leads to more or to something else."""
+async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: Sequence[Change]) -> None:
+    """Raise ``PlanningError`` for the first link that goes, and whose title leads to more or to something else.
+
+    So too for the first link whose fields change, and whose title does not surely lead to it.
+    """
+    for change in changes:
+        if change.aspect == "link" and isinstance(change.after, dict):
+            await _check_address(reader, database, change)
     going = [change for change in changes if change.aspect == "link" and change.action == "delete"]
     if not going:
         return
@@ -30,6 +36,32 @@ async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: It
             why = _why_not(asset, parse_folder(change.key)[:-1], answer)
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
+
+
+async def _check_address(reader: Reader, database: str, change: Change) -> None:
+    """Refuse to set the fields of a link by a title that leads elsewhere: a new link's must lead nowhere yet."""
+    *folder, title = parse_folder(change.key)
+    answer = await reader.read_asset(database, Address(title))
+    if change.action == "add":
+        if answer is None:
+            return
+        why = "its title leads to another entry already"
+    else:
+        listing = await reader.read_folder(database, tuple(folder))
+        entry = entry_called(listing.entries if listing else (), tuple(folder), title)
+        if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
+            return
+        why = f"its title leads to another entry, or the server does not say to which ({_ids(answer, entry)})"
+    raise refuse(
+        f"the fields of the link {change.key} cannot be set: {why}",
+        change.source,
+        "give the link a title that no other entry has, or set its fields by hand",
+    )
+
+
+def _ids(answer: Asset | None, entry: Entry | None) -> str:
+    told = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
+    return f"asked by title: {told[0]}, in its folder: {told[1]}"
 
 
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:

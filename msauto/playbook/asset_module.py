@@ -7,7 +7,6 @@ from typing import Any
 
 from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
-from msauto.model.live import Folder
 from msauto.model.timecode import Timecode
 from msauto.model.wanted import (
     ABSENT,
@@ -32,6 +31,7 @@ from msauto.playbook.schema import read_as
 from msauto.playbook.schema_asset import (
     AssetArgs,
     ExactlyArgs,
+    FieldsArgs,
     LinkArgs,
     MarkerArgs,
     MarkersExactly,
@@ -48,7 +48,6 @@ DEFAULT_WAIT = 1800.0
 REF_KEYS = ("title", "id", "was", "select", "missing")
 """What says which asset is meant: rendered before any server is asked."""
 
-_POSITIONS = ("first_frame", "last_frame", "icon_pos")
 _MARKER_TEXTS = ("title", "comment", "user", "keywords")
 Where = Callable[[Facts], bool]
 
@@ -145,6 +144,7 @@ class _Wanted:
             title=None if args.title is None else Said(args.title, self._source("title")),
             fields=self._fields(),
             xmp={name: Said(_values(texts), self._source("xmp", name)) for name, texts in (args.xmp or {}).items()},
+            xmp_lists=frozenset(name for name, texts in (args.xmp or {}).items() if isinstance(texts, list)),
             segments=tuple(self._segments()),
             segmentation=self._segmentation(),
             markers=tuple(self._markers()),
@@ -166,7 +166,7 @@ class _Wanted:
         fields = self._args.fields
         for name in fields.model_fields_set if fields else ():
             value = getattr(fields, name)
-            said = Position(value, self._args.origin) if name in _POSITIONS else value
+            said = Position(value, self._args.origin) if isinstance(value, Timecode) else value
             found[name] = Said(said, self._source("fields", name))
         return dict(sorted(found.items()))
 
@@ -198,6 +198,7 @@ class _Wanted:
         fields = {name: getattr(item, name) for name in _MARKER_TEXTS if getattr(item, name) is not None}
         if item.rating is not None:
             fields["rating"] = str(item.rating)
+        fields |= item.attributes or {}
         return MarkerWanted(
             uid=_or_absent(item.uid),
             at=self._position(item.at),
@@ -208,7 +209,16 @@ class _Wanted:
 
     def _links(self) -> Iterator[Said[LinkWanted]]:
         for index, item in enumerate(self._args.links or []):
-            yield Said(_link(item), self._source("links", index))
+            yield Said(self._link(item), self._source("links", index))
+
+    def _link(self, item: LinkArgs) -> LinkWanted:
+        named = ((name, getattr(item, name)) for name in FieldsArgs.model_fields)
+        fields = {
+            name: Position(value, self._args.origin) if isinstance(value, Timecode) else value
+            for name, value in sorted(named)
+            if value is not None
+        }
+        return LinkWanted(item.folder, _or_absent(item.title), present=item.state != "absent", fields=fields)
 
     def _exactly(self) -> Exactly:
         args = self._args
@@ -228,11 +238,6 @@ class _Wanted:
             return None
         wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
         return Said(wait, self._source("restore"))
-
-
-def _link(item: LinkArgs) -> LinkWanted:
-    folder: Folder = item.folder
-    return LinkWanted(folder, _or_absent(item.title), present=item.state != "absent")
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

@@ -90,7 +90,8 @@ def _claims(wanted: AssetWanted | RssWanted) -> Iterator[_Claim]:
     for name, said in wanted.fields.items():
         yield _Claim(("field", name), f"the field {name}", said.value, said.source)
     for name, values in wanted.xmp.items():
-        yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
+        if name not in wanted.xmp_lists:  # lists of several tasks are united
+            yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
     yield from _lists(wanted)
 
 
@@ -107,7 +108,9 @@ def _lists(wanted: AssetWanted) -> Iterator[_Claim]:
     for link in wanted.links:
         folder = "/".join(link.value.folder)
         title = "" if link.value.title is ABSENT else f" named {link.value.title}"
-        yield from _item(("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, {})
+        yield from _item(
+            ("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, link.value.fields
+        )
 
 
 def _marker(said: Said[MarkerWanted]) -> Iterator[_Claim]:

@@ -40,6 +40,8 @@ def _positions(wanted: AssetWanted) -> Iterator[tuple[Position, Source]]:
         named += _of(segment, segment.value.start, segment.value.duration)
     for marker in wanted.markers:
         named += _of(marker, marker.value.at)
+    for link in wanted.links:
+        named += [(value, link.source) for value in link.value.fields.values()]
     yield from ((value, source) for value, source in named if isinstance(value, Position))
 
 

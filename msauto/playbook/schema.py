@@ -137,7 +137,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
 }
-_STARTS = ("must ", "has no value", "is ", "does not say", "says ")
+_STARTS = ("must ", "has no value", "is ", "does not say", "says ", "holds ")
 
 
 def _is_sentence(text: str) -> bool:

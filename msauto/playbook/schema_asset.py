@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from msauto.model.words import MimeType, Track
+from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema_values import (
     Count,
     Expressions,
@@ -19,16 +20,14 @@ from msauto.playbook.schema_values import (
     Opt,
     Pending,
     Plain,
-    Pos,
     Rating,
-    Span,
     Text,
     Texts,
     Value,
-    When,
     key,
     need,
     one_or_list,
+    reportable,
     said,
 )
 
@@ -76,7 +75,7 @@ class FieldsArgs(Model):
     layer: Opt[Text] = key("the layer")
     first_frame: Opt[Pos] = key("the IN point: a time code or frames")
     last_frame: Opt[Pos] = key("the OUT point: a time code or frames")
-    icon_pos: Opt[Pos] = key("the position of the icon: a time code or frames")
+    icon_pos: Opt[ClearablePos] = key("the position of the icon: a time code or frames; an empty text clears it")
     user_0: Opt[Text] = key("user field 0, shown as User 1")
     user_1: Opt[Text] = key("user field 1")
     user_2: Opt[Text] = key("user field 2")
@@ -107,6 +106,35 @@ class SegmentationArgs(Model):
     title: Opt[Text] = key("the title of the segments")
 
 
+_MARKER_KEYS = frozenset({"title", "comment", "user", "keywords", "rating", "track"})
+_MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
+
+
+def _attribute_name(value: Any) -> str:
+    """Read the name of a further attribute of a marker: none that the command or the marker has already."""
+    name = reportable(value) if isinstance(value, str) else ""
+    if not name.strip() or name != name.strip():
+        raise said(f"{str(value)[:60]!r} is not the name of an attribute", "write a text without blanks at its ends")
+    if name.casefold() in _MARKER_KEYS:
+        raise said(f"{name} is not a further attribute", f"write it beside attributes, as {name.casefold()}: …")
+    if name.casefold() in _MARKER_PARAMETERS:
+        raise said(f"{name} is a parameter of the command itself", "give the attribute another name")
+    return name
+
+
+AttributeName = Annotated[
+    str,
+    PlainValidator(_attribute_name),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\S(.*\S)?$",
+            "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)},
+        }
+    ),
+]
+
+
 class MarkerArgs(Model):
     """A key frame marker: its uid, or its position and track."""
 
@@ -118,11 +146,14 @@ class MarkerArgs(Model):
     user: Opt[Text] = key("its user")
     keywords: Opt[Text] = key("its keywords, as one text")
     rating: Opt[Rating] = key("its rating")
+    attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
     state: Opt[State] = key("present (default) or absent: not there")
 
 
-class LinkArgs(Model):
-    """A shortcut to the asset in a folder."""
+class LinkArgs(FieldsArgs):
+    """A shortcut to the asset in a folder. Its own link fields need a title that is not the asset's."""
+
+    hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title:")}
 
     folder: Value[FolderText] = need("the folder of the link")
     title: Opt[Name] = key("the link's title; default: the asset's")

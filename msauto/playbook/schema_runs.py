@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, model_validator
 
 from msauto.playbook.schema_asset import SelectArgs
+from msauto.playbook.schema_times import Pos
 from msauto.playbook.schema_values import (
     Between,
     Expressions,
@@ -15,7 +16,6 @@ from msauto.playbook.schema_values import (
     Name,
     Opt,
     Plain,
-    Pos,
     Text,
     Value,
     key,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import (
@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.model.live import Folder, parse_folder
-from msauto.model.timecode import Timecode, TimecodeError
+from msauto.model.texts import unreportable
 from msauto.playbook.marks import Marked
 from msauto.playbook.yaml import WrittenFloat, WrittenInt
 
@@ -173,7 +173,7 @@ def kind_of(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return str(value)
+        return reportable(str(value))
     if isinstance(value, bool):
         raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
@@ -185,6 +185,14 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime | date):
         return value.isoformat()
     raise said(f"must be text, not {kind_of(value)}")
+
+
+def reportable(text: str) -> str:
+    """Return a text that a server can report; raise for any other."""
+    why = unreportable(text)
+    if why is not None:
+        raise said(why, "leave the character out")
+    return text
 
 
 def _strict_text(value: Any) -> str:
@@ -212,7 +220,7 @@ def _whole(value: Any) -> int:
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
     remedy = "leave the quotes out, or add | int to the template" if digits else ""
-    raise said(f"must be a whole number, not {_shown(value)}", remedy)
+    raise said(f"must be a whole number, not {shown_value(value)}", remedy)
 
 
 def _rating(value: Any) -> int:
@@ -247,28 +255,29 @@ class Between:
     def _read(self, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
             return int(value)
-        raise said(f"must be a whole number from {self.low} to {self.high}, not {_shown(value)}")
+        raise said(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise said(f"must be a number of 0 or more, not {_shown(value)}")
+    raise said(f"must be a number of 0 or more, not {shown_value(value)}")
 
 
 def _seconds(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
         return float(value)
-    raise said(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {_shown(value)}")
+    raise said(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
 
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise said(f"must be true or false, not {_shown(value)}")
+    raise said(f"must be true or false, not {shown_value(value)}")
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """Return a value as messages show it: short, and never a number with too many digits."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and value.bit_length() > 1024:
@@ -276,42 +285,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, int | float):
         return str(getattr(value, "text", value))[:60]
     return repr(value[:60]) if isinstance(value, str) else kind_of(value)
-
-
-def _position(value: Any) -> Timecode:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        shown = getattr(value, "text", _shown(value))
-        raise said(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
-    try:
-        return Timecode.parse(value if isinstance(value, str) else int(value))
-    except (TimecodeError, ValueError) as error:
-        raise said(str(error)) from error
-
-
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def _span(value: Any) -> timedelta:
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
-        raise said(f"must be a duration such as 90s, 30m, 2h or 3d, not {_shown(value)}")
-    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
-
-
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", re.ASCII)
-
-
-def _when(value: Any) -> datetime | date:
-    if isinstance(value, datetime | date):
-        return value
-    try:
-        text = value.strip() if isinstance(value, str) else ""
-        if not _ISO.match(text):
-            raise ValueError(text)
-        return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
-    except ValueError as error:
-        raise said(f"must be a date (2026-11-13) or a date and time, not {_shown(value)}") from error
 
 
 def _folder(value: Any) -> Folder:
@@ -344,7 +317,7 @@ def one_or_list(value: Any) -> str:
 
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
-        return value
+        return reportable(value)
     raise said(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
 
 
@@ -358,8 +331,6 @@ def _key_id(value: Any) -> str:
 def _schema(**schema: Any) -> WithJsonSchema:
     return WithJsonSchema(schema)
 
-
-_TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
@@ -375,19 +346,6 @@ Seconds = Annotated[
 ]
 Number = Annotated[float, PlainValidator(_number), _schema(type="number", minimum=0)]
 Flag = Annotated[bool, PlainValidator(_flag), _schema(type="boolean")]
-Pos = Annotated[
-    Timecode,
-    PlainValidator(_position),
-    _schema(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]),
-]
-Span = Annotated[
-    timedelta, PlainValidator(_span), _schema(type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$")
-]
-When = Annotated[
-    datetime | date,
-    PlainValidator(_when),
-    _schema(type="string", pattern=r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"),
-]
 FolderText = Annotated[Folder, PlainValidator(_folder), _schema(type=["string", "integer"])]
 Expressions = Annotated[
     tuple[str, ...],

@@ -18,7 +18,7 @@ from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, LeftOut
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.model.words import TRACKS, track_named
-from msauto.playbook.schema_asset import FieldsArgs
+from msauto.playbook.schema_asset import AttributeName, FieldsArgs
 from msauto.playbook.schema_values import NsName
 from msauto.playbook.write_rss import channel_task
 from msauto.playbook.yamltext import Line, Noted, comment, yaml_lines
@@ -29,7 +29,9 @@ HEADER = "Exported by msauto"
 _FIELDS = tuple(FieldsArgs.model_fields)
 _POSITIONS = ("first_frame", "last_frame", "icon_pos")
 _MARKER_TEXTS = ("title", "comment", "user", "keywords")
+_MARKER_OWN = frozenset({*_MARKER_TEXTS, "rating", "track"})
 _NS_NAME = TypeAdapter(NsName)
+_ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,14 +285,31 @@ def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid
     said |= {"at": _position(frame, asset.rate)} if inside else {}
     said |= {"track": _track(marker)} if known else {}
     said |= {name: text for name in _MARKER_TEXTS if (text := marker.fields.get(name))}
+    further, unnamed = _attributes(marker)
     notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
     notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+    notes += [f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in unnamed]
     rating = _rating(marker)
     if isinstance(rating, int):
         said |= {"rating": rating} if rating else {}
     else:
         notes.append(f"rating of marker {marker.uid}, which no task can set: {rating}")
+    said |= {"attributes": further} if further else {}
     part.items.append(Noted(tuple(notes), Line(said)) if notes else Line(said))
+
+
+def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
+    """Return the further attributes of a marker, and the names of those that no task can name."""
+    further: dict[str, str] = {}
+    unnamed: list[str] = []
+    for name, text in marker.fields.items():
+        if name in _MARKER_OWN or not text:
+            continue
+        try:
+            further[_ATTRIBUTE_NAME.validate_python(name)] = text
+        except ValidationError:
+            unnamed.append(name)
+    return further, unnamed
 
 
 def _rating(marker: Marker) -> int | str:

@@ -95,10 +95,14 @@ class _AssetEnd:
         exactly = {name: args for args in told for name in args.get("exactly", ())}
         fields = {name: value for args in told for name, value in args.get("fields", {}).items()}
         for name, value in fields.items():
-            value = frames(value, clip, told[0].get("origin", 0)) if name in POSITIONS else value
+            value = frames(value, clip, told[0].get("origin", 0)) if name in POSITIONS and value != "" else value
             clip["entries"][0]["fields"][name] = text_of(value)
         for name, values in ((n, v) for args in told for n, v in args.get("xmp", {}).items()):
-            clip["xmp"][name] = [text_of(value) for value in ([values] if isinstance(values, str) else values)]
+            lists = [args["xmp"][name] for args in told if isinstance(args.get("xmp", {}).get(name), list)]
+            every = [text_of(value) for each in lists for value in each]
+            # Lists of several tasks are one, each value once; blanks around a value do not count.
+            united = list(dict.fromkeys(value.strip() for value in every))
+            clip["xmp"][name] = [text_of(values)] if isinstance(values, str) else united if len(lists) > 1 else every
         if any("restore" in args for args in told):
             clip["on_disk"] = True
         self._segments(clip, _all(told, "segments"), "segments" in exactly)
@@ -199,6 +203,9 @@ class _AssetEnd:
         want: Store = {"pos": frames(said["at"], clip)} if "at" in said else {}
         want |= {"track": track_of(said["track"])} if "track" in said else {}
         want |= {name: text_of(said[name]) for name in MARKER_FIELDS if name in said}
+        want |= {
+            name: text_of(value) or ANY for name, value in said.get("attributes", {}).items()
+        }  # empty: or not there
         return want | {name: said[name] for name in ("uid",) if name in said}
 
     # Links: folder and title.

@@ -82,7 +82,13 @@ FIELDS = ("type", "comment", "layer", "user_0", "user_7")
 markers = st.lists(
     st.fixed_dictionaries(
         {"uid": st.integers(-1, 9), "pos": st.integers(0, 3) | st.integers(0, 2500), "track": st.sampled_from(TRACKS)},
-        optional={"title": TEXTS, "comment": TEXTS, "rating": st.sampled_from(["0", "3", "-1", "five"])},
+        optional={
+            "title": TEXTS,
+            "comment": TEXTS,
+            "rating": st.sampled_from(["0", "3", "-1", "five"]),
+            "player": TEXTS,
+            "Command": TEXTS,
+        },
     ),
     max_size=5,
 )

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msauto.model.plan import Basis, Expect, Json
+from msauto.model.plan import Basis, Expect
 from msauto.model.wanted import Position, Said
-from msauto.planning.compare import NUMBERS, as_number, same_value
+from msauto.planning.compare import same_value
 from msauto.planning.draft import Draft, Scene, left_alone
+from msauto.planning.link_fields import shown_field, wire_value
 from msauto.planning.order import Phase
-from msauto.planning.positions import beyond, position_of, to_frames
 from msauto.server import requests, versions
-
-POSITIONS = frozenset({"first_frame", "last_frame", "icon_pos"})
 
 
 def plan_fields(scene: Scene, wanted: Mapping[str, Said[str | Position]], draft: Draft) -> None:
@@ -26,20 +24,20 @@ def plan_fields(scene: Scene, wanted: Mapping[str, Said[str | Position]], draft:
 
 
 def _plan_field(scene: Scene, name: str, said: Said[str | Position], draft: Draft) -> None:
-    value = _on_the_wire(scene, name, said)
+    value = wire_value(scene, name, said.value, said.source)
     before, basis = _known(scene, name)
     draft.look(f"field:{name}")
     if basis != "none" and same_value(name, before, value):
         return
     still = scene.still.get(f"field:{name}", before)
     if basis != "none" and not same_value(name, before, None if still is None else str(still)):
-        draft.warnings.append(left_alone(f"{scene.title}: field {name}", _shown(name, before), still))
+        draft.warnings.append(left_alone(f"{scene.title}: field {name}", shown_field(name, before), still))
         return
     if name == "user_0":
         versions.require(scene.server, versions.Feature.SET_USER_0)
-    shown_before = _shown(name, before) if basis != "none" else None
+    shown_before = shown_field(name, before) if basis != "none" else None
     number = draft.change(
-        "change", "field", name, before=shown_before, after=_shown(name, value), source=said.source, basis=basis
+        "change", "field", name, before=shown_before, after=shown_field(name, value), source=said.source, basis=basis
     )
     expect = Expect("field", name, value, visible=basis == "live")
     draft.send(Phase.FIELD, requests.set_field(scene.path, name, value), [number], expect)
@@ -54,20 +52,3 @@ def _known(scene: Scene, name: str) -> tuple[str | None, Basis]:
         return "", "live"  # this server showed the field of this asset before: not shown is empty
     remembered = scene.memory.get(f"field:{name}")
     return (None, "none") if remembered is None else (str(remembered), "ledger")
-
-
-def _on_the_wire(scene: Scene, name: str, said: Said[str | Position]) -> str:
-    if name not in POSITIONS or said.value == "":
-        return str(said.value)
-    position = position_of(said.value, said.source)
-    frame = to_frames(position, scene.asset, said.source)
-    # The last frame may be given as the frame after it: the interface does not say which of the two it is.
-    end = scene.asset.frames
-    if end is not None and frame > (end if name == "last_frame" else end - 1):
-        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", scene.asset, said.source)
-    return str(frame)
-
-
-def _shown(name: str, text: str | None) -> Json:
-    number = as_number(text) if name in NUMBERS else None
-    return text if number is None else number

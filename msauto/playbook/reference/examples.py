@@ -88,9 +88,25 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
       - {number: 7, state: absent}
     markers:
       - {at: "10:12:30:00", track: Cue Point, title: Ad break, comment: x, user: y, keywords: z, rating: 3}
+      - {at: "10:20:00:00", title: Goal, attributes: {player: "9"}}
       - {uid: 9, state: absent}
     links:
-      - {folder: Playout/Tonight, title: Evening News}
+      - folder: Playout/Tonight
+        title: Evening News tonight
+        type: a
+        comment: On air
+        layer: "2"
+        first_frame: "10:00:10:00"
+        last_frame: "10:12:00:00"
+        icon_pos: 250
+        user_0: a
+        user_1: b
+        user_2: c
+        user_3: d
+        user_4: e
+        user_5: f
+        user_6: g
+        user_7: h
       - {folder: Playout/Yesterday, state: absent}
     exactly: {segments: true, links: false, markers: {tracks: [Cue Point]}}
     origin: "10:00:00:00"

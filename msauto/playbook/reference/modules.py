@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from msauto.playbook.reference.entries import Key, Topic
 from msauto.playbook.reference.examples import EXAMPLES
 from msauto.playbook.schema import json_schema
+from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema_values import (
     TEMPLATE_SCHEMA,
     Count,
@@ -21,16 +22,14 @@ from msauto.playbook.schema_values import (
     KeyId,
     Name,
     Number,
-    Pos,
     Quoted,
     Rating,
-    Span,
     Text,
-    When,
 )
 
 _WORDS: tuple[tuple[Any, str], ...] = (
     (Pos, "a time code or frames"),
+    (ClearablePos, "a time code or frames, or empty"),
     (Span, "a duration such as 90s, 30m, 2h, 3d"),
     (When, "a date, or a date and time"),
     (KeyId, "NS:ID"),

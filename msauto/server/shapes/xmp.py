@@ -34,7 +34,8 @@ _PREFIXES = {
 _VALUES = frozenset({"li", "value", "val", "bag", "seq", "alt", "values", "list", "item"})
 _NAMED = frozenset({"attr", "field", "userfield", "property", "xmp", "item", "param"})
 _NAME_KEYS = ("name", "field", "key", "id")
-_LINE = re.compile(r"([^\s=<>{}\"']+)\s*=(.*)")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(r"\s*([^\s=<>{}\"']+)\s*=(.*)")
 _NAME = re.compile(r"[\w.-]+:[\w.-]+")
 
 Fields = dict[str, list[list[str]]]
@@ -72,7 +73,8 @@ def _is_json(text: str) -> bool:
 
 
 def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
-    flat = [value for values in shown for value in values]
+    # A field that is shown once and is empty has no value; shown several times, each time is a value, empty or not.
+    flat = [value for values in shown for value in (values or [""] * (len(shown) > 1))]
     if len(flat) > 1:
         return tuple(flat)
     parts = flat[0].split(separator) if flat and separator else flat
@@ -83,17 +85,17 @@ def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
 def _of_lines(text: str, asked: str | None) -> Fields | None:
     fields: Fields = {}
     last: list[str] | None = None
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line.strip())
+    for line in _LINE_END.split(text):  # no other sign ends a line: U+2028 and the like are part of a value
+        match = _LINE.fullmatch(line)
         if match is not None:
-            last = [match[2].strip()]
+            last = [match[2]]
             fields.setdefault(match[1], []).append(last)
         elif last is not None:
-            last[0] += f"\n{line.rstrip()}"  # a value of several lines
+            last[0] += f"\n{line}"  # a value of several lines
         elif line.strip():
             return _of_text(text, asked)
     for values in (values for shown in fields.values() for values in shown):
-        values[0] = values[0].rstrip("\n")
+        values[0] = values[0].strip()
     return fields if not asked or _tells(fields, asked) else _of_text(text, asked)
 
 

@@ -38,7 +38,7 @@ def of_tasks(folder: Path, *tasks: str) -> list[str]:
         ),
         ("state: absent", "fields: {comment: y}", "the asset is removed by a task (p0.yml:3:14) and wanted by"),
         ("folder: Raw/a", "folder: Raw/b", "the folder: two tasks want different values: 'Raw/a'"),
-        ('xmp: {"dc:x": [a, b]}', 'xmp: {"dc:x": [b, a]}', "the XMP field dc:x: two tasks want"),
+        ('xmp: {"dc:x": a}', 'xmp: {"dc:x": b}', "the XMP field dc:x: two tasks want"),
         ("fields: {icon_pos: 5}", "fields: {icon_pos: 6}", "the field icon_pos: two tasks want different values: 5"),
         (
             'fields: {icon_pos: "00:00:01:00"}',
@@ -80,6 +80,7 @@ def test_two_tasks_that_cannot_both_be(one: str, other: str, message: str, tmp_p
         ('fields: {icon_pos: "10:00:00:00"}, origin: "10:00:00:00"', 'fields: {icon_pos: "00:00:00:00"}'),
         ("fields: {comment: x}", "fields: {comment: '{{ asset.title }}'}"),
         ("markers: [{at: 9, title: a}]", "markers: [{at: 9, title: b, track: Icon}]"),
+        ('xmp: {"dc:x": [a, b]}', 'xmp: {"dc:x": [b, c]}'),
         ("links: [{folder: P, title: x}]", "links: [{folder: P, state: absent}]"),
     ],
 )
