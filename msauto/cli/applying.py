@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from msauto.aio import recover_runs
@@ -19,6 +19,7 @@ from msauto.cli.past import SETTINGS
 from msauto.cli.planning import give_plan, plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
 from msauto.cli.sources import Planned, Source
+from msauto.cli.times import with_state, with_times
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.hiding import Hider
@@ -26,10 +27,9 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.planning.planfile import plan_to_json
-from msauto.playbook.freezes import freeze_at
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
-from msauto.report.sentences import plural
+from msauto.report.sentences import plural, reason_of, refusals_told
 from msauto.report.visible import visible
 
 T = TypeVar("T")
@@ -44,6 +44,8 @@ class Run:
     source: Source
     clock: Clock
     asked: Asked
+    closed: list[str] = field(default_factory=list)
+    """Why targets were not begun: that it was not the time."""
 
     def code(self) -> int:
         """Do what was asked for; return the exit code."""
@@ -53,6 +55,7 @@ class Run:
         """Plan, show, and write nothing anywhere."""
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
+            planned = replace(planned, plan=with_state(planned.plan, self.flags, ledger))
         asked = self.asked
         if planned.stale:
             show_plan(planned.plan, self.flags, keep_going=asked.keep_going)
@@ -98,7 +101,8 @@ class Run:
         )
 
     async def _plan(self, ledger: Ledger) -> Planned:
-        return await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
+        planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
+        return replace(planned, plan=with_times(planned.plan, self.asked.times, self.clock.now()))
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
@@ -121,11 +125,10 @@ class Run:
             if not ledger.empty:
                 return
             with _nothing_sent():
-                self._show_whole(run_async(self._plan(ledger)).plan)
-        raise RefusedError(
-            f"the ledger in {self.flags.state_dir} is empty, and {self.flags.settings.file} requires one",
-            remedy="mount the folder that holds it; for the very first run, set `require = false` under [state]",
-        )
+                plan = with_state(run_async(self._plan(ledger)).plan, self.flags, ledger)
+                self._show_whole(plan)
+        reason, remedy = refusals_told([each for each in plan.refusals if each.code == "state"])
+        raise RefusedError(reason, remedy=remedy)
 
     def _may_go_on(self, planned: Planned) -> bool:
         """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
@@ -145,12 +148,6 @@ class Run:
             self._give_plan_alone(planned.plan)
             tell_errors(planned.plan, self.flags)
             return False
-        frozen = self._frozen() if planned.plan.requests else None
-        if frozen:
-            remedy = (
-                "wait until then, or --override-freeze REASON" if self._is_in_time() else "give a later --not-after"
-            )
-            raise RefusedError(frozen, remedy=remedy)
         ask(planned.plan, yes=self.asked.yes)
         return True
 
@@ -162,18 +159,12 @@ class Run:
             )
 
     def _frozen(self) -> str | None:
-        """Say why no new target is to be begun now: it is too late, or a freeze holds that nobody overrides."""
-        late = self.asked.not_after
-        if late is not None and self.clock.now() >= late:
-            return f"it is past {late:%Y-%m-%d %H:%M %Z}, after which nothing is to be begun (--not-after)"
-        if self.asked.override_freeze:
+        """Say why no new target is to be begun now: a freeze holds that nobody overrides, or the window is closed."""
+        closed = next(self.asked.times.refusals(self.clock.now()), None)
+        if closed is None:
             return None
-        frozen = freeze_at(self.flags.settings.freezes, self.clock.now())
-        return str(frozen) if frozen else None
-
-    def _is_in_time(self) -> bool:
-        late = self.asked.not_after
-        return late is None or self.clock.now() < late
+        self.closed.append(reason_of(closed))
+        return self.closed[-1]
 
     # What is shown -----------------------------------------------------------------------------------------------
 
@@ -194,7 +185,8 @@ class Run:
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
         result = Hider(plan.secrets).result(result.with_left_out(plan))
-        code = 130 if result.interrupted else 0 if result.ok else 3
+        closed = self.closed[-1] if self.closed and not _begun(result) else None
+        code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3
         try:
             self._show_after(plan, result)
         except ReaderGoneError:
@@ -202,6 +194,8 @@ class Run:
         except OutputError as error:
             say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
             return code or 3
+        if code == REFUSED:
+            say(f"Error: {closed}: nothing was sent\n  → run it again when it may")
         return code
 
     def _show_after(self, plan: Plan, result: Result) -> None:
@@ -216,6 +210,13 @@ class Run:
         elif result.targets:
             colour = colour_on(sys.stdout, no_color=self.flags.no_color)
             give(text.render_result(result, colour=colour, verbosity=self.flags.verbosity))
+
+
+REFUSED = 4
+
+
+def _begun(result: Result) -> bool:
+    return any(each.outcome != "not attempted" for each in result.targets)
 
 
 @contextmanager

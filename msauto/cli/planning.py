@@ -13,6 +13,7 @@ from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import STDOUT, Flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give, say
+from msauto.cli.times import with_state
 from msauto.errors import MsautoError, PlanningError
 from msauto.ledger import Ledger
 from msauto.model.hiding import sends_secret
@@ -29,7 +30,7 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
     """Resolve the playbooks and plan them, writing nothing: the ledger is only read."""
     resolved = resolve(flags.options)
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
-        return run_async(
+        plan = run_async(
             make_plan(
                 resolved,
                 memory=ledger.memory,
@@ -39,6 +40,7 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
                 forget_owed=flags.forget_owed,
             )
         )
+        return with_state(plan, flags, ledger)
 
 
 def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False) -> None:

@@ -93,6 +93,7 @@ class SettingsArgs(Model):
     inventory: Plain[Texts] = key("inventories, beside this file")
     forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
+    tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
     limits: Plain[LimitArgs] = key("what a run may do without a person's word")
     protected: Plain[list[Name]] = key("as limits.protected")
     freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
@@ -119,6 +120,7 @@ class Settings:
     inventories: tuple[str, ...] = ()
     forks: int | None = None
     state_dir: str | None = None
+    timezone: str | None = None
     limits: Limits = field(default_factory=Limits)
     freezes: tuple[Freeze, ...] = ()
     require_state: bool = False
@@ -147,6 +149,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
+        timezone=args.tz,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
             remove_items=default.remove_items if limits.remove_items is None else limits.remove_items,

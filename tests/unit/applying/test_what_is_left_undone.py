@@ -65,7 +65,7 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
         (("ok", "404", "ok"), {"Export": OWED, "Copy": OWED}),
         (("ok", "refused", "ok"), {"Export": OWED, "Copy": OWED}),
         (("ok", "cut after", "ok"), {"Export": LOST, "Copy": OWED}),
-        (("ok", "500", "ok"), {"Export": LOST, "Copy": OWED}),
+        (("ok", "500", "ok"), {"Export": {**LOST, "status": 500}, "Copy": OWED}),
         (("ok", "ok", "404"), {"Copy": OWED}),
         (("ok", "ok", "cut before"), {"Copy": LOST}),
     ],
