@@ -58,8 +58,11 @@ class Run:
             planned = replace(planned, plan=with_state(planned.plan, self.flags, ledger))
         asked = self.asked
         if planned.stale:
-            show_plan(planned.plan, self.flags, keep_going=asked.keep_going)
-            self._refuse_stale(planned)
+            try:
+                self._refuse_stale(planned)
+            except RefusedError as error:
+                show_plan(planned.plan, self.flags, keep_going=asked.keep_going, error=error)
+                raise
         return give_plan(
             planned.plan,
             self.flags,
@@ -126,17 +129,19 @@ class Run:
                 return
             with _nothing_sent():
                 plan = with_state(run_async(self._plan(ledger)).plan, self.flags, ledger)
-                self._show_whole(plan)
         reason, remedy = refusals_told([each for each in plan.refusals if each.code == "state"])
-        raise RefusedError(reason, remedy=remedy)
+        refused = RefusedError(reason, remedy=remedy)
+        self._show_before(plan)
+        self._give_refused(plan, refused)
+        raise refused
 
     def _may_go_on(self, planned: Planned) -> bool:
         """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
         try:
             self._show_before(planned.plan)
             return self._is_agreed(planned)
-        except RefusedError:
-            self._give_plan_alone(planned.plan)
+        except RefusedError as error:
+            self._give_refused(planned.plan, error)
             raise
         except ReaderGoneError as error:
             say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
@@ -168,10 +173,6 @@ class Run:
 
     # What is shown -----------------------------------------------------------------------------------------------
 
-    def _show_whole(self, plan: Plan) -> None:
-        self._show_before(plan)
-        self._give_plan_alone(plan)
-
     def _show_before(self, plan: Plan) -> None:
         if self.flags.format == "text":
             show_plan(plan, self.flags, keep_going=self.asked.keep_going)
@@ -181,6 +182,10 @@ class Run:
     def _give_plan_alone(self, plan: Plan) -> None:
         if self.flags.format != "text":
             show_plan(plan, self.flags)
+
+    def _give_refused(self, plan: Plan, error: RefusedError) -> None:
+        if self.flags.format != "text":
+            show_plan(plan, self.flags, error=error)
 
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
@@ -200,9 +205,7 @@ class Run:
 
     def _show_after(self, plan: Plan, result: Result) -> None:
         if self.flags.format == "json":
-            whole = plan_to_json(plan)
-            del whole["checksum"]  # a result is no plan: it cannot be applied
-            give(dump(result_json(whole, result)))
+            give(dump(result_json(plan_to_json(plan), result)))
         elif self.flags.format == "markdown":
             give(markdown.render_result(result))
         elif self.flags.format == "html":
