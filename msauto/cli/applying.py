@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msauto.aio import recover_runs
 from msauto.cli.asked import Asked
+from msauto.cli.attempt import who
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags
 from msauto.cli.interruptible import run_async
@@ -22,11 +23,11 @@ from msauto.cli.sources import Planned, Source
 from msauto.cli.times import with_state, with_times
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.hiding import Hider
+from msauto.model.hiding import Hider, hide_plan
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.planfile import plan_to_json
+from msauto.planning.planfile import plan_to_json, summary
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
 from msauto.report.sentences import plural, reason_of, refusals_told
@@ -84,6 +85,7 @@ class Run:
                     for line in run_async(self._recover(ledger), runner):
                         say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
                     planned = run_async(self._plan(ledger), runner)
+                    self.asked.attempt.summary = summary(planned.plan)
                     if not self._may_go_on(planned):
                         return 1
                 result = runner.run(self._apply(planned.plan, ledger))
@@ -109,7 +111,7 @@ class Run:
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
-        notes = {SETTINGS: str(self.flags.settings_file)}
+        notes = {SETTINGS: str(self.flags.settings_file), **who()}
         notes |= {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
         return await run_plan(
             sound, self.source.specs, ledger, self.clock, self.flags, self.paths, frozen=self._frozen, notes=notes
@@ -144,12 +146,14 @@ class Run:
             self._give_refused(planned.plan, error)
             raise
         except ReaderGoneError as error:
+            self.asked.attempt.reason = f"{error.message}: nothing was sent"
             say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
 
     def _is_agreed(self, planned: Planned) -> bool:
         if planned.plan.errors and not self.asked.keep_going:
             self._refuse_stale(planned)
+            self.asked.attempt.reason = f"{plural(planned.plan.errors, 'target')} cannot be planned: {_first(planned)}"
             self._give_plan_alone(planned.plan)
             tell_errors(planned.plan, self.flags)
             return False
@@ -190,6 +194,7 @@ class Run:
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
         result = Hider(plan.secrets).result(result.with_left_out(plan))
+        self.asked.attempt.run = result.run
         closed = self.closed[-1] if self.closed and not _begun(result) else None
         code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3
         try:
@@ -200,6 +205,7 @@ class Run:
             say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
             return code or 3
         if code == REFUSED:
+            self.asked.attempt.reason = f"{closed}: nothing was sent"
             say(f"Error: {closed}: nothing was sent\n  → run it again when it may")
         return code
 
@@ -216,6 +222,13 @@ class Run:
 
 
 REFUSED = 4
+
+
+def _first(planned: Planned) -> str:
+    """Return what is wrong with the first target that cannot be planned, in one line; it holds no secret."""
+    shown = hide_plan(planned.plan)
+    found = next(target for target in shown.targets if target.error is not None)
+    return f"{found.name}: {str(found.error).partition(chr(10))[0]}"
 
 
 def _begun(result: Result) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from msauto.cli.attempt import Attempt
 from msauto.cli.flags import Flags, for_stdout, keep_going_flag, plan_options
 from msauto.cli.past import as_it_was, run_called
 from msauto.cli.seconds import read_seconds
@@ -25,6 +26,7 @@ class Asked:
 
     limits: Limits
     times: Times
+    attempt: Attempt
     yes: bool = False
     check: bool = False
     keep_going: bool = False
@@ -74,6 +76,8 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.BadParameter("say why", param_hint="--override-freeze")
         if not check and (out is not None or detailed_exitcode):
             raise click.UsageError("--out and --detailed-exitcode are for a plan that is not applied: give --check")
+        attempt = Attempt.here()
+        attempt.flags, attempt.dismissed = flags, check
         flags = for_stdout(flags, out)
         for name, to_undo in (("run", True), ("resumed", False)):
             if own.get(name) is not None and not own.get("playbooks"):  # the two together are refused later
@@ -81,7 +85,9 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 flags = as_it_was(flags, own[name])
         limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
         times = times_of(flags, window, override_freeze=override_freeze)
-        asked = Asked(limits, times, yes, check, keep_going, out, detailed_exitcode, override_freeze, lock_timeout)
+        asked = Asked(
+            limits, times, attempt, yes, check, keep_going, out, detailed_exitcode, override_freeze, lock_timeout
+        )
         return function(flags=flags, asked=asked, **own)
 
     for option in reversed(_OPTIONS):
