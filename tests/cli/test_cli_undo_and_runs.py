@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -253,3 +254,34 @@ def test_old_runs_are_forgotten_where_the_settings_say_so(desk: Desk, sim: Simul
     for text in ("1", "2", "3"):
         assert desk.run("apply", desk.comment(text, "A"), *FLAGS, "--yes").code == 0
     assert len(desk.run("history", "--state-dir", "state", "--format", "json").json) == 2
+
+
+def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Simulator) -> None:
+    """Ctrl-C inside of the only target: there is something left, and it is for planning anew."""
+    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": ["A"]}
+    sim.faults.add("delay:1@POST")
+    with desk.start("apply", desk.play(task), *FLAGS, "--yes") as process:
+        wait_for(lambda: any(sim.faults.hits().values()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    sim.faults.clear()
+    assert len(sim.writes()) == 1
+    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    said.one_error("reached every target; it left 'A' half done", "→ apply the playbooks again: msauto apply play.yml")
+    assert (said.code, len(sim.writes())) == (4, 1)
+    assert desk.run("apply", desk.play(task), *FLAGS, "--yes").code == 0
+    assert len(sim.writes()) == 2
+
+
+def test_what_is_half_done_is_named_where_others_are_resumed(desk: Desk, sim: Simulator) -> None:
+    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": list(TITLES)}
+    sim.faults.add("delay:1@POST")
+    with desk.start("apply", desk.play(task), *FLAGS, "--yes", "--forks", "1") as process:
+        wait_for(lambda: any(sim.faults.hits().values()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    sim.faults.clear()
+    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    assert (said.code, comments(sim)) == (0, ["Ready"] * 3)
+    assert "Warning: it left 'A' half done" in said.err
+    assert len(sim.writes()) == 5
