@@ -21,6 +21,7 @@ from msauto.errors import InputError, LedgerError, LockedError, MsautoError, Ref
 from msauto.ledger import Ledger
 from msauto.ledger.history import CODE, FOLDER, REASON, USER
 from msauto.ledger.journal import new_run, show_time
+from msauto.ledger.ledger import FILE
 from msauto.model.history import RunStatus, RunSummary
 
 _STATUS: Final[Mapping[int, RunStatus]] = {4: "refused", 5: "locked", 130: "interrupted"}
@@ -65,13 +66,13 @@ class Attempt:
             say(f"Warning: this attempt is not in the history: {told}")
 
     def _note_end(self, folder: Path, code: int) -> None:
-        if (folder / Ledger.FILE).is_file():  # else somebody took it away: no new one is begun for this
+        if (folder / FILE).is_file():  # else somebody took it away: no new one is begun for this
             with Ledger.open(folder) as ledger:
                 ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
 
     def _record(self, folder: Path, code: int) -> None:
         required = self.flags is not None and self.flags.settings.require_state
-        if required and not (folder / Ledger.FILE).is_file():
+        if required and not (folder / FILE).is_file():
             return  # a folder that nobody mounted does not get a ledger by being looked at
         now = datetime.now(UTC)
         with Ledger.open(folder) as ledger:

@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final
 
 from msauto.errors import LedgerError, RefusedError
 from msauto.ledger import locks
@@ -21,6 +20,8 @@ from msauto.ledger.store import Store
 from msauto.model.history import RunDetails, RunSummary
 from msauto.model.ports import Clock
 
+FILE = "ledger.sqlite"
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -32,13 +33,11 @@ class Ledger:
     Use :meth:`open`, and close it; it is a context manager. Errors are ``LedgerError``, with path, cause and remedy.
     """
 
-    FILE: Final = "ledger.sqlite"
-
     def __init__(self, state_dir: Path, *, readonly: bool, now: Callable[[], datetime]) -> None:
         self.state_dir = state_dir
         self._lives = state_dir / "runs"
         self._now = now
-        self._store = Store(state_dir / self.FILE, readonly=readonly)
+        self._store = Store(state_dir / FILE, readonly=readonly)
         self.journal = LedgerJournal(self._store, self._lives, now)
         self.memory = LedgerMemory(self._store, lambda: show_time(now()))
 

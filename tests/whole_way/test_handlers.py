@@ -231,7 +231,7 @@ def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Theatre)
 @keeps(link_fields="reported")
 @pytest.mark.parametrize("run", ["once", "changed"])
 def test_a_command_that_was_answered_with_500_is_not_called_lost(stage: Theatre, run: str) -> None:
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"asset": {"title": "Film", "fields": {"comment": "Ready"}}},
         {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film", "run": run}},
     ]
