@@ -63,7 +63,12 @@ class Problem:
 
 
 class MsautoError(Exception):
-    """The root: ``except MsautoError`` catches all that msauto raises on purpose."""
+    """The root: ``except MsautoError`` catches all that msauto raises on purpose.
+
+    ``shown``: the document on stdout has it already.
+    """
+
+    shown = False
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)

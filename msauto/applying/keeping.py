@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from msauto.applying.proving import only, rename_of
 from msauto.model.plan import Change, Json, Target, TargetId
@@ -76,9 +77,10 @@ def proved(
 
 # What a run leaves undone ---------------------------------------------------------------------------------------
 #
-# A handler is owed from the moment that the first request of its target may change something, until it is done. What
-# is sent and cannot be seen by reading is unproved from the moment before it is sent, until its answer is there. Both
-# are written in the same transaction as the journal's word that a request is about to leave: a run may die at any time.
+# A handler is owed from the moment that the first request of its target may change something, until it is done; one
+# that runs before a deletion is planned again together with it. What is sent and cannot be seen by reading is unproved
+# from the moment before it is sent, until its answer is there. All of it is written in the same transaction as the
+# journal's word that a request is about to leave: a run may die at any time.
 
 
 def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
@@ -88,9 +90,14 @@ def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
         items |= {debt.item: debt.owed(run) for debt in _debts(target) if not debt.before}
     items |= _between(target, index)
     if target.requests[index].dest is None:
-        items |= {item: {"unproved": run} for item in _once(target, index)}
-        items |= {debt.item: debt.owed(run) | {"unknown": True} for debt in _debts(target, index) if not debt.before}
+        items |= _in_doubt(target, index, run)
     return items
+
+
+def _in_doubt(target: Target, index: int, run: str, more: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
+    """Return what to keep of a command or batch that may run, and of which reading shows nothing."""
+    items: dict[str, Json] = {item: {"unproved": run, **more} for item in _once(target, index)}
+    return items | {debt.item: debt.in_doubt(run, more) for debt in _debts(target, index)}
 
 
 def settled(target: Target, index: int, results: Sequence[RequestResult], run: str) -> dict[str, Json]:
@@ -100,7 +107,8 @@ def settled(target: Target, index: int, results: Sequence[RequestResult], run: s
         later = {debt.item: debt.owed(run) for debt in _debts(target) if debt.index > index}
         return {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
     if outcome == "unproved":
-        return {}
+        status = results[index].status
+        return {} if status is None else _in_doubt(target, index, run, {"status": status})
     return undone(target, index, run, touched=any(each.outcome in {"done", "unproved"} for each in results[:index]))
 
 
@@ -108,7 +116,9 @@ def undone(target: Target, index: int, run: str, *, touched: bool) -> dict[str, 
     """Return what to keep where a request was not done: handlers are owed only of a ``touched`` target."""
     items: dict[str, Json] = dict.fromkeys([*_once(target, index), *_between(target, index)])
     for debt in _debts(target):
-        if debt.index >= index and not debt.before:
+        if debt.before:  # it is called again with its deletion
+            items |= {debt.item: None} if debt.index == index else {}
+        elif debt.index >= index:
             items[debt.item] = debt.owed(run) if touched or debt.since else None
     return items
 
@@ -131,6 +141,9 @@ class _Debt:
 
     def owed(self, run: str) -> dict[str, Json]:
         return {"run": self.since or run}
+
+    def in_doubt(self, run: str, more: Mapping[str, Json]) -> dict[str, Json]:
+        return {"run": self.since or run, "unknown": True, **({"before": True} if self.before else {}), **more}
 
 
 def _debts(target: Target, index: int | None = None) -> Iterator[_Debt]:

@@ -9,6 +9,7 @@ import click
 from msauto.aio import SystemClock
 from msauto.cli.applying import Run
 from msauto.cli.asked import Asked, run_flags
+from msauto.cli.attempt import attempted
 from msauto.cli.flags import Flags, forget_owed_flag, shared_flags
 from msauto.cli.sources import Source, open_source, resume
 from msauto.model.history import RunDetails
@@ -18,6 +19,7 @@ from msauto.model.history import RunDetails
 @click.argument("playbooks", nargs=-1, type=click.Path(), metavar="PLAYBOOK...|PLANFILE")
 @click.option("--resume", "resumed", metavar="RUN", help="Go on with the targets that RUN did not reach (or `last`).")
 @forget_owed_flag
+@attempted
 @shared_flags
 @run_flags
 def command(

@@ -6,11 +6,12 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from msauto.aio import recover_runs
 from msauto.cli.asked import Asked
+from msauto.cli.attempt import who
 from msauto.cli.consent import ask
 from msauto.cli.flags import Flags
 from msauto.cli.interruptible import run_async
@@ -19,17 +20,17 @@ from msauto.cli.past import SETTINGS
 from msauto.cli.planning import give_plan, plan_text, show_plan, tell_errors
 from msauto.cli.running import run_plan
 from msauto.cli.sources import Planned, Source
+from msauto.cli.times import with_state, with_times
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.hiding import Hider
+from msauto.model.hiding import Hider, hide_plan
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.planfile import plan_to_json
-from msauto.playbook.freezes import freeze_at
+from msauto.planning.planfile import plan_to_json, summary
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
-from msauto.report.sentences import plural
+from msauto.report.sentences import plural, reason_of, refusals_told
 from msauto.report.visible import visible
 
 T = TypeVar("T")
@@ -44,6 +45,8 @@ class Run:
     source: Source
     clock: Clock
     asked: Asked
+    closed: list[str] = field(default_factory=list)
+    """Why targets were not begun: that it was not the time."""
 
     def code(self) -> int:
         """Do what was asked for; return the exit code."""
@@ -53,10 +56,14 @@ class Run:
         """Plan, show, and write nothing anywhere."""
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
+            planned = replace(planned, plan=with_state(planned.plan, self.flags, ledger))
         asked = self.asked
         if planned.stale:
-            show_plan(planned.plan, self.flags, keep_going=asked.keep_going)
-            self._refuse_stale(planned)
+            try:
+                self._refuse_stale(planned)
+            except RefusedError as error:
+                show_plan(planned.plan, self.flags, keep_going=asked.keep_going, error=error)
+                raise
         return give_plan(
             planned.plan,
             self.flags,
@@ -78,6 +85,7 @@ class Run:
                     for line in run_async(self._recover(ledger), runner):
                         say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
                     planned = run_async(self._plan(ledger), runner)
+                    self.asked.attempt.summary = summary(planned.plan)
                     if not self._may_go_on(planned):
                         return 1
                 result = runner.run(self._apply(planned.plan, ledger))
@@ -98,11 +106,12 @@ class Run:
         )
 
     async def _plan(self, ledger: Ledger) -> Planned:
-        return await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
+        planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
+        return replace(planned, plan=with_times(planned.plan, self.asked.times, self.clock.now()))
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
         sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
-        notes = {SETTINGS: str(self.flags.settings_file)}
+        notes = {SETTINGS: str(self.flags.settings_file), **who()}
         notes |= {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
         return await run_plan(
             sound, self.source.specs, ledger, self.clock, self.flags, self.paths, frozen=self._frozen, notes=notes
@@ -121,36 +130,33 @@ class Run:
             if not ledger.empty:
                 return
             with _nothing_sent():
-                self._show_whole(run_async(self._plan(ledger)).plan)
-        raise RefusedError(
-            f"the ledger in {self.flags.state_dir} is empty, and {self.flags.settings.file} requires one",
-            remedy="mount the folder that holds it; for the very first run, set `require = false` under [state]",
-        )
+                plan = with_state(run_async(self._plan(ledger)).plan, self.flags, ledger)
+        reason, remedy = refusals_told([each for each in plan.refusals if each.code == "state"])
+        refused = RefusedError(reason, remedy=remedy)
+        self._show_before(plan)
+        self._give_refused(plan, refused)
+        raise refused
 
     def _may_go_on(self, planned: Planned) -> bool:
         """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
         try:
             self._show_before(planned.plan)
             return self._is_agreed(planned)
-        except RefusedError:
-            self._give_plan_alone(planned.plan)
+        except RefusedError as error:
+            self._give_refused(planned.plan, error)
             raise
         except ReaderGoneError as error:
+            self.asked.attempt.reason = f"{error.message}: nothing was sent"
             say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
 
     def _is_agreed(self, planned: Planned) -> bool:
         if planned.plan.errors and not self.asked.keep_going:
             self._refuse_stale(planned)
+            self.asked.attempt.reason = f"{plural(planned.plan.errors, 'target')} cannot be planned: {_first(planned)}"
             self._give_plan_alone(planned.plan)
             tell_errors(planned.plan, self.flags)
             return False
-        frozen = self._frozen() if planned.plan.requests else None
-        if frozen:
-            remedy = (
-                "wait until then, or --override-freeze REASON" if self._is_in_time() else "give a later --not-after"
-            )
-            raise RefusedError(frozen, remedy=remedy)
         ask(planned.plan, yes=self.asked.yes)
         return True
 
@@ -162,24 +168,14 @@ class Run:
             )
 
     def _frozen(self) -> str | None:
-        """Say why no new target is to be begun now: it is too late, or a freeze holds that nobody overrides."""
-        late = self.asked.not_after
-        if late is not None and self.clock.now() >= late:
-            return f"it is past {late:%Y-%m-%d %H:%M %Z}, after which nothing is to be begun (--not-after)"
-        if self.asked.override_freeze:
+        """Say why no new target is to be begun now: a freeze holds that nobody overrides, or the window is closed."""
+        closed = next(self.asked.times.refusals(self.clock.now()), None)
+        if closed is None:
             return None
-        frozen = freeze_at(self.flags.settings.freezes, self.clock.now())
-        return str(frozen) if frozen else None
-
-    def _is_in_time(self) -> bool:
-        late = self.asked.not_after
-        return late is None or self.clock.now() < late
+        self.closed.append(reason_of(closed))
+        return self.closed[-1]
 
     # What is shown -----------------------------------------------------------------------------------------------
-
-    def _show_whole(self, plan: Plan) -> None:
-        self._show_before(plan)
-        self._give_plan_alone(plan)
 
     def _show_before(self, plan: Plan) -> None:
         if self.flags.format == "text":
@@ -191,10 +187,16 @@ class Run:
         if self.flags.format != "text":
             show_plan(plan, self.flags)
 
+    def _give_refused(self, plan: Plan, error: RefusedError) -> None:
+        if self.flags.format != "text":
+            show_plan(plan, self.flags, error=error)
+
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
         result = Hider(plan.secrets).result(result.with_left_out(plan))
-        code = 130 if result.interrupted else 0 if result.ok else 3
+        self.asked.attempt.run = result.run
+        closed = self.closed[-1] if self.closed and not _begun(result) else None
+        code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3
         try:
             self._show_after(plan, result)
         except ReaderGoneError:
@@ -202,13 +204,14 @@ class Run:
         except OutputError as error:
             say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
             return code or 3
+        if code == REFUSED:
+            self.asked.attempt.reason = f"{closed}: nothing was sent"
+            say(f"Error: {closed}: nothing was sent\n  → run it again when it may")
         return code
 
     def _show_after(self, plan: Plan, result: Result) -> None:
         if self.flags.format == "json":
-            whole = plan_to_json(plan)
-            del whole["checksum"]  # a result is no plan: it cannot be applied
-            give(dump(result_json(whole, result)))
+            give(dump(result_json(plan_to_json(plan), result)))
         elif self.flags.format == "markdown":
             give(markdown.render_result(result))
         elif self.flags.format == "html":
@@ -216,6 +219,20 @@ class Run:
         elif result.targets:
             colour = colour_on(sys.stdout, no_color=self.flags.no_color)
             give(text.render_result(result, colour=colour, verbosity=self.flags.verbosity))
+
+
+REFUSED = 4
+
+
+def _first(planned: Planned) -> str:
+    """Return what is wrong with the first target that cannot be planned, in one line; it holds no secret."""
+    shown = hide_plan(planned.plan)
+    found = next(target for target in shown.targets if target.error is not None)
+    return f"{found.name}: {str(found.error).partition(chr(10))[0]}"
+
+
+def _begun(result: Result) -> bool:
+    return any(each.outcome != "not attempted" for each in result.targets)
 
 
 @contextmanager

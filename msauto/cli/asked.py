@@ -5,25 +5,28 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
 from typing import Any
 
 import click
 
+from msauto.cli.attempt import Attempt
 from msauto.cli.flags import Flags, for_stdout, keep_going_flag, plan_options
 from msauto.cli.past import as_it_was, run_called
 from msauto.cli.seconds import read_seconds
+from msauto.cli.times import Times, times_of, window_flag
 from msauto.model.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How the run is to go: consent, limits with what the flags allow, and until when targets may be begun.
+    """How the run is to go: consent, limits with what the flags allow, and when targets may be begun.
 
     ``out`` and ``detailed_exitcode`` are those of ``msauto plan``, for a ``check``.
     """
 
     limits: Limits
+    times: Times
+    attempt: Attempt
     yes: bool = False
     check: bool = False
     keep_going: bool = False
@@ -31,26 +34,6 @@ class Asked:
     detailed_exitcode: bool = False
     override_freeze: str | None = None
     lock_timeout: float = 0.0
-    not_after: datetime | None = None
-
-
-def _moment(context: click.Context, option: click.Parameter, text: str | None) -> datetime | None:
-    """Read a time of day (the next one, here), or an ISO 8601 date and time; without a zone it is this machine's."""
-    if text is None:
-        return None
-    try:
-        if len(text) <= len("05:30"):
-            return next_time(time.fromisoformat(text), datetime.now().astimezone())
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):  # the latter: a date that another zone's calendar does not reach
-        message = f"{text!r} is no time: write 05:30, or 2026-11-21T05:30"
-        raise click.BadParameter(message, ctx=context, param=option) from None
-
-
-def next_time(clock: time, now: datetime) -> datetime:
-    """Return when it is this time of day next, here; each day's own distance from UTC counts."""
-    today = datetime.combine(now.date(), clock).astimezone()
-    return today if today > now else datetime.combine(now.date() + timedelta(days=1), clock).astimezone()
 
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
@@ -65,9 +48,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         "--override-freeze", metavar="REASON", help="Go on in a freeze of msauto.toml; the reason is recorded."
     ),
     click.option("--lock-timeout", callback=read_seconds, default="0", metavar="SECONDS", help="Wait for another run."),
-    click.option(
-        "--not-after", callback=_moment, metavar="TIME", help="Begin no target after this (05:30, or a date)."
-    ),
+    window_flag,
 )
 
 
@@ -88,20 +69,25 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         allow_requests: int | None,
         override_freeze: str | None,
         lock_timeout: float,
-        not_after: datetime | None,
+        window: str | None,
         **own: Any,
     ) -> Any:
         if override_freeze is not None and not override_freeze.strip():
             raise click.BadParameter("say why", param_hint="--override-freeze")
         if not check and (out is not None or detailed_exitcode):
             raise click.UsageError("--out and --detailed-exitcode are for a plan that is not applied: give --check")
+        attempt = Attempt.here()
+        attempt.flags, attempt.dismissed = flags, check
         flags = for_stdout(flags, out)
         for name, to_undo in (("run", True), ("resumed", False)):
             if own.get(name) is not None and not own.get("playbooks"):  # the two together are refused later
                 own[name] = run_called(flags, own[name], to_undo=to_undo)
                 flags = as_it_was(flags, own[name])
         limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
-        asked = Asked(limits, yes, check, keep_going, out, detailed_exitcode, override_freeze, lock_timeout, not_after)
+        times = times_of(flags, window, override_freeze=override_freeze)
+        asked = Asked(
+            limits, times, attempt, yes, check, keep_going, out, detailed_exitcode, override_freeze, lock_timeout
+        )
         return function(flags=flags, asked=asked, **own)
 
     for option in reversed(_OPTIONS):

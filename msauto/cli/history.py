@@ -33,9 +33,13 @@ def command(*, flags: Flags, run: str | None) -> None:
     require_text_or_json(flags)
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
         if run is not None:
-            _give_run(ledger.run_details(run), flags)
+            found = ledger.find(run)
+            if ledger.is_run(found.run):
+                _give_run(ledger.run_details(found.run), flags)
+            else:
+                _give_attempt(found, flags)
             return
-        runs = ledger.history()
+        runs = ledger.attempts()
     if flags.format == "json":
         give(dump([each.to_json() for each in runs]))
     elif runs:
@@ -60,6 +64,8 @@ def _time(text: str | None) -> str:
 
 
 def _outcome(run: RunSummary) -> str:
+    if "sent" not in run.summary:  # it never became a run
+        return run.reason
     counts = [f"{run.summary[key_of(each)]} {each}" for each in OUTCOMES if run.summary.get(key_of(each))]
     return "; ".join(filter(None, [", ".join(counts), _requests(run)]))
 
@@ -68,6 +74,17 @@ def _requests(run: RunSummary) -> str:
     """Tell how many requests were sent, and of how many, where the run was cut short: those are not the same."""
     planned, sent = run.summary.get("requests", 0), run.summary.get("sent", 0)
     return plural(planned, "request") if sent == planned else f"{sent} of {plural(planned, 'request')} sent"
+
+
+def _give_attempt(attempt: RunSummary, flags: Flags) -> None:
+    if flags.format == "json":
+        give(dump(attempt.to_json()))
+        return
+    facts = {"run": attempt.run, "status": attempt.status, "reason": attempt.reason, "code": str(attempt.code)}
+    facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
+    facts |= {"playbooks": " ".join(attempt.playbooks)}
+    facts |= {"user": attempt.user, "host": attempt.host, "folder": attempt.folder}
+    give(_table(("fact", "value"), [list(fact) for fact in facts.items()], flags))
 
 
 def _give_run(details: RunDetails, flags: Flags) -> None:

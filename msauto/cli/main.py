@@ -13,6 +13,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +22,7 @@ import click
 
 from msauto.cli.early import load
 from msauto.cli.handlers import handler_given_back
-from msauto.cli.output import ReaderGoneError, colour_on, say
+from msauto.cli.output import OutputError, ReaderGoneError, colour_on, say
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
@@ -126,12 +128,33 @@ def _exit_code(arguments: list[str]) -> int:
     except ReaderGoneError:
         return 0  # nothing more can be said, and it is no failure of ours
     except click.ClickException as error:
+        if _wants_document(arguments) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            _give_problems(error.format_message(), "see --help")
         say(_usage(error))
         return 1
     except MsautoError as error:
+        if _wants_document(arguments) and not error.shown:
+            _give_problems(error)
         return _tell(error, no_color="--no-color" in arguments)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug of ours must not look like one of theirs
         return _tell_bug(error)
+
+
+_DOCUMENTS: Final = frozenset({"plan", "apply", "undo"})
+
+
+def _wants_document(arguments: list[str]) -> bool:
+    """Tell whether a program reads stdout: the JSON of a plan, also where there is none, for it tells why."""
+    given = [after for flag, after in pairwise([*arguments, ""]) if flag == "--format"]
+    given += [each.removeprefix("--format=") for each in arguments if each.startswith("--format=")]
+    return arguments[:1] != [] and arguments[0] in _DOCUMENTS and given[-1:] == ["json"]
+
+
+def _give_problems(error: MsautoError | str, remedy: str = "") -> None:
+    from msauto.cli.planning import give_problems
+
+    with suppress(OutputError):  # the error itself is told on stderr
+        give_problems(error, remedy)
 
 
 def _run(arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ def run_called(flags: Flags, name: str, *, to_undo: bool) -> RunDetails:
     """
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
         details = ledger.run_details(name)
+        _tell_skipped(ledger, name, details.summary)
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
             return details
         earlier = (each for each in ledger.history() if each.run != details.summary.run and _may_have_changed(each))
@@ -33,6 +34,14 @@ def run_called(flags: Flags, name: str, *, to_undo: bool) -> RunDetails:
         f"the last run, {details.summary.run}, changed nothing",
         remedy=f"the last one that did: msauto undo {changed}" if changed else "no run in the ledger changed anything",
     )
+
+
+def _tell_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
+    """Say that ``last`` is not the newest line of the history, where that attempt wrote nothing."""
+    newest = ledger.find("last")
+    if name == "last" and newest.run != run.run:
+        why = visible(f"{newest.status}: {newest.reason}")
+        say(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}")
 
 
 def _may_have_changed(run: RunSummary) -> bool:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import click
 
+from msauto.aio import SystemClock
 from msauto.cli.flags import Flags, for_stdout, forget_owed_flag, keep_going_flag, plan_options, shared_flags
 from msauto.cli.planning import give_plan, plan_now
+from msauto.cli.times import times_of, window_flag, with_times
 
 _out, _detailed_exitcode = plan_options()
 
@@ -18,6 +20,7 @@ _out, _detailed_exitcode = plan_options()
 @_detailed_exitcode
 @keep_going_flag
 @forget_owed_flag
+@window_flag
 @shared_flags
 def command(
     *,
@@ -27,6 +30,7 @@ def command(
     detailed_exitcode: bool,
     keep_going: bool,
     forget_owed: bool,
+    window: str | None,
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     del playbooks  # they came with the flags
@@ -35,4 +39,5 @@ def command(
         plan = plan_now(replace(flags, forget_owed=forget_owed))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
+    plan = with_times(plan, times_of(flags, window), SystemClock().now())
     return give_plan(plan, flags, out=out, detailed_exitcode=detailed_exitcode, keep_going=keep_going)

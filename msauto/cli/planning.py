@@ -13,6 +13,7 @@ from msauto.aio import SystemClock, make_plan
 from msauto.cli.flags import STDOUT, Flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give, say
+from msauto.cli.times import with_state
 from msauto.errors import MsautoError, PlanningError
 from msauto.ledger import Ledger
 from msauto.model.hiding import sends_secret
@@ -21,15 +22,16 @@ from msauto.model.plan import Plan
 from msauto.planning.planfile import plan_to_json
 from msauto.playbook.resolve import resolve
 from msauto.report import html, markdown, text
-from msauto.report.json import dump
+from msauto.report.json import dump, error_json
 from msauto.report.sentences import plural
+from msauto.version import __version__
 
 
 def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
     """Resolve the playbooks and plan them, writing nothing: the ledger is only read."""
     resolved = resolve(flags.options)
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
-        return run_async(
+        plan = run_async(
             make_plan(
                 resolved,
                 memory=ledger.memory,
@@ -39,12 +41,16 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
                 forget_owed=flags.forget_owed,
             )
         )
+        return with_state(plan, flags, ledger)
 
 
-def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False) -> None:
-    """Give the plan on stdout, in the form that was asked for."""
+def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> None:
+    """Give the plan on stdout, in the form that was asked for; JSON also has the ``error`` for which it ends here."""
     if flags.format == "json":
-        give(dump(plan_to_json(plan)))
+        problems = error_json(error) if error is not None else {}
+        if error is not None:
+            error.shown = True
+        give(dump(plan_to_json(plan) | problems))
     elif flags.format == "markdown":
         give(markdown.render_plan(plan))
     elif flags.format == "html":
@@ -63,6 +69,12 @@ def give_plan(
             keep_plan(plan, out)
     show_plan(plan, flags, keep_going=keep_going)
     return tell_errors(plan, flags) or (2 if detailed_exitcode and plan.requests else 0)
+
+
+def give_problems(error: MsautoError | str, remedy: str = "") -> None:
+    """Give the document of a plan that could not be made: it is empty, and tells why."""
+    empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
+    give(dump(plan_to_json(empty) | error_json(error, remedy)))
 
 
 def tell_errors(plan: Plan, flags: Flags) -> int:

@@ -16,14 +16,16 @@ from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError, NotFoundError
-from msauto.model.live import Asset, Entry, RssChannel, Xmp, show_folder
+from msauto.model.live import Asset, Entry, MamAsset, RssChannel, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
 from msauto.playbook.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.report.tables import render_table
 from msauto.server.client import AsyncMediaServer
+from msauto.server.requests import get_proxy
 from msauto.server.selection import same_text
+from msauto.server.shapes.links import count_clips
 
 Rows = list[list[str]]
 
@@ -106,7 +108,7 @@ def databases(*, flags: Flags) -> None:
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
         with _known(server, "has no list of databases", _IS_IT_ONE):
             found = await client.databases()
-        counts = [None if one.listing is None else len(one.listing.entries) for one in found]
+        counts = [None if one.listing is None else count_clips(one.listing.entries) for one in found]
         rows = [[one.name, "" if n is None else str(n)] for one, n in zip(found, counts, strict=True)]
         values = [{"name": one.name, "assets": n} for one, n in zip(found, counts, strict=True)]
         return Shown((("", ("database", "assets"), rows),), values)
@@ -136,13 +138,18 @@ def folders(*, flags: Flags, folder: str, database: str | None) -> None:
 @_database_option
 @click.option("--mimetype", metavar="NAME", help="Video, Audio, AudioVideo, StillImage, Graphics, ...")
 @click.option("--created-after", metavar="TIME", help="An ISO date or date-time, the server's own time.")
+@click.option("--mam", is_flag=True, help="The server's plain list (format=mam): with the paths of their files.")
 @shared_flags
-def assets(*, flags: Flags, folder: str, database: str | None, mimetype: str | None, created_after: str | None) -> None:
+def assets(
+    *, flags: Flags, folder: str, database: str | None, mimetype: str | None, created_after: str | None, mam: bool
+) -> None:
     """List the assets of a database, or of FOLDER and below."""
 
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
         name = _database(server, database)
         with _known_folder(server, name, folder):
+            if mam:
+                return _mam(await client.list_mam(name, folder, created_after=created_after, mimetype=mimetype))
             listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
         headers = ("title", "folder", "length", "rate", "created")
         if flags.format == "json":  # one of the two forms only: there may be 300,000
@@ -156,8 +163,9 @@ def assets(*, flags: Flags, folder: str, database: str | None, mimetype: str | N
 @click.argument("title")
 @_database_option
 @click.option("--xmp/--no-xmp", default=True, help="Whether XMP fields are read as well.")
+@click.option("--view", metavar="WPN", help="Also where a browser plays its web proxy of this profile, WP1 to WP8.")
 @shared_flags
-def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
+def asset(*, flags: Flags, title: str, database: str | None, xmp: bool, view: str | None) -> None:
     """Show everything about the asset TITLE (or id:NS:ID)."""
 
     async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
@@ -166,7 +174,12 @@ def asset(*, flags: Flags, title: str, database: str | None, xmp: bool) -> None:
         with _known(server, f"has no asset {title!r} in {name}", "msauto show assets lists what there is"):
             found = await client.asset(name, address)
         _check_title(server, address, found)
-        return _asset(found, await client.xmp(name, address) if xmp else None)
+        url = (
+            None
+            if view is None
+            else f"{server.spec.url}{get_proxy(client.path(name, address), view, preview=True).path}"
+        )
+        return _asset(found, await client.xmp(name, address) if xmp else None, url)
 
     _show(flags, read)
 
@@ -239,13 +252,20 @@ def _at(frames: int, rate: Fraction | None) -> str:
     return f"{frames}" if rate is None else f"{show_timecode(frames, rate)} ({frames})"
 
 
-def _asset(found: Asset, xmp: Xmp | None) -> Shown:
+def _mam(found: Sequence[MamAsset]) -> Shown:
+    rows = [[one.title, show_folder(one.folder), one.length, one.hires, one.proxy or ""] for one in found]
+    headers = ("title", "folder", "length", "hires", "proxy")
+    return Shown((("", headers, rows),), [asdict(one) | {"folder": show_folder(one.folder)} for one in found])
+
+
+def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> Shown:
     facts = {
         "title": found.title,
         "folder": None if found.folder is None else show_folder(found.folder),
         "hires": found.hires,
         "proxy": found.proxy,
         "archive": found.archive,
+        **({} if view is None else {"view": view}),
         "link_id": found.link_id,
         "finalized": found.finalized,
         **{name: text for name, text in found.attributes.items() if name != "title"},

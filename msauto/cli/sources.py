@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of, undo_of
 from msauto.cli.flags import Flags
+from msauto.cli.output import say
 from msauto.cli.saved import is_plan_file, read_plan_file
 from msauto.errors import InputError, Place, Problem, RefusedError
 from msauto.ledger import Scope
@@ -26,6 +28,7 @@ from msauto.playbook.lookups import Surroundings
 from msauto.playbook.resolve import resolve
 from msauto.playbook.run_modules import check_dest
 from msauto.playbook.servers import servers_called
+from msauto.report.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +162,13 @@ def resume(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
     if details.summary.status == "running":
         raise RefusedError(f"run {name} still goes on", remedy="wait until it has ended")
     left = tuple(record.target for record in details.targets if _was_not_reached(record))
+    half = [record for record in details.targets if _was_cut_short(record)]
+    if not left and half:
+        raise RefusedError(f"run {name} reached every target; {_half_told(half)}", remedy=_anew(details))
     if not left:
-        raise RefusedError(f"run {name} left no target that it did not reach", remedy="apply the playbooks again")
+        raise RefusedError(f"run {name} left no target that it did not reach", remedy=_anew(details))
+    if half:
+        say(visible(f"Warning: {_half_told(half)}") + f"\n  → afterwards, {_anew(details)}")
     targets = tuple(replace(target, batch=0) for target in left)
     _refuse_hidden(targets, name)
     servers = tuple(dict.fromkeys(target.server for target in targets))
@@ -189,6 +197,29 @@ def undo(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
 def _was_not_reached(record: TargetRecord) -> bool:
     never = record.begun is None and record.outcome is None
     return record.target.error is None and (never or record.outcome == "not attempted")
+
+
+def _was_cut_short(record: TargetRecord) -> bool:
+    """Tell whether some requests of a target were sent, and others not."""
+    sent = [each.state not in {"planned", "not sent"} for each in record.requests]
+    return any(sent) and not all(sent)
+
+
+def _half_told(half: Sequence[TargetRecord]) -> str:
+    """Name the targets that a run began and did not finish; what is left of them was planned for what was there."""
+    names = ", ".join(repr(record.target.name) for record in half[:_SOME])
+    more = f" and {len(half) - _SOME} more" if len(half) > _SOME else ""
+    return f"it left {names}{more} half done, which is for planning anew and not for --resume"
+
+
+def _anew(details: RunDetails) -> str:
+    playbooks = [each for each in details.summary.playbooks if not each.startswith(("undo ", "resume "))]
+    return (
+        f"apply the playbooks again: msauto apply {' '.join(playbooks)}" if playbooks else "apply the playbooks again"
+    )
+
+
+_SOME = 3
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:

@@ -7,6 +7,7 @@ import click
 from msauto.aio import SystemClock
 from msauto.cli.applying import Run
 from msauto.cli.asked import Asked, run_flags
+from msauto.cli.attempt import attempted
 from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.sources import undo
 from msauto.model.history import RunDetails
@@ -14,6 +15,7 @@ from msauto.model.history import RunDetails
 
 @click.command("undo", short_help="Take a run back.")
 @click.argument("run", metavar="RUN|last")
+@attempted
 @shared_flags
 @run_flags
 def command(*, flags: Flags, asked: Asked, run: RunDetails) -> int:

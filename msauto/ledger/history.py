@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from msauto.errors import LedgerError
 from msauto.ledger.codec import load, load_list
 from msauto.ledger.journal import count_sent, life_of
 from msauto.ledger.locks import is_held
@@ -16,7 +16,12 @@ from msauto.model.history import RequestRecord, RequestState, RunDetails, RunSta
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference, Outcome
 
-_SUMMARY = "SELECT name, started, ended, status, playbooks, summary, id FROM run"
+_SUMMARY = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
+
+
+CODE, REASON, USER, FOLDER = "code", "reason", "user", "folder"
+"""The notes of a run that tell who made it, and how it ended for him."""
+_REFUSED = 4
 
 
 def read_history(store: Store, lives: Path) -> list[RunSummary]:
@@ -26,10 +31,8 @@ def read_history(store: Store, lives: Path) -> list[RunSummary]:
 
 
 def read_run(store: Store, lives: Path, name: str) -> RunDetails:
-    """Return everything about one run; raises ``LedgerError`` for one that is not in the ledger."""
+    """Return everything about one run, which is in the ledger."""
     rows = store.read(f"{_SUMMARY} WHERE name = ?", (name,))
-    if not rows:
-        raise LedgerError(f"the ledger {store.path} knows no run {name}", remedy="see `msauto history` for the runs")
     number, pid, host, msauto = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))[0]
     with store.understood():
         targets = _targets(store, number)
@@ -37,8 +40,17 @@ def read_run(store: Store, lives: Path, name: str) -> RunDetails:
         return RunDetails(_run(store, rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
 
 
+def note_end(store: Store, run: str, notes: Mapping[str, str]) -> None:
+    """Add notes to a run; one that is not in the ledger is left alone."""
+    rows = store.read("SELECT id FROM run WHERE name = ?", (run,))
+    store.write(
+        "INSERT OR REPLACE INTO note (run, name, text) VALUES (?, ?, ?)",
+        *((rows[0][0], name, text) for name, text in notes.items() if rows),
+    )
+
+
 def _notes(store: Store, run: str | int | None) -> dict[str, str]:
-    if not _has(store, "note"):
+    if not store.has("note"):
         return {}
     rows = store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (run,))
     return {str(name): str(text) for name, text in rows}
@@ -46,32 +58,34 @@ def _notes(store: Store, run: str | int | None) -> dict[str, str]:
 
 def _learned(store: Store, run: str | int | None) -> dict[int, dict[str, Json]]:
     found: dict[int, dict[str, Json]] = {}
-    if _has(store, "learned"):
+    if store.has("learned"):
         for target, item, value in store.read("SELECT target, item, value FROM learned WHERE run = ?", (run,)):
             found.setdefault(int(str(target)), {})[str(item)] = json.loads(str(value))
     return found
 
 
-def _has(store: Store, table: str) -> bool:
-    """Tell whether a table is there: a ledger of an earlier msauto that is open for reading alone may lack it."""
-    return bool(store.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
-
-
 def _run(store: Store, row: Row, lives: Path) -> RunSummary:
-    name, started, ended, status, playbooks, summary, number = row
+    name, started, ended, status, playbooks, summary, number, host = row
     if status == "running" and not is_held(life_of(lives, str(name)).path):
         status = "died"
     # A ledger of an earlier msauto counts «not attempted» under its two words.
     counts = {name.replace(" ", "_"): count for name, count in json.loads(str(summary)).items()}
     if "sent" not in counts:  # it goes on, or died, or is of an earlier msauto
         counts["sent"] = count_sent(store, number)
+    notes = _notes(store, number)
+    code = int(notes[CODE]) if CODE in notes else None
     return RunSummary(
         run=str(name),
         started=str(started),
         ended=None if ended is None else str(ended),
-        status=cast("RunStatus", status),
+        status=cast("RunStatus", "refused" if code == _REFUSED else status),
         playbooks=tuple(json.loads(str(playbooks))),
         summary=counts,
+        code=code,
+        reason=notes.get(REASON, ""),
+        user=notes.get(USER, ""),
+        host=str(host),
+        folder=notes.get(FOLDER, ""),
     )
 
 

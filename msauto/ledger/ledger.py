@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from msauto.errors import LedgerError
+from msauto.errors import LedgerError, RefusedError
 from msauto.ledger import locks
-from msauto.ledger.history import read_history, read_run
+from msauto.ledger.attempts import read_attempts, write_attempt
+from msauto.ledger.history import note_end, read_history, read_run
 from msauto.ledger.journal import LedgerJournal, show_time
 from msauto.ledger.locks import Scope
 from msauto.ledger.memory import LedgerMemory
@@ -62,15 +63,58 @@ class Ledger:
         """Return all runs, newest first."""
         return read_history(self._store, self._lives)
 
+    def attempts(self) -> list[RunSummary]:
+        """Return all attempts to apply, newest first: the runs, and those that wrote nothing."""
+        both = [*self.history(), *read_attempts(self._store)]
+        return sorted(both, key=lambda each: each.started, reverse=True)
+
+    def find(self, name: str) -> RunSummary:
+        """Return the attempt of that name, of which the beginning is enough where it is the only one.
+
+        ``last`` is the newest. Raises ``LedgerError`` where there is none, or more than one.
+        """
+        every = self.attempts()
+        if name == "last":
+            return self._newest(every)
+        found = [each for each in every if each.run == name] or [each for each in every if each.run.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found and name:
+            some = ", ".join(each.run for each in found[:3])
+            raise LedgerError(f"{name} may be any of {len(found)} runs: {some}", remedy="write more of the name")
+        raise LedgerError(f"the ledger {self.path} knows no run {name}", remedy="see `msauto history` for the runs")
+
     def run_details(self, run: str) -> RunDetails:
-        """Return everything about one run, by its name, or ``last``; raises ``LedgerError`` if there is none."""
-        if run == "last":
-            runs = self.history()
-            if not runs:
-                remedy = "if another ledger is meant, name its folder with --state-dir"
-                raise LedgerError(f"the ledger {self.path} holds no run yet", remedy=remedy)
-            run = runs[0].run
-        return read_run(self._store, self._lives, run)
+        """Return everything about one run, by its name or the beginning of it, or ``last``.
+
+        ``last`` is the last that became a run. Raises ``LedgerError`` if there is none, and ``RefusedError`` for an
+        attempt that wrote nothing.
+        """
+        summary = self._newest(self.history()) if run == "last" else self.find(run)
+        if not self.is_run(summary.run):
+            raise RefusedError(
+                f"{summary.run} wrote nothing: {summary.reason or summary.status}",
+                remedy="see `msauto history` for the runs",
+            )
+        return read_run(self._store, self._lives, summary.run)
+
+    def is_run(self, name: str) -> bool:
+        """Tell whether an attempt of that name became a run: something may have been sent."""
+        return bool(self._store.read("SELECT 1 FROM run WHERE name = ?", (name,)))
+
+    def record(self, attempt: RunSummary) -> None:
+        """Record an attempt that became no run."""
+        write_attempt(self._store, attempt)
+
+    def note_end(self, run: str, notes: Mapping[str, str]) -> None:
+        """Add notes to a run that has ended."""
+        note_end(self._store, run, notes)
+
+    def _newest(self, runs: list[RunSummary]) -> RunSummary:
+        if runs:
+            return runs[0]
+        remedy = "if another ledger is meant, name its folder with --state-dir"
+        raise LedgerError(f"the ledger {self.path} holds no run yet", remedy=remedy)
 
     def prune(self, *, keep_runs: int | None = None, keep_days: int | None = None) -> int:
         """Forget old runs, and return how many: those that no given rule keeps.

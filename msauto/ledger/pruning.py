@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from msauto.ledger.attempts import prune_attempts
 from msauto.ledger.journal import show_time
 from msauto.ledger.store import Store
 
@@ -29,5 +30,7 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
         return 0
     # A rule that is not given keeps nothing: 0 runs, or those since now.
     since = show_time(now - timedelta(days=min(keep_days or 0, _LONG)))
-    old = store.read(_OLD, (min(keep_runs or 0, _MANY), since))
+    most = min(keep_runs or 0, _MANY)
+    prune_attempts(store, keep=most, since=since)
+    old = store.read(_OLD, (most, since))
     return store.write("DELETE FROM run WHERE id = ?", *old) if old else 0

@@ -93,6 +93,20 @@ LATER_TABLES = (
         PRIMARY KEY (run, target, item),
         FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
     ) WITHOUT ROWID""",
+    """
+    CREATE TABLE IF NOT EXISTS attempt (
+        name TEXT PRIMARY KEY,
+        started TEXT NOT NULL,
+        ended TEXT NOT NULL,
+        status TEXT NOT NULL,
+        playbooks TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        code INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        user TEXT NOT NULL,
+        host TEXT NOT NULL,
+        folder TEXT NOT NULL
+    ) WITHOUT ROWID""",
 )
 """Tables that a ledger of an earlier msauto may lack; they are added when it is opened to be written."""
 

@@ -55,6 +55,10 @@ class Store:
         self._wait()
         return self._translated(lambda: connection.execute(question, tuple(values)).fetchall())
 
+    def has(self, table: str) -> bool:
+        """Tell whether a table is there: a ledger of an earlier msauto that is open for reading alone may lack it."""
+        return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
+
     def write(self, statement: str, *rows: Row) -> int:
         """Carry out a statement for each row of values, durable on return or when ``together`` ends; count rows."""
         connection = self._writable()

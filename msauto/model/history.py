@@ -9,8 +9,12 @@ from typing import Literal
 from msauto.model.plan import Json, Target
 from msauto.model.result import Difference, Outcome, RequestOutcome
 
-RunStatus = Literal["running", "ok", "failed", "interrupted", "died"]
-"""``died``: the run's process is gone and never closed it. ``failed``: something is not done, proved or as wanted."""
+RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked"]
+"""``died``: the run's process is gone and never closed it. ``failed``: something is not done, proved or as wanted.
+
+Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (a person must decide),
+``locked`` (by another run).
+"""
 
 RequestState = Literal["planned", "sending"] | RequestOutcome
 """``planned``: never sent. ``sending``: it may have been sent, and nobody has settled it."""
@@ -18,11 +22,12 @@ RequestState = Literal["planned", "sending"] | RequestOutcome
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run. Times are ISO 8601 in UTC; ``ended`` is ``None`` for a run that goes on or died.
+    """One run, or an attempt that wrote nothing. Times are ISO 8601 in UTC; ``ended`` is ``None``: it goes on or died.
 
     ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads), how
     many of its requests were sent so far, or tried to (sent), and, once ended, what came of its targets (changed,
-    failed, unproved, skipped, not_attempted).
+    failed, unproved, skipped, not_attempted). Of an attempt that wrote nothing it counts what was planned, if anything
+    was. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is where msauto was started.
     """
 
     run: str
@@ -31,6 +36,11 @@ class RunSummary:
     status: RunStatus
     playbooks: tuple[str, ...]
     summary: dict[str, int]
+    code: int | None = None
+    reason: str = ""
+    user: str = ""
+    host: str = ""
+    folder: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the form of the contract (``msauto history --format json``)."""
@@ -41,6 +51,11 @@ class RunSummary:
             "status": self.status,
             "playbooks": list(self.playbooks),
             "summary": dict(self.summary),
+            "code": self.code,
+            "reason": self.reason,
+            "user": self.user,
+            "host": self.host,
+            "folder": self.folder,
         }
 
 

@@ -28,7 +28,7 @@ from msauto.planning.deletion import Deletion, check_deletion, places_of
 from msauto.planning.draft import refuse
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, Member
-from msauto.planning.handlers import certain, notified, owed_calls
+from msauto.planning.handlers import certain, held_back, notified, owed_calls
 from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
@@ -223,7 +223,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         )
     target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
-    return outcome if here or target.changes else replace(outcome, state="skipped")
+    return outcome if (here and not plan.held) or target.changes else replace(outcome, state="skipped")
 
 
 def _may_be_there(run: RunWanted, recalled: Recalled) -> TypeGuard[ThumbnailWanted | ProxyWanted]:
@@ -252,6 +252,10 @@ async def _call_handlers(
     asked = [(member.intent.notify, said) for member, said in here]
     called = notified(asked, wanted, plan.draft.changes)
     surely = notified(asked, wanted, certain(plan.draft.changes))
+    waits = held_back(recalled().items, called) if plan.deleting else []
+    if waits:
+        plan.hold()
+        return [f"{group.name!r} is not deleted: {warning}" for warning in waits]
     known = [handler for member in group.members for handler in member.intent.notify]
     calls, warnings = owed_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]

@@ -50,6 +50,15 @@ def certain(changes: Iterable[Change]) -> list[Change]:
     return [change for change in changes if change.basis != "none"]
 
 
+def held_back(memory: Mapping[str, Json], called: Iterable[Handler]) -> list[str]:
+    """Return why a deletion waits: a handler that runs before it was sent by an earlier run, and may have run.
+
+    Sending it again may run it twice, and deleting without it may be a loss for good: a person decides.
+    """
+    found = ((each.name, mapping(memory.get(f"{DEBT}{each.name}"))) for each in called)
+    return [_in_doubt(name, value, _DELETION_WAITS) for name, value in found if value.get("before")]
+
+
 def owed_calls(
     memory: Mapping[str, Json], known: Iterable[Handler], called: Sequence[Handler], surely: Sequence[Handler]
 ) -> tuple[list[Call], list[str]]:
@@ -73,10 +82,10 @@ def owed_calls(
             runs |= {handler.order: Call(handler, run) for handler in mine}
             warnings += [] if mine else [_stranger(name, run)]
         elif name in sure:
-            warnings.append(_lost(name, run, "what changes now calls it once more"))
+            warnings.append(_in_doubt(name, mapping(value), "what changes now calls it once more"))
         else:
             held = any(runs.pop(handler.order, None) for handler in mine)
-            warnings.append(_lost(name, run, _HELD if held else _NOT_AGAIN))
+            warnings.append(_in_doubt(name, mapping(value), _HELD if held else _NOT_AGAIN))
     return [runs[order] for order in sorted(runs)], warnings
 
 
@@ -85,10 +94,22 @@ _HELD = (
     "it is not sent again for a value that the server does not report, and that may be there already\n"
     "look on the server; if it has to run, run it by a task of its own; --forget-owed ends this warning"
 )
+_DELETION_WAITS = (
+    "it runs before the deletion: neither is sent\n"
+    "look on the server; --forget-owed sends the handler again, and then deletes"
+)
 
 
-def _lost(name: str, run: str, then: str) -> str:
-    return f"the handler {name!r} was sent by run {run} and its answer was lost: it may have run, and {then}"
+def answer_told(remembered: Mapping[str, Json]) -> str:
+    """Say what is known of the answer to a command of which nobody knows whether it ran."""
+    status = remembered.get("status")
+    return "its answer was lost" if status is None else f"the server answered {status}"
+
+
+def _in_doubt(name: str, value: Mapping[str, Json], then: str) -> str:
+    return (
+        f"the handler {name!r} was sent by run {value.get('run')} and {answer_told(value)}: it may have run, and {then}"
+    )
 
 
 def _stranger(name: str, run: str) -> str:

@@ -122,6 +122,7 @@ class _Request(_Model):
     guarded: bool = False
     dest: str | None = None
     secret: bool = False
+    result: JsonValue = None
 
     def value(self) -> Request:
         body = self.body.value() if self.body else None
@@ -164,6 +165,7 @@ class _Target(_Model):
     emptied: list[_Emptied] = Field(default_factory=list)
     places: list[str] = Field(default_factory=list)
     batch: int = 0
+    result: JsonValue = None
 
     def value(self) -> Target:
         if any(not 0 <= number < len(self.changes) for request in self.requests for number in request.changes):
@@ -240,6 +242,15 @@ class _Settlement(_Model):
         return Settlement(target, self.item, _json(self.value))
 
 
+class _PlanProblem(_Model):
+    code: str
+    message: str
+    file: str | None = None
+    line: int = 0
+    column: int = 0
+    remedy: str = ""
+
+
 class PlanFile(_Model):
     """The shape of a saved plan."""
 
@@ -255,6 +266,8 @@ class PlanFile(_Model):
     targets: list[_Target]
     batches: list[_Batch] = Field(default_factory=list)
     settlements: list[_Settlement] = Field(default_factory=list)
+    problems: list[_PlanProblem] = Field(default_factory=list)
+    result: JsonValue = None
     checksum: str
 
     def value(self) -> Plan:
@@ -288,6 +301,9 @@ def read_plan(data: object, path: str) -> Plan:
     """Read the JSON value of a plan file. Raises ``InputError`` with every problem, and the way to it."""
     plan = _check_version(data, path)
     _check_secrets(plan, path)
+    for key in ("result", "problems"):
+        if key in plan:
+            raise _refuse(path, f"this is what `msauto apply` printed, and no plan: it has `{key}`", _REMEDY)
     if plan.get("checksum") != checksum(plan):
         raise _refuse(path, "this plan was changed after it was made, or a part of it is missing", _REMEDY)
     try:

@@ -27,7 +27,9 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "targets": "what changes, and what cannot be planned; unchanged targets are counted only",
         "batches": "which servers go together, in order (serial)",
         "settlements": "what the ledger learns of targets by applying, without a request",
-        "checksum": "over all of the rest: what a slip of the hand has changed is refused",
+        "problems": "why nothing was planned, or applied",
+        "result": "what came of the run, where it was applied: such a document is no plan",
+        "checksum": "over all of the rest of a plan: what a slip of the hand has changed is refused",
     },
     "Summary": {
         "assets": "assets that change",
@@ -47,6 +49,14 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "limit": "what is allowed",
         "count": "what the plan would do",
         "remedy": "the flag that allows it",
+    },
+    "PlanProblem": {
+        "code": "what kind: input, usage, planning, refused, locked, ledger, server, error",
+        "message": "what is wrong",
+        "file": "where, if it is in a file",
+        "line": "from 1; 0 is the whole file",
+        "column": "from 1",
+        "remedy": "what to do",
     },
     "Server": {"name": "in the inventory", "url": "where it was", "unchanged": "targets of it that are as wanted"},
     "Batch": {
@@ -71,6 +81,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "emptied": "lists that exactly would empty",
         "places": "folder and title of every other entry that shows the asset",
         "batch": "the number of its batch",
+        "result": "what came of it, where it was applied",
     },
     "Address": {"name": "a title, or a value of the key field", "namespace": "the key field; empty for a title"},
     "Emptied": {"aspect": "which list", "count": "how many items it had"},
@@ -103,6 +114,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "guarded": "sent only once all that the requests before it expect has been seen",
         "dest": "the file that the answer is saved as",
         "secret": "it sends a secret, shown as ***: a plan with such a request cannot be applied",
+        "result": "what came of it, where the plan was applied",
     },
     "Body": {
         "sha256": "of the bytes, in hex",

@@ -99,6 +99,7 @@ class AssetPlan:
 
     def __init__(self, found: Found, wanted: AssetWanted | None, given: Given) -> None:
         self.draft = Draft()
+        self.held = False
         self._found = found
         self._wanted = wanted
         self._scene = _scene(found, wanted, given)
@@ -128,6 +129,12 @@ class AssetPlan:
         if not keys & self._ran:
             self._ran |= keys
             _run(self._scene, wanted, self.draft, cause)()
+
+    def hold(self) -> None:
+        """Leave out all that was planned so far."""
+        kept, self.draft = self.draft.warnings, Draft()
+        self.draft.warnings += kept
+        self.held = True
 
     def target(self, looked: Collection[str], live: LiveTarget) -> tuple[Target, tuple[str, ...]]:
         """Return the target, and warnings. Raises ``PlanningError`` for what no request can hold."""

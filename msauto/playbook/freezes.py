@@ -18,7 +18,7 @@ class Frozen:
     until: datetime
 
     def __str__(self) -> str:
-        return f"a freeze of msauto.toml holds from {self.since:%a %H:%M} to {self.until:%a %H:%M %Z}"
+        return f"{self.since:%a %H:%M} to {self.until:%a %H:%M %Z}"
 
 
 def freeze_at(freezes: Iterable[Freeze], now: datetime) -> Frozen | None:

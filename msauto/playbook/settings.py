@@ -96,6 +96,7 @@ class SettingsArgs(Model):
     file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
         "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
     )
+    tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
     limits: Plain[LimitArgs] = key("what a run may do without a person's word")
     protected: Plain[list[Name]] = key("as limits.protected")
     freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
@@ -122,6 +123,7 @@ class Settings:
     inventories: tuple[str, ...] = ()
     forks: int | None = None
     state_dir: str | None = None
+    timezone: str | None = None
     limits: Limits = field(default_factory=Limits)
     freezes: tuple[Freeze, ...] = ()
     require_state: bool = False
@@ -151,6 +153,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
         state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
+        timezone=args.tz,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
             remove_items=default.remove_items if limits.remove_items is None else limits.remove_items,

@@ -12,7 +12,16 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from msauto.errors import Problem
+from msauto.errors import (
+    InputError,
+    LedgerError,
+    LockedError,
+    MsautoError,
+    PlanningError,
+    Problem,
+    RefusedError,
+    ServerError,
+)
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 from msauto.report.visible import is_hidden
 
@@ -49,16 +58,37 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
 
 
 def problems_json(problems: Iterable[Problem]) -> dict[str, Any]:
-    """Return problems of playbooks and inventories as ``{"problems": [{file, line, column, message, ...}]}``.
+    """Return problems of playbooks and inventories as ``{"problems": [{code, file, line, column, message, ...}]}``.
 
     ``line`` and ``column`` count from 1, 0 means the whole file; ``file`` is ``null`` where there is none.
     """
-    return {"problems": [_problem(problem) for problem in problems]}
+    return {"problems": [_problem(problem, "input") for problem in problems]}
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+_CODES: Final[Mapping[type[MsautoError], str]] = {
+    PlanningError: "planning",
+    RefusedError: "refused",
+    LockedError: "locked",
+    LedgerError: "ledger",
+    ServerError: "server",
+}
+
+
+def error_json(error: MsautoError | str, remedy: str = "") -> dict[str, Any]:
+    """Return why nothing was planned or applied as ``{"problems": [...]}``; a text is bad usage."""
+    if isinstance(error, InputError):
+        return problems_json(error.problems)
+    if isinstance(error, str):
+        return {"problems": [_problem(Problem(error, None, remedy), "usage")]}
+    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
+    place = error.place if isinstance(error, PlanningError) else None
+    return {"problems": [_problem(Problem(error.message, place, error.remedy), code)]}
+
+
+def _problem(problem: Problem, code: str) -> dict[str, Any]:
     place = problem.place
     return {
+        "code": code,
         "file": place.file if place else None,
         "line": place.line if place else 0,
         "column": place.column if place else 0,

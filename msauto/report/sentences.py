@@ -72,12 +72,12 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
 def refusal_sentence(refusal: Refusal) -> str:
     """Return what is refused, by which limit, and what allows it; visible, for it may hold titles and globs."""
     allows = "To allow it" if refusal.remedy.startswith("--") else "No flag allows it"
-    return visible(f"Refused: {_reason(refusal)}." + (f" {allows}: {refusal.remedy}" if refusal.remedy else ""))
+    return visible(f"Refused: {reason_of(refusal)}." + (f" {allows}: {refusal.remedy}" if refusal.remedy else ""))
 
 
 def refusals_told(refusals: Sequence[Refusal]) -> tuple[str, str]:
     """Return why a plan is not applied, and what to do, for the error that says so; visible."""
-    reasons = [_reason(refusal) for refusal in refusals[:_REASONS]]
+    reasons = [reason_of(refusal) for refusal in refusals[:_REASONS]]
     more = len(refusals) - len(reasons)
     told = "; ".join([*reasons, *([f"{more} more, told with the plan"] if more else [])])
     flags = " ".join(refusal.remedy for refusal in refusals if refusal.remedy.startswith("--"))
@@ -86,7 +86,8 @@ def refusals_told(refusals: Sequence[Refusal]) -> tuple[str, str]:
     return visible(f"{told}: nothing was sent"), visible(remedy)
 
 
-def _reason(refusal: Refusal) -> str:
+def reason_of(refusal: Refusal) -> str:
+    """Say what a plan breaks, without a remedy."""
     word, form = _REFUSALS.get(refusal.code, ("", ""))
     if form and isinstance(refusal.count, int):
         limit = f"no more than {refusal.limit}" if refusal.limit else "none"
@@ -100,6 +101,12 @@ def _reason(refusal: Refusal) -> str:
         )
     if refusal.code == "protected":
         return f"{refusal.count} is protected by {refusal.limit!r}: nothing may be deleted there, or removed from it"
+    if refusal.code == "freeze":
+        return f"a freeze of msauto.toml holds from {refusal.limit}"
+    if refusal.code == "window":
+        return f"it is {refusal.count}, outside of the window {refusal.limit}"
+    if refusal.code == "state":
+        return f"the ledger in {refusal.count} is empty, and {refusal.limit} requires one"
     return f"{refusal.code.replace('_', ' ')}: {refusal.count}, the limit is {refusal.limit}"
 
 

@@ -107,7 +107,10 @@ def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...
 def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
     desk.write("msauto.toml", f"[[freeze]]\n{freeze}\n")
     desk.comment("new")
-    assert desk.run("plan", *INV, "play.yml").code == 0
+    plan = desk.run("plan", *INV, "play.yml")
+    assert (plan.code, "Refused: a freeze of msauto.toml holds" in plan.out) == (0, holds)
+    refusals = desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"]
+    assert [(each["code"], each["remedy"]) for each in refusals] == [("freeze", "--override-freeze REASON")] * holds
     said = desk.run("apply", "--yes", *INV, "play.yml")
     assert (said.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
     assert '"new"' in said.out  # the plan is shown first
@@ -147,7 +150,9 @@ def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch
 def test_an_empty_ledger_is_refused(desk: Desk, sim: Simulator) -> None:
     desk.write("msauto.toml", "[state]\nrequire = true\n")
     desk.comment("new")
-    assert desk.run("plan", *INV, "play.yml").code == 0
+    plan = desk.run("plan", *INV, "play.yml")
+    assert (plan.code, "Refused: the ledger in" in plan.out) == (0, True)
+    assert desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"][0]["code"] == "state"
     for form in ("text", "json"):
         said = desk.run("apply", "--yes", *INV, "play.yml", "--format", form)
         assert said.code == 4
@@ -160,6 +165,7 @@ def test_an_empty_ledger_is_refused(desk: Desk, sim: Simulator) -> None:
     desk.comment("newer")
     assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
     assert len(sim.writes()) == 2
+    assert "Refused" not in desk.run("plan", *INV, "play.yml").out
 
 
 # Choosing ------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import signal
@@ -31,7 +32,9 @@ SHOWN = {
     "assets": ("assets", "Promos"),
     "assets-of-a-kind": ("assets", "--mimetype", "Graphics"),
     "assets-awkward": ("assets", "A\\/B Tests"),
+    "assets-mam": ("assets", "Promos", "--mam"),
     "asset": ("asset", "Master Film"),
+    "asset-view": ("asset", "Back\\Slash / Film: 50% @ night?", "--view", "WP1", "--no-xmp"),
     "asset-awkward": ("asset", "Back\\Slash / Film: 50% @ night?"),
     "asset-graphics": ("asset", "Lower Third"),
     "channels": ("channels",),
@@ -57,6 +60,8 @@ def test_show(desk: Desk, name: str) -> None:
         (("assets", "Nowhere"), "Nowhere"),
         (("folders", "Nowhere"), "Nowhere"),
         (("channel", "nowhere"), "nowhere"),
+        (("asset", "Master Film", "--view", "WP9"), "'WP9' is no web-proxy profile"),
+        (("assets", "Nowhere", "--mam"), "Nowhere"),
         (("assets", "-d", "NOWHERE"), "NOWHERE"),
         (("assets", "--mimetype", "Nonsense"), "Nonsense"),
         (("assets", "--created-after", "yesterday"), "yesterday"),
@@ -112,7 +117,9 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
         check_golden(name, said.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
     check_golden("history.txt", desk.run("history").out)
     told = desk.run("history", "last").out
-    check_golden("history-last.txt", told, (__version__, "VERSION"), (str(desk.folder), "FOLDER"))
+    user = "user             "
+    mine = (f"{user}{getpass.getuser()}", f"{user}USER")
+    check_golden("history-last.txt", told, (__version__, "VERSION"), (str(desk.folder), "FOLDER"), mine)
 
 
 def test_the_plan_keeps_its_schema(desk: Desk) -> None:
@@ -134,7 +141,8 @@ def test_history_in_json(desk: Desk) -> None:
         desk.comment(text)
         assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
     newest, oldest = desk.run("history", "--format", "json").json
-    assert list(newest) == ["run", "started", "ended", "status", "playbooks", "summary"]
+    assert list(newest)[:6] == ["run", "started", "ended", "status", "playbooks", "summary"]
+    assert list(newest)[6:] == ["code", "reason", "user", "host", "folder"]
     assert (newest["status"], newest["playbooks"], newest["summary"]["changed"]) == ("ok", ["play.yml"], 1)
     assert oldest["started"] <= newest["started"]
     whole = desk.run("history", oldest["run"], "--format", "json").json

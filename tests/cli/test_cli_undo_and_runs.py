@@ -1,17 +1,19 @@
-"""``undo``, ``--not-after``, dead runs and ``[state] keep_runs`` on the command line."""
+"""``undo``, ``--window``, dead runs and ``[state] keep_runs`` on the command line."""
 
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from datetime import time as wall_time
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from msauto.cli.asked import next_time
+from msauto import aio
+from msauto.cli import applying, consent
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_house
@@ -88,52 +90,100 @@ def test_undo_says_what_it_cannot_take_back(desk: Desk, sim: Simulator) -> None:
     assert "A: asset A cannot be undone: a deleted asset does not come back" in said.out
 
 
-def test_not_after_is_refused_where_it_is_past(desk: Desk, sim: Simulator) -> None:
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--not-after", "2020-01-01T00:00")
-    said.one_error("--not-after")
+# Windows ---------------------------------------------------------------------------------------------------------
+
+
+def at(monkeypatch: pytest.MonkeyPatch, now: Callable[[], datetime]) -> None:
+    monkeypatch.setattr(aio.SystemClock, "now", lambda _: now())
+
+
+NIGHT = datetime(2026, 11, 21, 5, 29, tzinfo=ZoneInfo("Europe/Oslo"))
+WINDOW = ("--window", "23:00-05:30")
+
+
+@pytest.fixture
+def zone(desk: Desk) -> None:
+    desk.write("msauto.toml", 'tz = "Europe/Oslo"\n')
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("command", [("apply", "--yes"), ("plan",)])
+def test_outside_of_its_window_a_run_is_refused(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    at(monkeypatch, lambda: NIGHT + timedelta(minutes=2))  # a start that catches up
+    code = 4 if command[0] == "apply" else 0
+    said = desk.run(*command, all_three(desk), *FLAGS, *WINDOW)
+    assert (said.code, sim.writes()) == (code, [])
+    words = "it is Sat 05:31 CET, outside of the window 23:00-05:30 (Europe/Oslo)"
+    assert f"Refused: {words}" in said.out
+    assert (f"{words}: nothing was sent\n  → run it within the window" in said.err) is (code == 4)
+    shown = desk.run(*command, all_three(desk), *FLAGS, *WINDOW, "--format", "json").json
+    assert [each["code"] for each in shown["refusals"]] == ["window"]
+    assert desk.run("plan", all_three(desk), *FLAGS, *WINDOW, "--detailed-exitcode").code == 2
+
+
+@pytest.mark.usefixtures("zone")
+def test_within_its_window_a_run_is_applied(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, lambda: NIGHT)
+    assert desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW).code == 0
+    assert desk.run("undo", "last", *FLAGS, "--yes", "--window", "09:00-17:00").code == 4
+    assert comments(sim) == ["Ready"] * 3
+
+
+@pytest.mark.usefixtures("zone")
+def test_where_nothing_changes_no_window_refuses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
+    at(monkeypatch, lambda: NIGHT + timedelta(hours=3))
+    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW)
+    assert (said.code, "Refused" in said.out) == (0, False)
+
+
+@pytest.mark.usefixtures("zone")
+def test_a_window_that_closes_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if sim.writes() else 0))
+    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json")
+    results = [target["result"] for target in said.json["targets"]]
+    assert (said.code, [each["outcome"] for each in results]) == (3, ["changed", "not attempted", "not attempted"])
+    assert "outside of the window" in results[1]["message"]
+    assert comments(sim) == ["Ready", "", ""]
+    at(monkeypatch, lambda: NIGHT)
+    assert desk.run("apply", "--resume", "last", *FLAGS, "--yes", *WINDOW).code == 0
+    assert comments(sim) == ["Ready"] * 3
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("freeze", [False, True])
+def test_a_window_that_closes_before_the_first_target(
+    desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, freeze: bool
+) -> None:
+    """Whoever agrees may take his time: nothing was written, so it is refused."""
+    late: list[bool] = []
+    at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if late else 0))
+    monkeypatch.setattr(consent, "ask", lambda *_, **__: late.append(True))
+    monkeypatch.setattr(applying, "ask", consent.ask)
+    if freeze:
+        desk.write("msauto.toml", '[[freeze]]\nfrom = "05:30"\nto = "23:00"\ntz = "Europe/Oslo"\n')
+    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))
     assert (said.code, sim.writes()) == (4, [])
+    said.one_error("a freeze of msauto.toml holds" if freeze else "outside of the window", "nothing was sent", "→")
 
 
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "5:30", "0001-01-01", "0001-01-01T00:00+14:00", "23:16Z"])
-def test_not_after_wants_a_time(desk: Desk, sim: Simulator, text: str) -> None:
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--not-after", text)
-    said.one_error("--not-after", "is no time: write 05:30, or 2026-11-21T05:30")
+def test_without_a_zone_a_window_is_in_that_of_this_machine(desk: Desk) -> None:
+    now = datetime.now().astimezone()
+    window = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
+    said = desk.run("plan", all_three(desk), *FLAGS, "--window", window)
+    assert f"outside of the window {window} (the time zone of this machine)" in said.out
+
+
+@pytest.mark.parametrize("text", ["", "05:30", "23-05", "23:00-24:00", "5:30-6:30"])
+def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
+    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--window", text)
+    said.one_error("--window", "is no window", "→")
     assert (said.code, sim.writes()) == (1, [])
 
 
-@pytest.mark.parametrize(
-    ("now", "clock", "expected"),
-    [
-        ("2026-11-20T22:00+01:00", "05:30", "2026-11-21T05:30+01:00"),
-        ("2026-11-20T05:29+01:00", "05:30", "2026-11-20T05:30+01:00"),
-        ("2026-11-20T05:30+01:00", "05:30", "2026-11-21T05:30+01:00"),
-        ("2026-10-24T22:00+02:00", "05:30", "2026-10-25T05:30+01:00"),  # the clocks are put back in between
-        ("2026-03-28T22:00+01:00", "05:30", "2026-03-29T05:30+02:00"),  # and forward
-    ],
-)
-def test_not_after_is_by_the_clock_on_the_wall(
-    monkeypatch: pytest.MonkeyPatch, now: str, clock: str, expected: str
-) -> None:
-    monkeypatch.setenv("TZ", "Europe/Oslo")
-    time.tzset()
-    try:
-        here = datetime.fromisoformat(now).astimezone()
-        assert next_time(wall_time.fromisoformat(clock), here) == datetime.fromisoformat(expected)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-def test_not_after_begins_no_target_any_more(desk: Desk, sim: Simulator) -> None:
-    sim.faults.add("delay:2@POST")
-    until = (datetime.now(UTC) + timedelta(seconds=1.7)).isoformat()
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", "--not-after", until, "--format", "json")
-    outcomes = [target["result"]["outcome"] for target in said.json["targets"]]
-    assert (said.code, outcomes) == (3, ["changed", "not attempted", "not attempted"])
-    assert comments(sim) == ["Ready", "", ""]
-    sim.faults.clear()
-    assert desk.run("apply", "--resume", "last", *FLAGS, "--yes").code == 0
-    assert comments(sim) == ["Ready"] * 3
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_resume_and_playbooks_do_not_go_together(desk: Desk) -> None:
@@ -204,3 +254,34 @@ def test_old_runs_are_forgotten_where_the_settings_say_so(desk: Desk, sim: Simul
     for text in ("1", "2", "3"):
         assert desk.run("apply", desk.comment(text, "A"), *FLAGS, "--yes").code == 0
     assert len(desk.run("history", "--state-dir", "state", "--format", "json").json) == 2
+
+
+def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Simulator) -> None:
+    """Ctrl-C inside of the only target: there is something left, and it is for planning anew."""
+    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": ["A"]}
+    sim.faults.add("delay:1@POST")
+    with desk.start("apply", desk.play(task), *FLAGS, "--yes") as process:
+        wait_for(lambda: any(sim.faults.hits().values()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    sim.faults.clear()
+    assert len(sim.writes()) == 1
+    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    said.one_error("reached every target; it left 'A' half done", "→ apply the playbooks again: msauto apply play.yml")
+    assert (said.code, len(sim.writes())) == (4, 1)
+    assert desk.run("apply", desk.play(task), *FLAGS, "--yes").code == 0
+    assert len(sim.writes()) == 2
+
+
+def test_what_is_half_done_is_named_where_others_are_resumed(desk: Desk, sim: Simulator) -> None:
+    task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": list(TITLES)}
+    sim.faults.add("delay:1@POST")
+    with desk.start("apply", desk.play(task), *FLAGS, "--yes", "--forks", "1") as process:
+        wait_for(lambda: any(sim.faults.hits().values()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    sim.faults.clear()
+    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    assert (said.code, comments(sim)) == (0, ["Ready"] * 3)
+    assert "Warning: it left 'A' half done" in said.err
+    assert len(sim.writes()) == 5

@@ -165,12 +165,82 @@ def test_before_a_deletion(stage: Theatre) -> None:
     assert stage.plan(play(task)).requests == 0
 
 
-def test_a_deletion_waits_for_its_handler(stage: Theatre) -> None:
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("cut_before", "and its answer was lost"), ("status:500", "and the server answered 500")],
+)
+def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str) -> None:
+    """The handler may have run, and the clip is there: neither is sent again until a person has looked."""
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
-    stage.sim.faults.add("cut_before@PARTNER*1")
-    assert outcomes(stage.apply(play(task))) == ["studio Promo: unproved"]
-    assert stage.sim.house.clip("Promo").title == "Promo"
-    assert stage.apply(play(task)).ok
+    stage.sim.faults.add(f"{fault}@PARTNER*1")
+    first = stage.apply(play(task))
+    assert outcomes(first) == ["studio Promo: unproved"]
+    stage.sim.clear_log()
+    again = stage.apply(play(task))
+    assert (sent(stage), again.plan.skipped) == ([], 1)
+    (warning,) = again.plan.warnings
+    assert f"'Export' was sent by run {first.run} {words}" in warning
+    assert "'Promo' is not deleted" in warning
+    assert "--forget-owed" in warning
+    assert stage.apply(play(task), forget_owed=True).ok
+    assert sent(stage) == ["Promo PARTNER_EXPORT_VERSION", "Promo"]
+    assert stage.plan(play(task)).warnings == ()
+
+
+def test_killed_while_the_handler_before_a_deletion_is_under_way(stage: Theatre) -> None:
+    task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
+    (stage.folder / "msauto.toml").write_text("[limits]\ndelete_assets = 1\n", encoding="utf-8")
+    stage.sim.faults.add("delay:5@EXPORT")
+    stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
+    stage.sim.faults.clear()
+    again = stage.plan(play(task))
+    assert (again.requests, again.skipped) == (0, 1)
+    assert "'Export' was sent by run" in again.warnings[0]
+
+
+def test_a_handler_that_was_refused_before_a_deletion_is_planned_with_it_again(stage: Theatre) -> None:
+    task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
+    stage.sim.faults.add("status:403@PARTNER*1")
+    assert outcomes(stage.apply(play(task))) == ["studio Promo: failed"]
+    again = stage.plan(play(task))
+    assert changes(again) == ["delete asset Promo", "run command PARTNER_EXPORT_VERSION"]
+    assert again.warnings == ()
+
+
+def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(stage: Theatre) -> None:
+    """The deletion is a reason of its own: the handler was never sent for it."""
+    stage.sim.faults.add("cut_before@EXPORT*1")
+    stage.apply(play(comment("Promo")))
+    stage.sim.clear_log()
+    result = stage.apply(play({"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}))
+    assert sent(stage) == ["Promo PARTNER_EXPORT_VERSION", "Promo"]
+    assert "what changes now calls it once more" in result.plan.warnings[0]
+
+
+@keeps(link_fields="reported")
+def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Theatre) -> None:
+    stage.sim.faults.add("status:500@EXPORT*1")
+    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unproved"]
+    again = stage.plan(play(comment("Film")))
+    assert again.requests == 0
+    (warning,) = again.warnings
+    assert "and the server answered 500: it may have run" in warning
+    assert "lost" not in warning
+
+
+@keeps(link_fields="reported")
+@pytest.mark.parametrize("run", ["once", "changed"])
+def test_a_command_that_was_answered_with_500_is_not_called_lost(stage: Theatre, run: str) -> None:
+    tasks: list[dict[str, Any]] = [
+        {"asset": {"title": "Film", "fields": {"comment": "Ready"}}},
+        {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film", "run": run}},
+    ]
+    stage.sim.faults.add("status:500@EXPORT*1")
+    assert outcomes(stage.apply(play(*tasks))) == ["studio Film: unproved"]
+    again = stage.plan(play(*tasks))
+    assert again.requests == 0
+    (warning,) = again.warnings
+    assert "and the server answered 500: it may have run" in warning
 
 
 # Owed ----------------------------------------------------------------------------------------------------------

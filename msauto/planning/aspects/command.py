@@ -11,7 +11,7 @@ from msauto.model.wanted import CommandWanted
 from msauto.planning.compare import RUN_ASPECTS
 from msauto.planning.draft import TASK, Cause, Draft, Scene
 from msauto.planning.expect import mapping
-from msauto.planning.handlers import certain
+from msauto.planning.handlers import answer_told, certain
 from msauto.server import requests, versions
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
@@ -55,8 +55,9 @@ def _is_due(scene: Scene, key: str, draft: Draft) -> bool:
     remembered = scene.memory.get(f"command:{key}")
     run = mapping(remembered).get("unproved")
     if run is not None:
+        answer = answer_told(mapping(remembered))
         draft.warnings.append(
-            f"{scene.title}: the command {key} was sent by run {run} and its answer was lost: it may have run, and is "
+            f"{scene.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is "
             "not sent again by itself\nlook on the server; if it has run, --forget-owed ends this warning; if it has "
             "not, run it by a task with `run: always`"
         )
@@ -74,7 +75,7 @@ def _owed_by(scene: Scene, key: str, draft: Draft) -> str | None:
         return ""
     if lost:
         draft.warnings.append(
-            f"{scene.title}: the command {key} was sent by run {run} and its answer was lost: it may have run, and is "
+            f"{scene.title}: the command {key} was sent by run {run} and {answer_told(owed)}: it may have run, and is "
             "not sent again where nothing is sure to change\nlook on the server; --forget-owed ends this warning; if "
             "it has not run, run it by a task with `run: always`"
         )

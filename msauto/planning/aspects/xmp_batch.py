@@ -10,6 +10,7 @@ from msauto.model.spec import ServerSpec
 from msauto.model.wanted import XmpBatchWanted
 from msauto.planning.draft import TASK, Draft
 from msauto.planning.expect import mapping
+from msauto.planning.handlers import answer_told
 from msauto.planning.order import Phase
 from msauto.server import requests, versions
 
@@ -29,8 +30,9 @@ def plan_batch(
     remembered = memory.get(f"xmp_batch:{key}")
     run = mapping(remembered).get("unproved")
     if run is not None:
+        answer = answer_told(mapping(remembered))
         draft.warnings.append(
-            f"{database}: the batch {wanted.src} was sent to {wanted.connector} by run {run} and its answer was lost: "
+            f"{database}: the batch {wanted.src} was sent to {wanted.connector} by run {run} and {answer}: "
             "it may be loaded, and is not sent again by itself\nlook on the server; if it is loaded, --forget-owed "
             "ends this warning; if it is not, change the file (a comment will do): another content is another batch"
         )

@@ -29,6 +29,14 @@ def _links(asset: Asset, same: Sequence[Entry]) -> tuple[Link, ...]:
     return tuple(Link(entry.folder, entry.title, entry.link_id) for entry in same if entry is not home)
 
 
+def count_clips(entries: Iterable[Entry]) -> int:
+    """Count the clips that entries show: those of one clip, its home and its shortcuts, count once.
+
+    Where a listing tells less than orig_name, create_time and frames of an entry, it counts as a clip of its own.
+    """
+    return len({_identity(entry) or (entry.folder, entry.title, entry.link_id) for entry in entries})
+
+
 class LinkIndex:
     """The entries of a listing by what makes them shortcuts: for many assets, where :func:`links_of` looks at all.
 

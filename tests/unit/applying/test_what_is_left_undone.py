@@ -17,6 +17,7 @@ from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fiel
 RUN = "run-1"
 OWED: Json = {"run": RUN}
 LOST: Json = {"run": RUN, "unknown": True}
+ANSWERED_500: Json = {"run": RUN, "unknown": True, "status": 500}
 
 
 def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
@@ -65,7 +66,7 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
         (("ok", "404", "ok"), {"Export": OWED, "Copy": OWED}),
         (("ok", "refused", "ok"), {"Export": OWED, "Copy": OWED}),
         (("ok", "cut after", "ok"), {"Export": LOST, "Copy": OWED}),
-        (("ok", "500", "ok"), {"Export": LOST, "Copy": OWED}),
+        (("ok", "500", "ok"), {"Export": ANSWERED_500, "Copy": OWED}),
         (("ok", "ok", "404"), {"Copy": OWED}),
         (("ok", "ok", "cut before"), {"Copy": LOST}),
     ],

@@ -69,7 +69,7 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     assert summary.started < summary.ended
     assert (summary.summary["requests"], summary.summary["sent"]) == (3, 2)
     assert (summary.summary["failed"], summary.summary["not_attempted"]) == (1, 1)
-    assert set(summary.to_json()) == {"run", "started", "ended", "status", "playbooks", "summary"}
+    assert {"run", "started", "ended", "status", "playbooks", "summary"} < set(summary.to_json())
     one, two = details.targets
     assert (one.target, two.target) == (first, second)
     assert (one.outcome, one.message, one.differences) == ("failed", "request 2 of 2: no", differences)

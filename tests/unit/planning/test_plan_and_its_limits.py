@@ -231,13 +231,20 @@ def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
         lambda data: data["targets"][-1]["requests"][0].update(path="/storage/NEWS@Film?command=RESTORE"),
         lambda data: data["targets"].pop(),
         lambda data: data.pop("checksum"),
-        lambda data: data.update(result={"ok": True}),
+        lambda data: data.update(extra={"ok": True}),
     ],
 )
 def test_a_plan_file_is_not_for_editing(spoil: Any) -> None:
     data = plan_to_json(rich_plan())
     spoil(data)
     with pytest.raises(InputError, match="changed after it was made"):
+        plan_from_json(data)
+
+
+@pytest.mark.parametrize("key", ["result", "problems"])
+def test_what_came_of_a_run_is_no_plan(key: str) -> None:
+    data = plan_to_json(rich_plan()) | {key: []}
+    with pytest.raises(InputError, match=f"and no plan: it has `{key}`"):
         plan_from_json(data)
 
 

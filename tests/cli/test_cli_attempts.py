@@ -1,0 +1,189 @@
+"""The history holds every attempt to apply: also those that wrote nothing, with who made them and why."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import socket
+from typing import Any
+
+import pytest
+
+from msauto import aio
+from msauto.aio import SystemClock
+from msauto.ledger import Ledger, Scope
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk, Said
+
+STATE = ("--state-dir", "state")
+INV = ("-i", "inventory.yml", *STATE)
+CONTRACT = ("run", "started", "ended", "status", "playbooks", "summary")
+
+
+def history(desk: Desk) -> Any:
+    return desk.run("history", *STATE, "--format", "json").json
+
+
+def the_only(desk: Desk, said: Said, code: int, status: str) -> Any:
+    assert said.code == code, said
+    (entry,) = history(desk)
+    assert tuple(entry)[:6] == CONTRACT
+    assert (entry["status"], entry["code"]) == (status, code)
+    assert (entry["user"], entry["host"], entry["folder"]) == (
+        getpass.getuser(),
+        socket.gethostname(),
+        str(desk.folder),
+    )
+    assert entry["started"] <= entry["ended"]
+    return entry
+
+
+def test_no_consent(desk: Desk) -> None:
+    entry = the_only(desk, desk.run("apply", desk.comment("new"), *INV), 4, "refused")
+    assert entry["playbooks"] == ["play.yml"]
+    assert "nobody agreed to the plan" in entry["reason"]
+    assert (entry["summary"]["change"], entry["summary"]["requests"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("play.yml", "- hosts: [", "play.yml:1"),
+        ("inventory.yml", "all: {hosts: {a: {server: {}}}}", "inventory.yml:1"),
+        ("msauto.toml", "forks = 0", "msauto.toml:1"),
+    ],
+)
+def test_bad_input(desk: Desk, name: str, content: str, reason: str) -> None:
+    desk.comment("new")
+    desk.write(name, content)
+    said = desk.run("apply", "play.yml", *INV, "--yes")
+    desk.write("msauto.toml", "")
+    assert the_only(desk, said, 1, "error")["reason"].startswith(reason)
+
+
+def test_a_target_that_cannot_be_planned(desk: Desk) -> None:
+    entry = the_only(desk, desk.run("apply", desk.comment("new", "Nobody"), *INV, "--yes"), 1, "error")
+    assert entry["reason"].startswith("1 target cannot be planned: Nobody: ")
+    assert entry["summary"]["errors"] == 1
+
+
+def test_stale(desk: Desk, sim: Simulator) -> None:
+    assert desk.run("plan", desk.comment("new"), *INV, "--out", "plan.json").code == 0
+    sim.house.clip("EP001").home.fields["comment"] = "by hand"
+    entry = the_only(desk, desk.run("apply", "plan.json", *INV, "--yes"), 4, "refused")
+    assert (entry["playbooks"], "stale" in entry["reason"]) == (["plan.json"], True)
+
+
+def test_locked(desk: Desk, sim: Simulator) -> None:
+    async def locked() -> Said:
+        with Ledger.open(desk.state) as ledger:
+            async with ledger.hold([Scope(sim.url, "NEWS")], SystemClock()):
+                return await asyncio.to_thread(desk.run, "apply", "play.yml", *INV, "--yes")
+
+    desk.comment("new")
+    assert "is locked by" in the_only(desk, asyncio.run(locked()), 5, "locked")["reason"]
+
+
+def test_interrupted_while_it_plans(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("msauto.cli.sources.make_plan", interrupt)
+    entry = the_only(desk, desk.run("apply", desk.comment("new"), *INV, "--yes"), 130, "interrupted")
+    assert entry["reason"] == "nothing was sent"
+
+
+def test_what_became_a_run(desk: Desk, sim: Simulator) -> None:
+    assert the_only(desk, desk.run("apply", desk.comment("new"), *INV, "--yes"), 0, "ok")["reason"] == ""
+    sim.faults.add("status:403@POST*1")
+    assert desk.run("apply", desk.comment("newer"), *INV, "--yes").code == 3
+    entry = history(desk)[0]
+    assert (entry["status"], entry["code"], entry["user"]) == ("failed", 3, getpass.getuser())
+
+
+def test_only_looking_is_no_attempt(desk: Desk) -> None:
+    desk.comment("new")
+    assert desk.run("plan", "play.yml", *INV).code == 0
+    assert desk.run("apply", "play.yml", *INV, "--check").code == 0
+    assert desk.run("apply", "none.yml", *INV, "--check").code == 1
+    assert history(desk) == []
+
+
+def test_newest_first_in_the_table_and_by_the_beginning_of_a_name(desk: Desk) -> None:
+    assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
+    assert desk.run("apply", desk.comment("newer"), *INV).code == 4
+    newest, run = history(desk)
+    lines = desk.run("history", *STATE).out.splitlines()
+    assert (newest["run"] in lines[1], run["run"] in lines[2]) == (True, True)
+    assert "refused" in lines[1]
+    assert "nobody agreed" in lines[1]
+    for name in (newest["run"], newest["run"][:-1], "last"):
+        shown = desk.run("history", name, *STATE)
+        assert (shown.code, "nobody agreed" in shown.out, getpass.getuser() in shown.out) == (0, True, True)
+    assert desk.run("history", run["run"][:-1], *STATE, "--format", "json").json["run"] == run["run"]
+    both = desk.run("history", "20", *STATE)
+    both.one_error("20 may be any of 2 runs", newest["run"], run["run"], "write more")
+    assert desk.run("undo", run["run"][:-1], *INV, "--yes").code == 0
+    assert desk.run("undo", "2", *INV, "--yes").code == 1
+
+
+def test_last_skips_what_wrote_nothing(desk: Desk, sim: Simulator) -> None:
+    said = desk.run("undo", "last", *INV, "--yes")
+    assert (said.code, "holds no run yet" in said.err) == (1, True)
+    assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
+    assert desk.run("apply", desk.comment("newer"), *INV).code == 4
+    refused, run, *_ = history(desk)
+    said = desk.run("undo", "last", *INV, "--yes")
+    assert (said.code, sim.house.clip("EP001").home.fields["comment"]) == (0, "")
+    assert f"the last attempt, {refused['run']}, wrote nothing (refused: nobody agreed" in said.err
+    assert f"the last run is {run['run']}" in said.err
+    for command in (("undo", refused["run"]), ("apply", "--resume", refused["run"])):
+        said = desk.run(*command, *INV, "--yes")
+        said.one_error(f"{refused['run']} wrote nothing: nobody agreed", "→")
+        assert said.code == 4
+
+
+def test_a_required_ledger_is_not_begun_by_an_attempt(desk: Desk, sim: Simulator) -> None:
+    desk.write("msauto.toml", "[state]\nrequire = true\n")
+    desk.comment("new")
+    for _ in range(2):
+        assert desk.run("apply", "play.yml", *INV, "--yes").code == 4
+        assert desk.run("apply", "none.yml", *INV, "--yes").code == 1
+    assert not desk.state.exists()
+    assert desk.run("apply", "--config", desk.write("first.toml", ""), "none.yml", *INV, "--yes").code == 1
+    assert desk.run("apply", "play.yml", *INV, "--yes").code == 4, "attempts alone are no ledger"
+    assert (len(history(desk)), sim.writes()) == (2, [])
+
+
+@pytest.mark.parametrize("bad", ["file", "spoilt"])
+def test_a_history_that_cannot_be_written_changes_no_exit_code(desk: Desk, bad: str) -> None:
+    desk.comment("new")
+    desk.write(*(("state", "a file") if bad == "file" else ("state/ledger.sqlite", "no ledger")))
+    said = desk.run("apply", "none.yml", *INV, "--yes")
+    said.one_error("none.yml", "Warning: this attempt is not in the history: the ledger")
+    assert said.code == 1
+    said = desk.run("apply", "play.yml", *INV, "--yes")
+    said.one_error("the ledger")
+    assert (said.code, "Warning" in said.err) == (1, False)
+
+
+def test_old_attempts_are_forgotten_with_old_runs(desk: Desk) -> None:
+    desk.write("msauto.toml", "[state]\nkeep_runs = 2\n")
+    for _ in range(4):
+        assert desk.run("apply", desk.comment("x"), *INV).code == 4
+    for text in ("1", "2", "3"):
+        assert desk.run("apply", desk.comment(text), *INV, "--yes").code == 0
+    assert [each["status"] for each in history(desk)] == ["ok", "ok", "refused", "refused"]
+
+
+def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("msauto.cli.applying.ask", lambda *_, **__: desk.write("late", ""))
+    now = aio.SystemClock().now().replace(hour=12, minute=0)
+    late = now.replace(hour=14)
+    monkeypatch.setattr(aio.SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)
+    desk.write("msauto.toml", 'tz = "UTC"\n')
+    said = desk.run("apply", desk.comment("new"), *INV, "--yes", "--window", "11:00-13:00")
+    entry = the_only(desk, said, 4, "refused")
+    assert "outside of the window 11:00-13:00" in entry["reason"]

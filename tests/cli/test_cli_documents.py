@@ -1,0 +1,156 @@
+"""``--format json`` of plan, apply and undo: whatever the ending, one document that the published schema allows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from msauto.aio import SystemClock
+from msauto.ledger import Ledger, Scope
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk, Said
+
+INV = ("-i", "inventory.yml", "--state-dir", "state")
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/plan.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def document(said: Said, code: int) -> Any:
+    assert said.code == code, said
+    data = said.json
+    VALIDATOR.validate(data)
+    assert "Traceback" not in said.err
+    return data
+
+
+def apply(desk: Desk, *arguments: str) -> Said:
+    return desk.run("apply", *arguments, *INV, "--format", "json")
+
+
+def test_fine_and_taken_back(desk: Desk) -> None:
+    data = document(apply(desk, desk.comment("new"), "--yes"), 0)
+    assert (data["result"]["ok"], data["targets"][0]["requests"][0]["result"]["outcome"]) == (True, "done")
+    assert "problems" not in data
+    assert document(apply(desk, "play.yml", "--yes"), 0)["targets"] == []
+    undone = document(desk.run("undo", data["result"]["run"], *INV, "--yes", "--format", "json"), 0)
+    assert undone["result"]["ok"]
+
+
+def test_what_came_of_a_run_is_no_plan(desk: Desk, sim: Simulator) -> None:
+    desk.write("result.json", apply(desk, desk.comment("new"), "--yes").out)
+    sim.clear_log()
+    said = desk.run("apply", "result.json", *INV, "--yes")
+    said.one_error("this is what `msauto apply` printed, and no plan", "→")
+    assert (said.code, sim.writes()) == (1, [])
+
+
+def test_failed(desk: Desk, sim: Simulator) -> None:
+    sim.faults.add("status:403@POST")
+    data = document(apply(desk, desk.comment("new"), "--yes"), 3)
+    assert data["targets"][0]["result"]["outcome"] == "failed"
+
+
+def test_not_planned(desk: Desk) -> None:
+    data = document(apply(desk, desk.comment("new", "Nobody"), "--yes"), 1)
+    assert "Nobody" in data["targets"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "task", "flags", "word"),
+    [
+        ("", {"fields": {"comment": "new"}}, (), "nobody agreed"),
+        ("", {"state": "absent"}, ("--yes",), "--allow-delete 1"),
+        ("[state]\nrequire = true\n", {"fields": {"comment": "new"}}, ("--yes",), "is empty"),
+        (
+            '[[freeze]]\nfrom = "00:00"\nto = "00:00"\ntz = "UTC"\n',
+            {"fields": {"comment": "new"}},
+            ("--yes",),
+            "a freeze",
+        ),
+    ],
+)
+def test_refused(desk: Desk, settings: str, task: dict[str, Any], flags: tuple[str, ...], word: str) -> None:
+    desk.write("msauto.toml", settings)
+    data = document(apply(desk, desk.play({"asset": {"title": "Promo 1", **task}}), *flags), 4)
+    (problem,) = data["problems"]
+    assert problem["code"] == "refused"
+    assert word in problem["message"] + problem["remedy"]
+    assert [target["name"] for target in data["targets"]] == ["Promo 1"]
+
+
+def test_stale(desk: Desk, sim: Simulator) -> None:
+    assert desk.run("plan", desk.comment("new"), *INV, "--out", "plan.json").code == 0
+    sim.house.clip("EP001").home.fields["comment"] = "by hand"
+    data = document(apply(desk, "plan.json", "--yes"), 4)
+    assert "stale" in data["problems"][0]["message"]
+    document(apply(desk, "plan.json", "--check"), 4)
+
+
+def test_locked(desk: Desk, sim: Simulator) -> None:
+    async def locked() -> Said:
+        with Ledger.open(desk.state) as ledger:
+            async with ledger.hold([Scope(sim.url, "NEWS")], SystemClock()):
+                return await asyncio.to_thread(apply, desk, "play.yml", "--yes")
+
+    desk.comment("new")
+    data = document(asyncio.run(locked()), 5)
+    assert [each["code"] for each in data["problems"]] == ["locked"]
+
+
+def test_an_unusable_ledger(desk: Desk) -> None:
+    desk.write("state/ledger.sqlite", "no ledger")
+    data = document(apply(desk, desk.comment("new"), "--yes"), 1)
+    assert [each["code"] for each in data["problems"]] == ["ledger"]
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "--yes")])
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("play.yml", "- hosts: [", "input"),
+        ("play.yml", "- hosts: all\n  tasks:\n    - asset: {titel: x}\n", "input"),
+        ("inventory.yml", "all: {hosts: {a: {server: {}}}}", "input"),
+        ("msauto.toml", "forks = 0", "input"),
+        ("msauto.toml", "forks", "input"),
+        ("group_vars/all.yml", "[", "input"),
+    ],
+)
+def test_bad_input(desk: Desk, command: tuple[str, ...], name: str, content: str, code: str) -> None:
+    desk.comment("new")
+    desk.write(name, content)
+    said = desk.run(*command, "play.yml", *INV, "--format", "json")
+    problem = document(said, 1)["problems"][0]
+    assert (problem["code"], problem["file"].endswith(name)) == (code, True)
+    assert {"code", "message", "file", "line", "column", "remedy"} <= set(problem)
+    assert problem["message"].partition("\n")[0] in said.err, "a person reads the same on stderr"
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (("--limit", "nobody"), "nobody"),
+        (("--forks", "0"), "--forks"),
+        (("--window", "soon"), "--window"),
+        (("--nonsense",), "--nonsense"),
+        (("-e", "x"), "-e needs"),
+        (("--override-freeze", " "), "--override-freeze"),
+    ],
+)
+def test_bad_flags(desk: Desk, flags: tuple[str, ...], word: str) -> None:
+    data = document(apply(desk, desk.comment("new"), "--yes", *flags), 1)
+    assert word in data["problems"][0]["message"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("none.yml",), ("--resume", "last"), ("--resume", "nobody")])
+def test_nothing_to_apply(desk: Desk, arguments: tuple[str, ...]) -> None:
+    assert document(apply(desk, *arguments, "--yes"), 1)["problems"]
+
+
+def test_a_server_that_is_down(away: Desk) -> None:
+    data = document(apply(away, away.comment("new"), "--yes"), 1)
+    assert "no connection" in data["targets"][0]["error"]
