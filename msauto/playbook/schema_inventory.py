@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, get_type_hints
-from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model, model_validator
 
-from msauto.model.spec import DEFAULT_PORT, Dialect
+from msauto.model.server_url import ServerUrl, UrlError, parse_server_url
+from msauto.model.spec import Dialect
 from msauto.playbook.schema_values import (
     TEMPLATED,
     Between,
@@ -54,58 +55,40 @@ def _separator(value: Any) -> str:
 
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
-    parts, port = _split_url(value, "http://host:7901")
-    if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
-        raise said("must begin with http:// or https:// and name a host", "write http://host:7901")
-    if parts.username is not None or parts.password is not None:
-        raise said("must not hold a password", "say it under auth: {basic: {...}}")
-    _check_url(parts)
-    return _shown_url(parts, DEFAULT_PORT if port is None else port)
+    return _read_url(value, ("http", "https"), "http://host:7901", "declare it under auth: {basic: {...}}").shown()
 
 
 def _proxy_url(value: Any) -> str:
     """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
-    parts, port = _split_url(value, "http://proxy:3128")
-    if parts.scheme.lower() != "http" or not parts.hostname or port is None:
-        raise said("must begin with http://, name a host and a port", "write http://proxy:3128")
-    if parts.username is not None or parts.password is not None:
-        raise said("must not hold a password", "say it beside the url: proxy: {url: ..., username: ..., password: ...}")
-    _check_url(parts)
-    return _shown_url(parts, port)
+    example = "http://proxy:3128"
+    found = _read_url(
+        value, ("http",), example, "say it beside the url: proxy: {url: ..., username: ..., password: ...}"
+    )
+    if found.port is None:
+        raise said("must begin with http://, name a host and a port", f"write {example}")
+    return found.shown()
 
 
-def _split_url(value: Any, example: str) -> tuple[SplitResult, int | None]:
+def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -> ServerUrl:
+    """Return a URL without a user; ``password`` tells where a password is declared instead."""
     try:
-        parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        port = parts.port
-    except ValueError as error:
-        raise said("cannot be read", f"write {example}") from error
-    if port == 0:
-        raise said("must not name the port 0, at which nothing listens", f"write {example}")
-    return parts, port
-
-
-def _shown_url(parts: SplitResult, port: int) -> str:
-    host = parts.hostname or ""
-    return f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _check_url(parts: SplitResult) -> None:
-    if parts.path.rstrip("/") or parts.query or parts.fragment:
-        raise said("must be scheme, host and port only", "leave out what follows the port")
-    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
-        raise said("must not hold signs that no host has")
+        found = parse_server_url(value if isinstance(value, str) else "", schemes)
+    except UrlError as error:
+        raise said(str(error), f"write {example}") from error
+    if found.username is not None:
+        raise said("must not hold a password", password)
+    return found
 
 
 _Url = Annotated[
     str,
     PlainValidator(_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\s]+/*\s*$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://(?!\S*:0+/*\s*$)[^/?#@\s]+/*\s*$"}),
 ]
 _ProxyUrl = Annotated[
     str,
     PlainValidator(_proxy_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://[^/?#@\s]+:\d+/*\s*$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://(?!\S*:0+/*\s*$)[^/?#@\s]+:\d+/*\s*$"}),
 ]
 _Connections = Annotated[int, Between(1, 1024)]
 _RequestLine = Annotated[int, Between(256, 2**20)]  # every server takes the least; none takes lines of megabytes

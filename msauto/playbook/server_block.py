@@ -61,8 +61,7 @@ def check_server(variable: Variable, scope: Scope) -> None:
 
 def host_of(url: str, spot: Spot) -> str:
     """Return the name of the one server of ``--server URL``: its host."""
-    read_as(ServerArgs, {"url": url}, spot)
-    return urlsplit(url.strip()).hostname or ""
+    return urlsplit(read_as(ServerArgs, {"url": url}, spot).url).hostname or ""
 
 
 def _named(args: Model | None) -> dict[str, Any]:
