@@ -26,8 +26,8 @@ from msauto.playbook.templates import render_data, render_text
 from msauto.playbook.variables import Level, Scope, Variable, check_name
 
 MAX_LOOP = 100_000
-Database = Callable[[], str]
-"""Returns the database of the play on this host; raises where there is none."""
+Database = Callable[[Scope], str]
+"""Returns the database that the names of a task lead to on this host; raises where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _asset_intent(
     with problems.gather():
         args = _checked(data, spot, separator)
     with problems.gather():
-        database = setting.database()
+        database = setting.database(scope)
     with problems.gather():
         where = where_of(data, scope, spot)
     problems.check()

@@ -48,7 +48,7 @@ class Run:
         return run_wanted(self.module, data, self.spot, self.task, scope.surroundings)
 
 
-def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent | None:
+def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent | None:
     """Return the intent of one task; ``None`` for an ``assert`` without an asset, which is answered here."""
     if run.module == "xmp_batch":
         return _batch_intent(run, database, source)
@@ -66,7 +66,7 @@ def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent 
         _check(run)
     if args is not None and any(getattr(args, key) is not None for key in _REF_KEYS):
         with problems.gather():
-            name = database()
+            name = database(run.scope)
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
@@ -166,7 +166,7 @@ def _answered(run: Run) -> None:
 # xmp_batch -----------------------------------------------------------------------------------------------------
 
 
-def _batch_intent(run: Run, database: Callable[[], str], source: Source) -> Intent:
+def _batch_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent:
     problems = Problems()
     name, wanted = "", None
     if run.conditions:
@@ -175,7 +175,7 @@ def _batch_intent(run: Run, database: Callable[[], str], source: Source) -> Inte
         refuse_pending(run.data, run.spot, "a batch has no asset")
         wanted = xmp_batch_wanted(run.data, run.spot, run.task, run.scope.surroundings)
     with problems.gather():
-        name = database()
+        name = database(run.scope)
     problems.check()
     if wanted is None:
         raise InputError([])

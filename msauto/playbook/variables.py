@@ -25,10 +25,11 @@ class Level(IntEnum):
     HOST_VARS = 5
     PLAY = 6
     VARS_FILES = 7
-    BLOCK = 8
-    TASK = 9
-    LOOP = 10
-    EXTRA = 11
+    PLAY_KEY = 8
+    BLOCK = 9
+    TASK = 10
+    LOOP = 11
+    EXTRA = 12
 
     @property
     def words(self) -> str:
@@ -44,6 +45,7 @@ _WORDS = {
     Level.HOST_VARS: "host_vars",
     Level.PLAY: "play vars",
     Level.VARS_FILES: "vars_files",
+    Level.PLAY_KEY: "the play's database",
     Level.BLOCK: "block vars",
     Level.TASK: "task vars",
     Level.LOOP: "loop",
