@@ -19,6 +19,7 @@ from msauto.playbook.files import OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
+from msauto.playbook.same_servers import same_servers
 from msauto.playbook.sandbox import UsesAssetError
 from msauto.playbook.schema_play import BatchKeys
 from msauto.playbook.schema_values import Pending, as_list
@@ -77,10 +78,11 @@ def resolve_with(
     run = _Run(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
     loader = Loader(files, problems)
     plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-    if run is None:
+    if run is None or hosts is None:
         return None
     for play in plays:
         run.play(play)
+    problems.add(*same_servers(hosts, run.servers()))
     if not check_only:
         with problems.gather():
             run.check_limit()
@@ -117,7 +119,7 @@ class _Run:
         self._servers: dict[str, ServerSpec] = {}
         self._batches = Batches()
         self._played = 0
-        self._reached = False
+        self._played_on: set[str] = set()
         self._limit: frozenset[str] = frozenset()
         with problems.gather():
             self._limit = hosts.limit(options.limit)
@@ -127,18 +129,22 @@ class _Run:
         with self._problems.gather():
             matched = self._hosts_of(play)
             hosts = [name for name in matched if name in self._limit]
-            self._reached |= bool(hosts)
             numbers = self._batches_of(play, hosts)
+            self._played_on.update(hosts)
             for name in hosts:
                 self._play_on(play, name, numbers.get(name, 0))
         self._played += 1
 
     def check_limit(self) -> None:
         """Raise for a limit that leaves no host of any play."""
-        if self._played and self._limit and not self._reached and self._options.limit is not None:
+        if self._played and self._limit and not self._played_on and self._options.limit is not None:
             raise said_outside("--limit", self._options.limit).error(
                 "the limit leaves no host of any play", "the plays are for other hosts"
             )
+
+    def servers(self) -> list[str]:
+        """Return the names of the hosts that the plays are for, in the order of the inventory."""
+        return [name for name in self._hosts.inventory.hosts if name in self._played_on]
 
     def batches(self) -> tuple[Batch, ...]:
         """Return the batches of the run."""
