@@ -16,6 +16,7 @@ from msauto.playbook.variables import Level, Variable, read_variables
 
 _VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")
+_VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 
 @dataclass(slots=True)
@@ -213,18 +214,34 @@ class _Tree:
 
 
 def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
-    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``: ``x.yml`` or ``x/*.yml``."""
+    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``, as Ansible reads them.
+
+    ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below; hidden ones are not read.
+    """
     for kind in _VARS_FOLDERS:
         if not (folder / kind).is_dir():
             continue
         for entry in sorted((folder / kind).iterdir()):
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                inner = sorted(each for each in entry.iterdir() if each.suffix in _ENDINGS)
-                yield from ((kind, entry.name, str(each)) for each in inner)
-            elif entry.suffix in {*_ENDINGS, ""}:
+            if entry.is_dir() and not _is_ignored(entry):
+                yield from ((kind, entry.name, str(each)) for each in _files_below(entry))
+            elif _holds_variables(entry):
                 yield kind, entry.stem, str(entry)
+
+
+def _files_below(folder: Path) -> Iterable[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir() and not _is_ignored(entry):
+            yield from _files_below(entry)
+        elif _holds_variables(entry):
+            yield entry
+
+
+def _holds_variables(entry: Path) -> bool:
+    return entry.is_file() and entry.suffix in _VARS_ENDINGS and not _is_ignored(entry)
+
+
+def _is_ignored(entry: Path) -> bool:
+    return entry.name.startswith(".") or entry.name.endswith("~")
 
 
 def _file_variables(document: Document, level: Level, spot: Spot) -> list[Variable]:

@@ -168,12 +168,10 @@ class Loader:
             yield from self._imported_tasks(body, spot, inner)
             return
         module = next((name for name in MODULES if name in body), "")
-        if _is_broken(spot, broken):
-            return
-        task = Task(spot, module, body, inner)
         with self._problems.gather():
             check_task(module, body, spot)
-            yield task
+            if not _is_broken(spot, broken):
+                yield Task(spot, module, body, inner)
 
     def _notices(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Notice]:
         for index, name in enumerate(as_list(body.get("notify", []))):

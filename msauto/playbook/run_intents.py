@@ -9,14 +9,14 @@ from typing import Any
 from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
 from msauto.model.wanted import Asserted, DatabaseRef, Handler, Intent, Source, Wanted
-from msauto.playbook.asset_module import ref_of
+from msauto.playbook.asset_module import named_at, ref_of
 from msauto.playbook.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.document import Problems, Spot
 from msauto.playbook.plays import Condition
 from msauto.playbook.run_modules import check_dest, run_wanted, xmp_batch_wanted
 from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
-from msauto.playbook.schema_runs import AssertArgs, CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
+from msauto.playbook.schema_runs import AssertArgs, CommandArgs, ProxyArgs, RunTarget, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema_values import has_pending
 from msauto.playbook.task_secrets import render_task
 from msauto.playbook.variables import Scope
@@ -28,6 +28,7 @@ MODELS: Mapping[str, type[TargetKeys]] = {
     "assert": AssertArgs,
 }
 _REF_KEYS = ("title", "id", "select")
+_KNOWN_BEFORE = (*_REF_KEYS, "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> In
     if run.module == "xmp_batch":
         return _batch_intent(run, database, source)
     problems = Problems()
-    for name in _REF_KEYS:
+    for name in _KNOWN_BEFORE:
         if name in run.data:
             with problems.gather():
                 refuse_pending(run.data[name], run.spot.child(name), "it is not known yet which asset is meant")
@@ -74,7 +75,8 @@ def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> In
         _answered(run)
         return None
     ref = ref_of(args.title, args.id, args.select, name, where)
-    return Intent(ref, source, _Evaluate(run))
+    missing = args.missing if isinstance(args, RunTarget) else None
+    return Intent(ref, source, _Evaluate(run), missing or "error", named=named_at(args, run.spot, run.task))
 
 
 def handler_of(run: Run, name: str, source: Source, order: tuple[int, ...]) -> Handler:

@@ -5,28 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model, model_validator
+from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model
 
 from msauto.model.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.model.spec import Dialect
-from msauto.playbook.schema_values import (
-    TEMPLATED,
-    Between,
-    Flag,
-    Model,
-    Name,
-    Opt,
-    Quoted,
-    Seconds,
-    SecretText,
-    Value,
-    key,
-    need,
-    said,
-)
+from msauto.playbook.key_rules import Needs, OneOf
+from msauto.playbook.schema_model import Model, key, need
+from msauto.playbook.schema_values import TEMPLATED, Between, Flag, Name, Opt, Quoted, Seconds, SecretText, Value, said
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -135,25 +123,27 @@ _IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
 _IN_FILE = "a file that holds the password, beside the inventory"
 _IN_KEYRING = "the service under which the system keyring holds the user's password"
 _SOURCES = ("password", "password_file", "password_keyring")
+_BOTH = ("says both {0} and {1}", "keep one of them")
 
 
 class BasicArgs(Model):
     """HTTP basic authentication."""
+
+    rules: ClassVar = (OneOf(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),)
 
     username: Value[Quoted] = need("the user")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
-    @model_validator(mode="after")
-    def _one_password(self) -> BasicArgs:
-        if not _one_of(self, _SOURCES):
-            raise said("has no password", "say password, password_file or password_keyring")
-        return self
-
 
 class ProxyArgs(Model):
     """An HTTP proxy on the way to the server."""
+
+    rules: ClassVar = (
+        OneOf(_SOURCES, _BOTH),
+        *(Needs(each, ("username",), "has a password and no username", "add username") for each in _SOURCES),
+    )
 
     url: Value[_ProxyUrl] = need("http://host:port")
     username: Opt[Quoted] = key("the user that the proxy wants")
@@ -161,34 +151,17 @@ class ProxyArgs(Model):
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
-    @model_validator(mode="after")
-    def _with_user(self) -> ProxyArgs:
-        if _one_of(self, _SOURCES) and self.username is None:
-            raise said("has a password and no username", "say username as well")
-        return self
-
-
-def _one_of(args: Model, names: tuple[str, ...]) -> bool:
-    """Tell whether one of the keys is said; raise where several are."""
-    there = [name for name in names if getattr(args, name) is not None]
-    if len(there) > 1:
-        raise said(f"says both {' and '.join(there)}", "say one of them", key=there[-1])
-    return bool(there)
-
 
 class AuthArgs(Model):
     """How to get in: basic or bearer, and any headers."""
+
+    rules: ClassVar = (OneOf(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[SecretText] = key("a bearer token")
     bearer_file: Opt[Name] = key("a file that holds the bearer token, beside the inventory")
     bearer_keyring: Opt[Name] = key("the service under which the system keyring holds the token of this host")
     headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
-
-    @model_validator(mode="after")
-    def _one_way(self) -> AuthArgs:
-        _one_of(self, ("basic", "bearer", "bearer_file", "bearer_keyring"))
-        return self
 
 
 class TlsArgs(Model):

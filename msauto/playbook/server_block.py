@@ -11,7 +11,7 @@ from msauto.playbook.files import beside
 from msauto.playbook.marks import Way, unfit
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
-from msauto.playbook.schema_values import Model
+from msauto.playbook.schema_model import Model
 from msauto.playbook.secret_sources import read_secret
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable

@@ -20,7 +20,8 @@ from msauto.playbook.files import how_to_find
 from msauto.playbook.redacted_lines import redact_lines
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
-from msauto.playbook.schema_values import Between, Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
+from msauto.playbook.schema_model import Model, key, need
+from msauto.playbook.schema_values import Between, Count, Flag, Name, Plain, Texts, as_list, said
 
 NAME = "msauto.toml"
 MOST_FORKS = 512

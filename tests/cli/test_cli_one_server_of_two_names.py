@@ -57,9 +57,7 @@ def test_two_plays_of_one_run(desk: Desk, sim: Simulator) -> None:
     assert sim.log == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [("plan", "-l", "news", "p.yml"), ("plan", "one.yml"), ("validate", "one.yml")]
-)
+@pytest.mark.parametrize("arguments", [("plan", "-l", "news", "p.yml"), ("plan", "one.yml"), ("validate", "one.yml")])
 def test_one_of_them_alone(desk: Desk, arguments: tuple[str, ...]) -> None:
     two_hosts(desk, "http://{{ 'localhost' }}" + desk.url[desk.url.rindex(":") :])
     desk.write("p.yml", [{"hosts": "all", "tasks": [TASK]}])
