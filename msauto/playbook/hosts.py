@@ -162,7 +162,7 @@ class Hosts:
         shared: dict[str, Any] = {
             "env": EnvView(self._env),
             "now": self._now,
-            "playbook_dir": str(here),
+            "playbook_dir": str(here.resolve()),
             "groups": {group: list(members) for group, members in self.inventory.groups.items()},
             "hostvars": HostVars(scopes),
             "asset": AssetView(None),

@@ -148,6 +148,9 @@ class _Tree:
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
+            known = self.hosts if kind == "host_vars" else self.groups
+            if Path(file).suffix not in _VARS_ENDINGS and name not in known:
+                continue  # a file without an ending may be called a.b as its host is; any other is none of variables
             with problems.gather():
                 self._vars_file(kind, name, files.document(file, told))
         problems.check()
@@ -224,8 +227,8 @@ def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
         for entry in sorted((folder / kind).iterdir()):
             if entry.is_dir() and not _is_ignored(entry):
                 yield from ((kind, entry.name, str(each)) for each in _files_below(entry))
-            elif _holds_variables(entry):
-                yield kind, entry.stem, str(entry)
+            elif entry.is_file() and not _is_ignored(entry):
+                yield kind, entry.stem if entry.suffix in _VARS_ENDINGS else entry.name, str(entry)
 
 
 def _files_below(folder: Path) -> Iterable[Path]:

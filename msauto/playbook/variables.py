@@ -61,7 +61,7 @@ GIVEN: Mapping[str, tuple[str, str]] = {
     "inventory_hostname": ("the name of the host", "{{ inventory_hostname }}"),
     "now": ("the time at which the run began, with a zone (UTC)", "{{ now.date() }}"),
     "omit": ("leaves the key out, as if it were not written", "{{ comment | default(omit) }}"),
-    "playbook_dir": ("the folder of the playbook", "{{ playbook_dir }}"),
+    "playbook_dir": ("the folder of the playbook, as an absolute path", "{{ playbook_dir }}"),
 }
 """Names that msauto itself gives to templates: what they are, and an example."""
 
