@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,7 +169,8 @@ class Loader:
             return
         module = next((name for name in MODULES if name in body), "")
         with self._problems.gather():
-            check_task(module, body, spot)
+            if not _is_broken(spot, spot.document.broken):  # what is not known says nothing new
+                check_task(module, body, spot)
             if not _is_broken(spot, broken):
                 yield Task(spot, module, body, inner)
 
@@ -242,7 +243,7 @@ def tags_of(data: Any) -> frozenset[str]:
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
-def _is_broken(spot: Spot, broken: set[Path]) -> bool:
+def _is_broken(spot: Spot, broken: Collection[Path]) -> bool:
     return any(path[: len(spot.path)] == spot.path for path in broken)
 
 
