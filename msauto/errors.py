@@ -120,7 +120,12 @@ class DownloadError(MsautoError):
 
 
 class ServerError(MsautoError):
-    """Something between us and the server. ``server`` is its name in the inventory, or its host."""
+    """Something between us and the server. ``server`` is its name in the inventory, or its host.
+
+    ``url`` is set where the connection is what failed.
+    """
+
+    url = ""
 
     def __init__(self, message: str, *, server: str = "", request: str = "", remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
@@ -128,7 +133,8 @@ class ServerError(MsautoError):
         self.request = request
 
     def __str__(self) -> str:
-        parts = (self.server and f"server {self.server}", self.request, super().__str__())
+        where = f"server {self.server}" + (f" at {self.url}" if self.url else "")
+        parts = (self.server and where, self.request, super().__str__())
         return ": ".join(part for part in parts if part)
 
 

@@ -20,9 +20,8 @@ from pathlib import Path
 from msauto.errors import LedgerError, LockedError
 from msauto.flow import is_over
 from msauto.model.ports import Clock
+from msauto.model.server_url import server_key
 
-_THIS_HOST = re.compile(r"(?<=://)(127\.0\.0\.1|\[::1\])(?=:|$)")
-"""Other names of ``localhost``. Further names of one server are not known to be one: names are not looked up."""
 _POLL = 0.2  # seconds between tries while we wait for a lock
 
 
@@ -148,7 +147,7 @@ def _open(path: Path) -> int:
 
 def _path(folder: Path, scope: Scope) -> Path:
     """Return a file name that people can read, and that no two scopes share."""
-    scope = replace(scope, server=_THIS_HOST.sub("localhost", scope.server))
+    scope = replace(scope, server=server_key(scope.server))
     exact = hashlib.sha256(json.dumps([scope.server, scope.database]).encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
     return folder / f"{readable}.{exact}.lock"

@@ -336,7 +336,8 @@ class Intent:
     there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
     ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
     ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
-    ``if_missing``: what is told where ``missing`` is ``skip`` and it is not there.
+    ``if_missing``: what is told where ``missing`` is ``skip`` and it is not there. ``named``: where the task names its
+    asset.
     """
 
     ref: Ref
@@ -347,6 +348,7 @@ class Intent:
     notify: tuple[Handler, ...] = ()
     batch: int = 0
     if_missing: str = ""
+    named: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)

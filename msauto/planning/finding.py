@@ -165,7 +165,7 @@ async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown:
         if member.intent.missing != "skip" and not (isinstance(wanted, AssetWanted) and wanted.missing == "skip"):
             raise refuse(
                 f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
-                member.intent.source,
+                member.intent.named or member.intent.source,
                 "correct the title, or say `missing: skip`",
             )
         state = "skipped"
@@ -188,7 +188,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     if wanteds:
         title = next((w.title.value for w in wanteds if w.title), found.title)
         wanted = unite(wanteds, found.asset, title)
-        if not _finalized(found, wanted):
+        if not _finalized(found, min(wanteds, key=_strictness)):
             return Outcome("skipped")
         found = _guarded(found, wanted)
     entries = None
@@ -277,6 +277,11 @@ def _finalized(found: Found, wanted: AssetWanted) -> bool:
         wanted.source,
         "wait until it is done, or say `unfinalized: skip` or `unfinalized: allow`",
     )
+
+
+def _strictness(wanted: AssetWanted) -> int:
+    """The least is the task that allows the least of a clip still being recorded."""
+    return ("error", "skip", "allow").index(wanted.unfinalized)
 
 
 def _guarded(found: Found, wanted: AssetWanted) -> Found:

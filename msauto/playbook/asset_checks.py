@@ -15,7 +15,6 @@ from msauto.playbook.schema_asset import (
     MarkerArgs,
     MarkersExactly,
     SegmentArgs,
-    exactly_lists,
 )
 from msauto.playbook.schema_values import Pending
 
@@ -26,7 +25,6 @@ def check_asset(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
     yield from _markers(args, spot)
     yield from _links(args, spot)
     yield from _exactly(args, spot)
-    yield from _absent(args, spot)
     yield from _select(args, spot)
 
 
@@ -36,40 +34,13 @@ def _known(items: Any, kind: type[Any]) -> Iterator[tuple[int, Any]]:
             yield index, item
 
 
-def _is_present(item: Any) -> bool | None:
-    """Tell whether an item is wanted; ``None`` where a template will say."""
-    return None if isinstance(item.state, Pending) else item.state != "absent"
-
-
 def _segments(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
     here = spot.child("segments")
     items = list(_known(args.segments, SegmentArgs))
-    if args.segments is not None and args.segmentation is not None:
-        yield spot.child("segmentation").problem("segments and segmentation exclude each other", "say one", key=True)
-    numbered = [item.number is not None for _, item in items]
-    if any(numbered) and not all(numbered):
-        index = items[numbered.index(False)][0]
-        yield here.child(index).problem("this segment has no number, and others have", "number all of them or none")
     for index, item in items:
-        yield from _segment(item, here.child(index))
+        if item.state != "absent" and _zero(item.duration):
+            yield here.child(index, "duration").problem("a segment cannot be 0 long")
     yield from _twice(items, here, lambda item: item.number, "number", "the segment number")
-
-
-def _segment(item: SegmentArgs, spot: Spot) -> Iterator[Problem]:
-    present = _is_present(item)
-    if present:
-        missing = [name for name in ("start", "duration") if getattr(item, name) is None]
-        if missing:
-            yield spot.problem(f"the segment has no {' and no '.join(missing)}", "add it")
-        if _zero(item.duration):
-            yield spot.child("duration").problem("a segment cannot be 0 long")
-    elif present is False and not _names_segment(item):
-        yield spot.problem("which segment is absent?", "say its number, or start and duration, or title")
-
-
-def _names_segment(item: SegmentArgs) -> bool:
-    by_extent = item.start is not None and item.duration is not None
-    return item.number is not None or by_extent or item.title is not None
 
 
 def _zero(position: Any) -> bool:
@@ -79,16 +50,9 @@ def _zero(position: Any) -> bool:
 def _markers(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
     here = spot.child("markers")
     items = list(_known(args.markers, MarkerArgs))
-    for index, item in items:
-        yield from _marker(item, here.child(index))
     yield from _twice(items, here, lambda item: item.uid, "uid", "the marker uid")
     without = [(index, item) for index, item in items if item.uid is None]
     yield from _twice(without, here, _track_and_position, "at", "a marker of this track and position")
-
-
-def _marker(item: MarkerArgs, spot: Spot) -> Iterator[Problem]:
-    if item.at is None and item.uid is None:
-        yield spot.problem("the marker has neither at nor uid", "add at: a time code, or uid: of an existing one")
 
 
 def _track_and_position(item: Any) -> Hashable:
@@ -128,25 +92,9 @@ def _twice(
 
 def _exactly(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
     here = spot.child("exactly")
-    for name in exactly_lists(args):
-        there = getattr(args, name) is not None or (name == "segments" and args.segmentation is not None)
-        if not there:
-            yield here.problem(f"exactly names {name}, and there is no list {name}", f"add {name}: [] to empty it")
     narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
     if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
         yield here.child("markers", "tracks").problem("tracks is empty, so nothing could be removed", "name a track")
-
-
-_WANTED = ("fields", "xmp", "segments", "segmentation", "markers", "links", "exactly", "restore", "was")
-
-
-def _absent(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
-    if args.state != "absent":
-        return
-    for name in _WANTED:
-        if getattr(args, name) is not None:
-            message = f"an asset with state: absent has no {name}"
-            yield spot.child(name).problem(message, "leave one of the two out", key=True)
 
 
 def _select(args: AssetArgs, spot: Spot) -> Iterator[Problem]:

@@ -40,6 +40,7 @@ from msauto.playbook.schema_asset import (
     SelectArgs,
     exactly_lists,
 )
+from msauto.playbook.schema_runs import TargetKeys
 from msauto.playbook.schema_values import Pending, as_list
 
 DEFAULT_WAIT = 1800.0
@@ -75,6 +76,12 @@ def ref_of(
     if select is None:
         raise TypeError("validated arguments name one target")
     return _select(select, database, where)
+
+
+def named_at(args: TargetKeys | AssetArgs, spot: Spot, task: str) -> Source | None:
+    """Return where a task names its asset; ``None`` where it names none."""
+    name = next((name for name in ("title", "id", "select") if getattr(args, name) is not None), None)
+    return None if name is None else Source(spot.child(name).place, task)
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:

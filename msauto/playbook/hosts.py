@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from msauto.errors import InputError
+from msauto.model.server_url import UrlError, parse_server_url
 from msauto.model.spec import ServerSpec
 from msauto.playbook.document import Problems, Spot, said_outside
 from msauto.playbook.files import Files, repository_of
@@ -15,7 +18,9 @@ from msauto.playbook.inventory import Host, Inventory, load_inventory
 from msauto.playbook.lookups import Surroundings
 from msauto.playbook.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.sandbox import OMIT, AssetView, EnvView
+from msauto.playbook.schema_values import Pending
 from msauto.playbook.server_block import build_server, check_server, host_of
+from msauto.playbook.templates import render_data
 from msauto.playbook.variables import HostVars, Level, Scope, Variable, Variables
 
 
@@ -41,6 +46,16 @@ def _single(url: str) -> Inventory:
     name = host_of(url, spot)
     host = Host(name, spot, (Variable("server", {"url": url}, Level.INVENTORY_HOST, spot),))
     return Inventory({name: host}, {"all": (name,)}, single=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """The URL of a host's server, where the inventory declares it, and where it names the host."""
+
+    name: str
+    url: str
+    spot: Spot
+    host: Spot
 
 
 class Hosts:
@@ -119,9 +134,25 @@ class Hosts:
             raise spot.error(f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True)
         return variable
 
+    def address(self, name: str) -> ServerAddress | None:
+        """Return where the server of a host is; ``None`` where that cannot be known."""
+        variable = self._variables[name].winner("server")
+        if variable is None:
+            return None
+        with suppress(InputError, UrlError):
+            block = render_data(variable.value, self._lenient_scope(name), variable.spot, keep=True)
+            url = block.get("url") if isinstance(block, dict) else None
+            if isinstance(url, str) and not isinstance(url, Pending):
+                shown = parse_server_url(url).shown()
+                return ServerAddress(name, shown, variable.spot.child("url"), self.inventory.hosts[name].spot)
+        return None
+
+    def _lenient_scope(self, name: str) -> Scope:
+        return self.scope(name, "").with_env(EnvView(self._env, lenient=True))
+
     def check_server(self, name: str) -> None:
         """Raise for what is wrong with the block of a server; secrets need not be set."""
-        check_server(self._block(name), self.scope(name, "").with_env(EnvView(self._env, lenient=True)))
+        check_server(self._block(name), self._lenient_scope(name))
 
     def _scopes_of(self, folder: str) -> dict[str, Scope]:
         here = Path(folder or ".")
@@ -131,7 +162,7 @@ class Hosts:
         shared: dict[str, Any] = {
             "env": EnvView(self._env),
             "now": self._now,
-            "playbook_dir": str(here),
+            "playbook_dir": str(here.resolve()),
             "groups": {group: list(members) for group, members in self.inventory.groups.items()},
             "hostvars": HostVars(scopes),
             "asset": AssetView(None),

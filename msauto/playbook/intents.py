@@ -11,7 +11,7 @@ from msauto.model.facts import Facts
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import AssetWanted, Handler, Intent, RssWanted, Source, Wanted
 from msauto.playbook.asset_checks import check_asset
-from msauto.playbook.asset_module import REF_KEYS, asset_ref, asset_wanted, check_separators
+from msauto.playbook.asset_module import REF_KEYS, asset_ref, asset_wanted, check_separators, named_at
 from msauto.playbook.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.document import Problems, Spot
 from msauto.playbook.plays import Condition, Notice, Task, unknown_handler
@@ -26,8 +26,8 @@ from msauto.playbook.templates import render_data, render_text
 from msauto.playbook.variables import Level, Scope, Variable, check_name
 
 MAX_LOOP = 100_000
-Database = Callable[[], str]
-"""Returns the database of the play on this host; raises where there is none."""
+Database = Callable[[Scope], str]
+"""Returns the database that the names of a task lead to on this host; raises where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _asset_intent(
     with problems.gather():
         args = _checked(data, spot, separator)
     with problems.gather():
-        database = setting.database()
+        database = setting.database(scope)
     with problems.gather():
         where = where_of(data, scope, spot)
     problems.check()
@@ -194,7 +194,8 @@ def _asset_intent(
     constant = None if has_pending(data) else asset_wanted(data, spot, source.task, separator)
     evaluate = _Evaluate(scope, conditions, data, spot, source.task, separator, constant)
     absent = data.get("state") == "absent"
-    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent)
+    named = named_at(args, spot, source.task)
+    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent, named=named)
 
 
 def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:

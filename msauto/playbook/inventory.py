@@ -16,6 +16,7 @@ from msauto.playbook.variables import Level, Variable, read_variables
 
 _VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")
+_VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 
 @dataclass(slots=True)
@@ -147,6 +148,9 @@ class _Tree:
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
+            known = self.hosts if kind == "host_vars" else self.groups
+            if Path(file).suffix not in _VARS_ENDINGS and name not in known:
+                continue  # a file without an ending may be called a.b as its host is; any other is none of variables
             with problems.gather():
                 self._vars_file(kind, name, files.document(file, told))
         problems.check()
@@ -213,18 +217,34 @@ class _Tree:
 
 
 def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
-    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``: ``x.yml`` or ``x/*.yml``."""
+    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``, as Ansible reads them.
+
+    ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below; hidden ones are not read.
+    """
     for kind in _VARS_FOLDERS:
         if not (folder / kind).is_dir():
             continue
         for entry in sorted((folder / kind).iterdir()):
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                inner = sorted(each for each in entry.iterdir() if each.suffix in _ENDINGS)
-                yield from ((kind, entry.name, str(each)) for each in inner)
-            elif entry.suffix in {*_ENDINGS, ""}:
-                yield kind, entry.stem, str(entry)
+            if entry.is_dir() and not _is_ignored(entry):
+                yield from ((kind, entry.name, str(each)) for each in _files_below(entry))
+            elif entry.is_file() and not _is_ignored(entry):
+                yield kind, entry.stem if entry.suffix in _VARS_ENDINGS else entry.name, str(entry)
+
+
+def _files_below(folder: Path) -> Iterable[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir() and not _is_ignored(entry):
+            yield from _files_below(entry)
+        elif _holds_variables(entry):
+            yield entry
+
+
+def _holds_variables(entry: Path) -> bool:
+    return entry.is_file() and entry.suffix in _VARS_ENDINGS and not _is_ignored(entry)
+
+
+def _is_ignored(entry: Path) -> bool:
+    return entry.name.startswith(".") or entry.name.endswith("~")
 
 
 def _file_variables(document: Document, level: Level, spot: Spot) -> list[Variable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -168,12 +168,11 @@ class Loader:
             yield from self._imported_tasks(body, spot, inner)
             return
         module = next((name for name in MODULES if name in body), "")
-        if _is_broken(spot, broken):
-            return
-        task = Task(spot, module, body, inner)
         with self._problems.gather():
-            check_task(module, body, spot)
-            yield task
+            if not _is_broken(spot, spot.document.broken):  # what is not known says nothing new
+                check_task(module, body, spot)
+            if not _is_broken(spot, broken):
+                yield Task(spot, module, body, inner)
 
     def _notices(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Notice]:
         for index, name in enumerate(as_list(body.get("notify", []))):
@@ -244,7 +243,7 @@ def tags_of(data: Any) -> frozenset[str]:
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
-def _is_broken(spot: Spot, broken: set[Path]) -> bool:
+def _is_broken(spot: Spot, broken: Collection[Path]) -> bool:
     return any(path[: len(spot.path)] == spot.path for path in broken)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import Problem
+from msauto.errors import InputError, Problem
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
 from msauto.playbook.document import Problems, Spot, nearest, said_outside
@@ -18,6 +19,7 @@ from msauto.playbook.files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.hosts import Hosts, load_hosts
 from msauto.playbook.intents import Setting, task_handlers, task_intents
 from msauto.playbook.plays import Loader, Play, Task
+from msauto.playbook.same_servers import same_servers
 from msauto.playbook.sandbox import UsesAssetError
 from msauto.playbook.schema_play import BatchKeys
 from msauto.playbook.schema_values import Pending, as_list
@@ -77,10 +79,11 @@ def resolve_with(
     run = _Run(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
     loader = Loader(files, problems)
     plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-    if run is None:
+    if run is None or hosts is None:
         return None
     for play in plays:
         run.play(play)
+    problems.add(*same_servers(hosts, run.servers()))
     if not check_only:
         with problems.gather():
             run.check_limit()
@@ -117,7 +120,7 @@ class _Run:
         self._servers: dict[str, ServerSpec] = {}
         self._batches = Batches()
         self._played = 0
-        self._reached = False
+        self._played_on: set[str] = set()
         self._limit: frozenset[str] = frozenset()
         with problems.gather():
             self._limit = hosts.limit(options.limit)
@@ -127,18 +130,22 @@ class _Run:
         with self._problems.gather():
             matched = self._hosts_of(play)
             hosts = [name for name in matched if name in self._limit]
-            self._reached |= bool(hosts)
             numbers = self._batches_of(play, hosts)
+            self._played_on.update(hosts)
             for name in hosts:
                 self._play_on(play, name, numbers.get(name, 0))
         self._played += 1
 
     def check_limit(self) -> None:
         """Raise for a limit that leaves no host of any play."""
-        if self._played and self._limit and not self._reached and self._options.limit is not None:
+        if self._played and self._limit and not self._played_on and self._options.limit is not None:
             raise said_outside("--limit", self._options.limit).error(
                 "the limit leaves no host of any play", "the plays are for other hosts"
             )
+
+    def servers(self) -> list[str]:
+        """Return the names of the hosts that the plays are for, in the order of the inventory."""
+        return [name for name in self._hosts.inventory.hosts if name in self._played_on]
 
     def batches(self) -> tuple[Batch, ...]:
         """Return the batches of the run."""
@@ -178,7 +185,7 @@ class _Run:
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
-            setting = Setting(server, scope, _Database(play, scope, name), batch=batch)
+            setting = Setting(server, scope, _Database(play, name), batch=batch)
             setting = replace(setting, handlers=self._handlers(play, setting))
             for task in play.tasks:
                 if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
@@ -210,8 +217,11 @@ class _Run:
 
     def _play_scope(self, play: Play, scope: Scope) -> Scope:
         inner = scope.with_variables(play.around.variables)
-        if "vars_files" not in play.data:
-            return inner
+        if "vars_files" in play.data:
+            inner = inner.with_variables(self._vars_files(play, inner))
+        return inner.with_variables(_database_key(play, inner))
+
+    def _vars_files(self, play: Play, inner: Scope) -> list[Variable]:
         spot = play.spot.child("vars_files")
         names = as_list(_render_constant(play.data["vars_files"], inner, spot))
         found: list[Variable] = []
@@ -220,7 +230,7 @@ class _Run:
             if not self._files.may_be_named(path, play.around.files[0] if play.around.files else play.file):
                 raise spot.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
             found += self._vars_file(path, spot.child(index))
-        return inner.with_variables(found)
+        return found
 
     def _vars_file(self, path: str, spot: Spot) -> list[Variable]:
         if not Path(path).is_file():
@@ -229,24 +239,31 @@ class _Run:
         return read_variables(document.data, Level.VARS_FILES, Spot(document))
 
 
+def _database_key(play: Play, scope: Scope) -> list[Variable]:
+    """Return the play's ``database:`` as a variable; it may be made of a weaker variable of the same name."""
+    if "database" not in play.data:
+        return []
+    spot = play.spot.child("database")
+    value = play.data["database"]
+    with suppress(InputError, UsesAssetError):  # told where a task needs it
+        value = render_data(value, scope, spot)
+    return [Variable("database", value, Level.PLAY_KEY, spot)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Database:
-    """Finds the database of a play on a host: the play's own, else the host variable ``database``."""
+    """Finds the database of a task on a host: the variable ``database``, as the task's templates see it."""
 
     play: Play
-    scope: Scope
     host: str
 
-    def __call__(self) -> str:
-        if "database" in self.play.data:
-            where = self.play.spot.child("database")
-            return _database_name(_render_constant(self.play.data["database"], self.scope, where), where)
-        variable = self.scope.variables.winner("database")
+    def __call__(self, scope: Scope) -> str:
+        variable = scope.variables.winner("database")
         if variable is None:
             raise self.play.spot.error(
                 f"no media database is named for {self.host}", "add database: to the play, or to the host's variables"
             )
-        return _database_name(_render_constant(variable.value, self.scope, variable.spot), variable.spot)
+        return _database_name(_render_constant(variable.value, scope, variable.spot), variable.spot)
 
 
 def _play_name(play: Play, scope: Scope) -> str:

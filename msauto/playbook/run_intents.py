@@ -9,14 +9,14 @@ from typing import Any
 from msauto.errors import InputError, Problem
 from msauto.model.facts import Facts
 from msauto.model.wanted import Asserted, DatabaseRef, Handler, Intent, Source, Wanted
-from msauto.playbook.asset_module import ref_of
+from msauto.playbook.asset_module import named_at, ref_of
 from msauto.playbook.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.document import Problems, Spot
 from msauto.playbook.plays import Condition
 from msauto.playbook.run_modules import check_dest, run_wanted, xmp_batch_wanted
 from msauto.playbook.sandbox import AssetView, UsesAssetError
 from msauto.playbook.schema import read_as
-from msauto.playbook.schema_runs import AssertArgs, CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
+from msauto.playbook.schema_runs import AssertArgs, CommandArgs, ProxyArgs, RunTarget, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema_values import has_pending
 from msauto.playbook.task_secrets import render_task
 from msauto.playbook.variables import Scope
@@ -28,6 +28,7 @@ MODELS: Mapping[str, type[TargetKeys]] = {
     "assert": AssertArgs,
 }
 _REF_KEYS = ("title", "id", "select")
+_KNOWN_BEFORE = (*_REF_KEYS, "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,12 @@ class Run:
         return run_wanted(self.module, data, self.spot, self.task, scope.surroundings)
 
 
-def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent | None:
+def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent | None:
     """Return the intent of one task; ``None`` for an ``assert`` without an asset, which is answered here."""
     if run.module == "xmp_batch":
         return _batch_intent(run, database, source)
     problems = Problems()
-    for name in _REF_KEYS:
+    for name in _KNOWN_BEFORE:
         if name in run.data:
             with problems.gather():
                 refuse_pending(run.data[name], run.spot.child(name), "it is not known yet which asset is meant")
@@ -66,7 +67,7 @@ def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent 
         _check(run)
     if args is not None and any(getattr(args, key) is not None for key in _REF_KEYS):
         with problems.gather():
-            name = database()
+            name = database(run.scope)
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
@@ -74,7 +75,8 @@ def run_intent(run: Run, database: Callable[[], str], source: Source) -> Intent 
         _answered(run)
         return None
     ref = ref_of(args.title, args.id, args.select, name, where)
-    return Intent(ref, source, _Evaluate(run))
+    missing = args.missing if isinstance(args, RunTarget) else None
+    return Intent(ref, source, _Evaluate(run), missing or "error", named=named_at(args, run.spot, run.task))
 
 
 def handler_of(run: Run, name: str, source: Source, order: tuple[int, ...]) -> Handler:
@@ -166,7 +168,7 @@ def _answered(run: Run) -> None:
 # xmp_batch -----------------------------------------------------------------------------------------------------
 
 
-def _batch_intent(run: Run, database: Callable[[], str], source: Source) -> Intent:
+def _batch_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent:
     problems = Problems()
     name, wanted = "", None
     if run.conditions:
@@ -175,7 +177,7 @@ def _batch_intent(run: Run, database: Callable[[], str], source: Source) -> Inte
         refuse_pending(run.data, run.spot, "a batch has no asset")
         wanted = xmp_batch_wanted(run.data, run.spot, run.task, run.scope.surroundings)
     with problems.gather():
-        name = database()
+        name = database(run.scope)
     problems.check()
     if wanted is None:
         raise InputError([])

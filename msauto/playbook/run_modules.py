@@ -13,7 +13,7 @@ from msauto.playbook.lookups import OutsideError, Surroundings
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_runs import CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 
-TARGET_KEYS = frozenset({"title", "id", "select"})
+TARGET_KEYS = frozenset({"title", "id", "select", "missing"})
 
 
 def run_wanted(module: str, data: Any, spot: Spot, task: str, around: Surroundings) -> RunWanted:

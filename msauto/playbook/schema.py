@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
 from msauto.playbook.document import Path, Spot, nearest
+from msauto.playbook.key_rules import Broken
 from msauto.playbook.schema_inventory import Inventory
 from msauto.playbook.schema_play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
 from msauto.playbook.schema_rules import with_rules
@@ -34,20 +35,45 @@ def read_as(model: type[M], data: Any, spot: Spot) -> M:
     return found
 
 
+def well_formed(model: type[M], data: Any) -> M | None:
+    """Return the data as a model, whatever the rules for its keys find; ``None`` where a value is wrong."""
+    try:
+        return model.model_validate(data, context={}, by_alias=True, by_name=False)
+    except ValidationError:
+        return None
+
+
 def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
     """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
 
     What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
     """
-    known: dict[str, Any] = {}
+    context: dict[str, Any] = {}
+    valid: M | None = None
+    found: list[Finding] = []
     try:
-        return model.model_validate(data, context=known, by_alias=True, by_name=False)
+        valid = model.model_validate(data, context=context, by_alias=True, by_name=False)
     except ValidationError as error:
-        models = known.get("known", {})
+        models = context.get("known", {})
         errors = error.errors(include_url=False)
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
-        found = [_finding(each, data, spot, models) for each in errors if not _is_of_group(each, groups)]
-        return [each for each in found if not spot.document.is_broken(each.path)]
+        found += [_finding(each, data, spot, models) for each in errors if not _is_of_group(each, groups)]
+    broken = {key: rules for key, rules in context.get("broken", {}).items() if rules}
+    found += _rule_findings(data, spot, broken, ()) if broken else ()
+    if valid is not None and not found:
+        return valid
+    return [each for each in found if not spot.document.is_broken(each.path)]
+
+
+def _rule_findings(data: Any, spot: Spot, broken: Mapping[int, Sequence[Broken]], path: Path) -> Iterator[Finding]:
+    """Yield the rules that do not hold, of a mapping and of all in it."""
+    for each in broken.get(id(data), ()):
+        about = _about(each.message, path)
+        target = spot.child(*path, *each.way)
+        yield Finding(target.path, target.problem(about, each.remedy, key=each.on_key))
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in pairs:
+        yield from _rule_findings(value, spot, broken, (*path, key))
 
 
 _GROUPS = ("block", "import_tasks")
@@ -101,9 +127,7 @@ def _words(error: Any, path: Path, on_key: bool, data: Any, models: _Models) -> 
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
     label = _label(path)
     if kind == "said":
-        text = str(context["said"])
-        about = text if _is_sentence(text) or not label else f"{label} {text}"
-        return about, str(context["remedy"]), on_key
+        return _about(str(context["said"]), path), str(context["remedy"]), on_key
     if kind == "extra_forbidden":
         _, model = models.get(id(_at(data, path[:-1])), (None, None))
         return (*_unknown(str(loc[-1]), model), True)
@@ -118,6 +142,12 @@ def _words(error: Any, path: Path, on_key: bool, data: Any, models: _Models) -> 
         "",
         on_key,
     )
+
+
+def _about(text: str, path: Path) -> str:
+    """Name what a message is about, unless it does so itself."""
+    label = _label(path)
+    return text if _is_sentence(text) or not label else f"{label} {text}"
 
 
 def _label(path: Path) -> str:
@@ -180,9 +210,14 @@ def json_schema(name: str) -> dict[str, Any]:
     model = models.get(name)
     if model is None:
         raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
-    schema = with_rules(_tidy(model.model_json_schema(by_alias=True)))
+    schema = schema_of_model(model)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
+    return with_rules(_tidy(model.model_json_schema(by_alias=True)))
 
 
 def _tidy(value: Any, *, names: bool = False) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import Discriminator, PlainValidator, Tag, WithJsonSchema
 
 from msauto.model.words import MimeType, Track
+from msauto.playbook.key_rules import AllOf, AllOrNone, AnyOf, Complete, Excludes, Needs, NoneOf, OneOf, WhenValue
+from msauto.playbook.schema_model import Model, key, need
 from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema_values import (
     Count,
@@ -14,7 +16,6 @@ from msauto.playbook.schema_values import (
     Flag,
     FolderText,
     KeyId,
-    Model,
     Name,
     NsName,
     Opt,
@@ -24,8 +25,6 @@ from msauto.playbook.schema_values import (
     Text,
     Texts,
     Value,
-    key,
-    need,
     one_or_list,
     reportable,
     said,
@@ -88,8 +87,17 @@ class FieldsArgs(Model):
     hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title: (the new name) and was: (the old one)")}
 
 
+_SEGMENT_NAMES = (("number",), ("start", "duration"), ("title",))
+_NAME_SEGMENT = "say its number, or start and duration, or title"
+
+
 class SegmentArgs(Model):
     """A segment: its number, or its start and duration."""
+
+    rules: ClassVar = (
+        WhenValue("state", "present", (AllOf(("start", "duration"), "the segment has no"),), default=True),
+        WhenValue("state", "absent", (AnyOf(_SEGMENT_NAMES, "which segment is absent?", _NAME_SEGMENT),)),
+    )
 
     number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
     start: Opt[Pos] = key("where it starts: a time code or frames")
@@ -138,6 +146,14 @@ AttributeName = Annotated[
 class MarkerArgs(Model):
     """A key frame marker: its uid, or its position and track."""
 
+    rules: ClassVar = (
+        AnyOf(
+            (("at",), ("uid",)),
+            "the marker has neither at nor uid",
+            "add at: a time code, or uid: of an existing one",
+        ),
+    )
+
     uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
     at: Opt[Pos] = key("its position: a time code or frames")
     track: Opt[Track] = key("its type")
@@ -185,10 +201,28 @@ class RestoreArgs(Model):
     wait: Opt[Span] = key("how long the proof may wait for the file: 90s, 30m, 2h; default 30m")
 
 
+ONE_TARGET = OneOf(
+    ("title", "id", "select"),
+    ("says both {0} and {1}", "say one of title, id and select"),
+    ("does not say which asset is meant", "add title, id or select"),
+)
+_CONTENT = ("fields", "xmp", "segments", "segmentation", "markers", "links", "exactly", "restore", "was")
+_ABSENT_HAS_NO = "an asset with state: absent has no {}"
+
+
 class AssetArgs(Model):
     """An asset as it should be. What is not named is not managed; an empty value clears."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in ("title", "id", "select")]})
+    rules: ClassVar = (
+        ONE_TARGET,
+        Needs("was", ("title",), "was needs the new title", "name the asset by its title"),
+        Excludes("segments", ("segmentation",), "segments and segmentation exclude each other", "keep one of them"),
+        Complete("segments", ("segments", "segmentation")),
+        Complete("markers", ("markers",)),
+        Complete("links", ("links",)),
+        AllOrNone("segments", "number", "this segment has no number, and others have", "number all of them or none"),
+        WhenValue("state", "absent", (NoneOf(_CONTENT, _ABSENT_HAS_NO, "leave one of the two out"),)),
+    )
 
     title: Opt[Name] = key("the asset's title: which asset is meant")
     id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
@@ -220,17 +254,6 @@ class AssetArgs(Model):
     lossy: Opt[Flag] = key("allow changes that lose what the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
     with_links: Opt[Flag] = key("state: absent deletes the asset although links show it; default false")
-
-    @model_validator(mode="after")
-    def _one_target(self) -> AssetArgs:
-        named = [name for name in ("title", "id", "select") if getattr(self, name) is not None]
-        if not named:
-            raise said("does not say which asset is meant", "add title, id or select")
-        if len(named) > 1:
-            raise said(f"says both {named[0]} and {named[1]}", "say one of title, id and select", key=named[1])
-        if self.was is not None and named != ["title"]:
-            raise said("was needs the new title", "say title, not " + named[0], key="was")
-        return self
 
 
 def exactly_lists(args: AssetArgs) -> list[str]:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Annotated, Any, get_type_hints
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model, model_validator
+from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model
 
-from msauto.model.spec import DEFAULT_PORT, Dialect
-from msauto.playbook.schema_values import (
-    TEMPLATED,
-    Between,
-    Flag,
-    Model,
-    Name,
-    Opt,
-    Quoted,
-    Seconds,
-    SecretText,
-    Value,
-    key,
-    need,
-    said,
-)
+from msauto.model.server_url import ServerUrl, UrlError, parse_server_url
+from msauto.model.spec import Dialect
+from msauto.playbook.key_rules import Needs, OneOf
+from msauto.playbook.schema_model import Model, key, need
+from msauto.playbook.schema_values import TEMPLATED, Between, Flag, Name, Opt, Quoted, Seconds, SecretText, Value, said
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -54,58 +43,40 @@ def _separator(value: Any) -> str:
 
 def _url(value: Any) -> str:
     """Scheme, host and port; port 7901 where it has none (interface, «Limits»)."""
-    parts, port = _split_url(value, "http://host:7901")
-    if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
-        raise said("must begin with http:// or https:// and name a host", "write http://host:7901")
-    if parts.username is not None or parts.password is not None:
-        raise said("must not hold a password", "say it under auth: {basic: {...}}")
-    _check_url(parts)
-    return _shown_url(parts, DEFAULT_PORT if port is None else port)
+    return _read_url(value, ("http", "https"), "http://host:7901", "declare it under auth: {basic: {...}}").shown()
 
 
 def _proxy_url(value: Any) -> str:
     """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
-    parts, port = _split_url(value, "http://proxy:3128")
-    if parts.scheme.lower() != "http" or not parts.hostname or port is None:
-        raise said("must begin with http://, name a host and a port", "write http://proxy:3128")
-    if parts.username is not None or parts.password is not None:
-        raise said("must not hold a password", "say it beside the url: proxy: {url: ..., username: ..., password: ...}")
-    _check_url(parts)
-    return _shown_url(parts, port)
+    example = "http://proxy:3128"
+    found = _read_url(
+        value, ("http",), example, "say it beside the url: proxy: {url: ..., username: ..., password: ...}"
+    )
+    if found.port is None:
+        raise said("must begin with http://, name a host and a port", f"write {example}")
+    return found.shown()
 
 
-def _split_url(value: Any, example: str) -> tuple[SplitResult, int | None]:
+def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -> ServerUrl:
+    """Return a URL without a user; ``password`` tells where a password is declared instead."""
     try:
-        parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        port = parts.port
-    except ValueError as error:
-        raise said("cannot be read", f"write {example}") from error
-    if port == 0:
-        raise said("must not name the port 0, at which nothing listens", f"write {example}")
-    return parts, port
-
-
-def _shown_url(parts: SplitResult, port: int) -> str:
-    host = parts.hostname or ""
-    return f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _check_url(parts: SplitResult) -> None:
-    if parts.path.rstrip("/") or parts.query or parts.fragment:
-        raise said("must be scheme, host and port only", "leave out what follows the port")
-    if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
-        raise said("must not hold signs that no host has")
+        found = parse_server_url(value if isinstance(value, str) else "", schemes)
+    except UrlError as error:
+        raise said(str(error), f"write {example}") from error
+    if found.username is not None:
+        raise said("must not hold a password", password)
+    return found
 
 
 _Url = Annotated[
     str,
     PlainValidator(_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\s]+/*\s*$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://(?!\S*:0+/*\s*$)[^/?#@\s]+/*\s*$"}),
 ]
 _ProxyUrl = Annotated[
     str,
     PlainValidator(_proxy_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://[^/?#@\s]+:\d+/*\s*$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://(?!\S*:0+/*\s*$)[^/?#@\s]+:\d+/*\s*$"}),
 ]
 _Connections = Annotated[int, Between(1, 1024)]
 _RequestLine = Annotated[int, Between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
@@ -152,25 +123,27 @@ _IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
 _IN_FILE = "a file that holds the password, beside the inventory"
 _IN_KEYRING = "the service under which the system keyring holds the user's password"
 _SOURCES = ("password", "password_file", "password_keyring")
+_BOTH = ("says both {0} and {1}", "keep one of them")
 
 
 class BasicArgs(Model):
     """HTTP basic authentication."""
+
+    rules: ClassVar = (OneOf(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),)
 
     username: Value[Quoted] = need("the user")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
-    @model_validator(mode="after")
-    def _one_password(self) -> BasicArgs:
-        if not _one_of(self, _SOURCES):
-            raise said("has no password", "say password, password_file or password_keyring")
-        return self
-
 
 class ProxyArgs(Model):
     """An HTTP proxy on the way to the server."""
+
+    rules: ClassVar = (
+        OneOf(_SOURCES, _BOTH),
+        *(Needs(each, ("username",), "has a password and no username", "add username") for each in _SOURCES),
+    )
 
     url: Value[_ProxyUrl] = need("http://host:port")
     username: Opt[Quoted] = key("the user that the proxy wants")
@@ -178,34 +151,17 @@ class ProxyArgs(Model):
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
-    @model_validator(mode="after")
-    def _with_user(self) -> ProxyArgs:
-        if _one_of(self, _SOURCES) and self.username is None:
-            raise said("has a password and no username", "say username as well")
-        return self
-
-
-def _one_of(args: Model, names: tuple[str, ...]) -> bool:
-    """Tell whether one of the keys is said; raise where several are."""
-    there = [name for name in names if getattr(args, name) is not None]
-    if len(there) > 1:
-        raise said(f"says both {' and '.join(there)}", "say one of them", key=there[-1])
-    return bool(there)
-
 
 class AuthArgs(Model):
     """How to get in: basic or bearer, and any headers."""
+
+    rules: ClassVar = (OneOf(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[SecretText] = key("a bearer token")
     bearer_file: Opt[Name] = key("a file that holds the bearer token, beside the inventory")
     bearer_keyring: Opt[Name] = key("the service under which the system keyring holds the token of this host")
     headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
-
-    @model_validator(mode="after")
-    def _one_way(self) -> AuthArgs:
-        _one_of(self, ("basic", "bearer", "bearer_file", "bearer_keyring"))
-        return self
 
 
 class TlsArgs(Model):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Discriminator, RootModel, Tag, model_validator
+from pydantic import Discriminator, RootModel, Tag, model_validator
 
+from msauto.playbook.key_rules import AnyOf, Excludes, Needs, Never, OneOf
 from msauto.playbook.schema_asset import AssetArgs
+from msauto.playbook.schema_model import Model, key, need
 from msauto.playbook.schema_rss import RssArgs
 from msauto.playbook.schema_runs import (
     AssertArgs,
@@ -22,7 +24,6 @@ from msauto.playbook.schema_values import (
     Count,
     Expressions,
     Flag,
-    Model,
     Name,
     Number,
     Opt,
@@ -32,8 +33,6 @@ from msauto.playbook.schema_values import (
     Text,
     Texts,
     Value,
-    key,
-    need,
     one_or_list,
     said,
 )
@@ -73,23 +72,31 @@ class _TaskKeys(Model):
     loop: Opt[list[Any]] = key("the task is done once for each item of this list")
     loop_control: Plain[LoopControl] = key("how the loop names its item")
 
-    def _one_of(self, modules: tuple[str, ...], what: str) -> str:
-        """Return the one module that is named."""
-        named = [name for name in modules if getattr(self, "assert_" if name == "assert" else name) is not None]
-        if not named:
-            raise said(f"the {what} does nothing", "add one of: " + ", ".join(modules))
-        if len(named) > 1:
-            raise said(f"the {what} does both {named[0]} and {named[1]}", f"make it two {what}s", key=named[1])
-        if self.loop_control is not None and self.loop is None:
-            raise said("loop_control needs a loop", key="loop_control")
-        return named[0]
+
+def _one_module(modules: tuple[str, ...], what: str) -> OneOf:
+    return OneOf(
+        modules,
+        (f"the {what} does both {{0}} and {{1}}", f"make it two {what}s"),
+        (f"the {what} does nothing", "add one of: " + ", ".join(modules)),
+    )
+
+
+_NEEDS_LOOP = Needs("loop_control", ("loop",), "loop_control needs a loop")
 
 
 class TaskArgs(_TaskKeys):
     """A task: a name, one module, and when it applies."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in MODULES]})
     hints: ClassVar = _HINTS
+    rules: ClassVar = (
+        _one_module(MODULES, "task"),
+        _NEEDS_LOOP,
+        *(Excludes(each, ("loop",), "{key} cannot loop", "put the loop on its tasks") for each in _LOOPLESS),
+        *(
+            Excludes(each, ("notify",), "handlers work on assets, and {key} changes none", "leave notify out")
+            for each in ("rss", "xmp_batch", "assert")
+        ),
+    )
 
     tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
     notify: Opt[Texts] = key("handlers that run where this task changed something")
@@ -103,20 +110,15 @@ class TaskArgs(_TaskKeys):
     block: Plain[list[TaskArgs]] = key("tasks that share when, tags and vars")
     import_tasks: Opt[Name] = key("a file with a list of tasks, beside this one")
 
-    @model_validator(mode="after")
-    def _one_module(self) -> TaskArgs:
-        module = self._one_of(MODULES, "task")
-        if module in _LOOPLESS and self.loop is not None:
-            raise said(f"{module} cannot loop", "put the loop on its tasks", key="loop")
-        if module in {"rss", "xmp_batch", "assert"} and self.notify is not None:
-            raise said(f"handlers work on assets, and {module} changes none", "leave notify out", key="notify")
-        return self
-
 
 class HandlerArgs(_TaskKeys):
     """A handler: a task that runs once for each target that changed."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in HANDLER_MODULES]})
+    rules: ClassVar = (
+        _one_module(HANDLER_MODULES, "handler"),
+        _NEEDS_LOOP,
+        Never("before", False, "nothing can be run on an asset that is gone", "leave before out"),
+    )
     hints: ClassVar = {
         **_HINTS,
         "notify": ("a handler cannot notify", "let the task notify both handlers"),
@@ -134,12 +136,9 @@ class HandlerArgs(_TaskKeys):
     before: Opt[Flag] = key("it runs before a deletion of the asset: always so, and may be said")
 
     @model_validator(mode="after")
-    def _one_module(self) -> HandlerArgs:
-        self._one_of(HANDLER_MODULES, "handler")
+    def _plain_name(self) -> HandlerArgs:
         if isinstance(self.name, Pending):
             raise said("the name of a handler cannot be a template", "write it out", key="name")
-        if self.before is False:
-            raise said("nothing can be run on an asset that is gone", "leave before out", key="before")
         return self
 
 
@@ -168,7 +167,20 @@ _TO_A_PLAY = "put it under tasks: of a play with hosts:, or let a play import th
 class PlayArgs(BatchKeys):
     """A play: on which servers, and what is done there. Or the import of another playbook."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["hosts"]}, {"required": ["import_playbook"]}]})
+    rules: ClassVar = (
+        AnyOf(
+            (("hosts",), ("import_playbook",)),
+            "the play does not say where",
+            "add hosts: all, or a host, a group, a pattern",
+        ),
+        Excludes(
+            "import_playbook",
+            ("hosts", "database", "vars_files", *BatchKeys.model_fields, "tasks", "handlers"),
+            "{other} cannot stand beside import_playbook",
+            "put it in the imported plays",
+        ),
+        Needs("when", ("import_playbook",), "a play has no when", "put it on the tasks, or on a block"),
+    )
     hints: ClassVar = {
         "roles": ("there are no roles", "use import_tasks"),
         "become": ("there is no become", ""),
@@ -186,20 +198,6 @@ class PlayArgs(BatchKeys):
     when: Plain[Expressions] = key("an expression for all plays of an imported playbook")
     tasks: Plain[list[TaskArgs]] = key("the tasks")
     handlers: Plain[list[HandlerArgs]] = key("what runs once for each target that changed")
-
-    @model_validator(mode="after")
-    def _play_or_import(self) -> PlayArgs:
-        if self.import_playbook is None:
-            if self.hosts is None:
-                raise said("the play does not say where", "add hosts: all, or a host, a group, a pattern")
-            if self.when is not None:
-                raise said("a play has no when", "put it on the tasks, or on a block", key="when")
-            return self
-        extra = self.model_fields_set - {"name", "import_playbook", "vars", "tags", "when"}
-        if extra:
-            found = min(extra)
-            raise said(f"{found} cannot stand beside import_playbook", "put it in the imported plays", key=found)
-        return self
 
 
 class Playbook(RootModel[list[PlayArgs]]):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import model_validator
+from msauto.playbook.key_rules import Needs, NoneOf, OneOf, WhenValue
+from msauto.playbook.schema_model import Model, key, need
+from msauto.playbook.schema_values import Flag, Name, Opt, Text, Value
 
-from msauto.playbook.schema_values import Flag, Model, Name, Opt, Pending, Text, Value, key, need, said
+_BOTH = ("the item says both {0} and {1}", "keep one of them")
+_EMPTY = "add items: [] to empty the channel"
 
 
 class RssBody(Model):
@@ -21,6 +24,16 @@ class RssBody(Model):
 class RssItemArgs(Model):
     """One item of a channel."""
 
+    rules: ClassVar = (
+        WhenValue(
+            "state",
+            "present",
+            (OneOf(("text", "item"), _BOTH, ("the item says nothing", "add text or item")),),
+            default=True,
+        ),
+        WhenValue("state", "absent", (NoneOf(("text", "item", "file"), "an absent item has no {}"),)),
+    )
+
     guid: Value[Name] = need("what identifies the item in the channel")
     file: Opt[Name] = key(
         "the file name it is added under; default: the guid (if no file name: made safe) with .txt or .xml"
@@ -29,30 +42,14 @@ class RssItemArgs(Model):
     item: Opt[RssBody] = key("its fields, for an .xml file")
     state: Opt[Literal["present", "absent"]] = key("present (default) or absent: not there")
 
-    @model_validator(mode="after")
-    def _one_body(self) -> RssItemArgs:
-        if isinstance(self.state, Pending):
-            return self
-        bodies = [name for name in ("text", "item") if getattr(self, name) is not None]
-        if self.state == "absent" and (bodies or self.file is not None):
-            extra = bodies[0] if bodies else "file"
-            raise said(f"an absent item has no {extra}", key=extra)
-        if self.state != "absent" and not bodies:
-            raise said("the item says nothing", "add text or item")
-        if len(bodies) > 1:
-            raise said("the item says both text and item", "say one of them", key="item")
-        return self
-
 
 class RssArgs(Model):
     """A channel as it should be."""
 
+    rules: ClassVar = (
+        WhenValue("exactly", True, (Needs("exactly", ("items",), "exactly needs the list of items", _EMPTY),)),
+    )
+
     channel: Value[Name] = need("the channel's name")
     items: Opt[list[Value[RssItemArgs]]] = key("its items")
     exactly: Opt[Flag] = key("nothing but these items: others are removed")
-
-    @model_validator(mode="after")
-    def _exactly_what(self) -> RssArgs:
-        if self.exactly is True and self.items is None:
-            raise said("exactly needs the list of items", "add items: [] to empty the channel", key="exactly")
-        return self

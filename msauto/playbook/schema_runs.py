@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, model_validator
-
-from msauto.playbook.schema_asset import SelectArgs
+from msauto.playbook.key_rules import AnyOf, Inside, KeyRule, Needs, OneOf, WhenValue
+from msauto.playbook.schema_asset import ONE_TARGET, SelectArgs
+from msauto.playbook.schema_model import Model, key, need
 from msauto.playbook.schema_times import Pos
-from msauto.playbook.schema_values import (
-    Between,
-    Expressions,
-    KeyId,
-    Model,
-    Name,
-    Opt,
-    Plain,
-    Text,
-    Value,
-    key,
-    need,
-    said,
-)
+from msauto.playbook.schema_values import Between, Expressions, KeyId, Name, Opt, Plain, Text, Value
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
 _Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K
 _FOLLOWS = ("a handler works on the asset whose change called it", "leave it out")
 _OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
-_ONE_TARGET = ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in ("title", "id", "select")]})
 
 
 class TargetKeys(Model):
     """Which asset is meant."""
 
+    rules: ClassVar[tuple[KeyRule, ...]] = (ONE_TARGET,)
+
     title: Opt[Name] = key("the asset's title")
     id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
     select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
 
-    @model_validator(mode="after")
-    def _one_target(self) -> TargetKeys:
-        named = [name for name in ("title", "id", "select") if getattr(self, name) is not None]
-        if not named and self._needs_target:
-            raise said("does not say which asset is meant", "add title, id or select")
-        if len(named) > 1:
-            raise said(f"says both {named[0]} and {named[1]}", "say one of title, id and select", key=named[1])
-        return self
 
-    _needs_target: ClassVar[bool] = True
+class RunTarget(TargetKeys):
+    """Which asset is meant, and what it means where it is not there."""
+
+    missing: Opt[Literal["error", "skip"]] = key("what an unknown title means; default error")
 
 
 class ThumbnailOnly(Model):
@@ -62,10 +47,9 @@ class ThumbnailOnly(Model):
     dest: Value[Name] = need("the file to write, beside the playbook")
 
 
-class ThumbnailArgs(TargetKeys, ThumbnailOnly):
+class ThumbnailArgs(RunTarget, ThumbnailOnly):
     """A still image of an asset (interface, «PNG thumbnail»)."""
 
-    model_config = _ONE_TARGET
     hints: ClassVar = {}
 
 
@@ -78,17 +62,52 @@ class ProxyOnly(Model):
     dest: Value[Name] = need("the file to write, beside the playbook")
 
 
-class ProxyArgs(TargetKeys, ProxyOnly):
+class ProxyArgs(RunTarget, ProxyOnly):
     """A viewing copy of an asset (interface, «Web proxy»)."""
 
-    model_config = _ONE_TARGET
     hints: ClassVar = {}
+
+
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "PARTNER_EXPORT_VERSION": (),
+    "PARTNER_COPY_PROGRAM_FIELDS": (),
+    "PARTNER_MOVE_TO_ASSET": ("asset_id", "house_number"),
+}
+"""The parameters of each command (interface, «Asset commands»), but for ns and id."""
+_FROM_THE_TASK = ("ns", "id", "command")
+_CARD = "PARTNER_MOVE_TO_ASSET needs the program card"
+
+
+def _no_parameter(command: str, name: str) -> tuple[str, str]:
+    known = _PARAMETERS[command]
+    if name in _FROM_THE_TASK:
+        remedy = "it is the key name" if name == "command" else 'address the asset by its key: id: "handle:4711"'
+        return f"{name} is no parameter here: it follows from the task", remedy
+    remedy = f"its parameters are {' and '.join(known)}" if known else "it takes ns and id, which follow from the task"
+    return f"{command} has no parameter {name!r}", remedy
+
+
+_COMMAND_RULES: tuple[KeyRule, ...] = (
+    *(
+        WhenValue("name", name, (Inside("params", (), known, partial(_no_parameter, name)),))
+        for name, known in _PARAMETERS.items()
+    ),
+    WhenValue(
+        "name",
+        "PARTNER_MOVE_TO_ASSET",
+        (
+            Needs("name", ("params",), _CARD, "add params: {asset_id: ...}"),
+            Inside("params", (AnyOf((("asset_id",),), _CARD, "add asset_id to params"),)),
+        ),
+    ),
+)
 
 
 class CommandOnly(Model):
     """A command on the asset that called a handler (interface, «Asset commands»)."""
 
     hints: ClassVar = _OF_HANDLERS
+    rules: ClassVar = _COMMAND_RULES
 
     name: Value[Command] = need("the command")
     params: Opt[dict[str, Value[Text]]] = key("parameters of the command; ns and id follow the asset's address")
@@ -96,34 +115,21 @@ class CommandOnly(Model):
         "always (default), once in the life of the asset, or changed: where this run changes the asset"
     )
 
-    @model_validator(mode="after")
-    def _parameters(self) -> CommandOnly:
-        params = self.params if isinstance(self.params, dict) else {}
-        for name in ("ns", "id", "command"):
-            if name in params:
-                remedy = 'address the asset by its key: id: "handle:4711"' if name != "command" else "say it as name"
-                raise said(f"{name} is no parameter here: it follows from the task", remedy, key="params")
-        if self.name == "PARTNER_MOVE_TO_ASSET" and self.params is None:
-            raise said("PARTNER_MOVE_TO_ASSET needs the program card", "add params: {asset_id: ...}", key="name")
-        if self.name == "PARTNER_MOVE_TO_ASSET" and isinstance(self.params, dict) and "asset_id" not in params:
-            raise said("PARTNER_MOVE_TO_ASSET needs the program card", "add asset_id to params", key="params")
-        return self
 
-
-class CommandArgs(TargetKeys, CommandOnly):
+class CommandArgs(RunTarget, CommandOnly):
     """A command that is run rather than compared (interface, «Asset commands»)."""
 
-    model_config = _ONE_TARGET
     hints: ClassVar = {}
+    rules: ClassVar = (ONE_TARGET, *_COMMAND_RULES)
 
 
 class AssertArgs(TargetKeys):
     """Conditions that must hold, or the plan is refused. Without an asset they are about variables alone."""
 
+    rules: ClassVar = (OneOf(ONE_TARGET.keys, ONE_TARGET.both),)
+
     that: Plain[Expressions] = need("expressions, without braces, that must all hold")
     msg: Opt[Text] = key("what to say where one does not")
-
-    _needs_target: ClassVar[bool] = False
 
 
 class XmpBatchArgs(Model):

@@ -7,23 +7,17 @@ A value may still be a template: :class:`Pending` stands for one that is not ren
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Discriminator,
-    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainValidator,
     Tag,
-    ValidationInfo,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -125,31 +119,6 @@ Opt: TypeAlias = Annotated[T | None, TEMPLATED]
 """A value or a template; the key may be left out."""
 Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
 """A value that cannot be a template; the key may be left out."""
-
-
-class Model(BaseModel):
-    """The root of all models: strict, nothing unknown. ``context['known']`` learns which model met which mapping."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-    hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """What to say of keys that people may expect here, and that are not: message and remedy."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _remember(cls, data: Any, info: ValidationInfo) -> Any:
-        if isinstance(info.context, dict):
-            info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
-        return data
-
-
-def key(description: str, **more: Any) -> Any:
-    """Return a field that may be left out."""
-    return Field(default=None, description=description, **more)
-
-
-def need(description: str, **more: Any) -> Any:
-    """Return a field that must be there."""
-    return Field(description=description, **more)
 
 
 MOST = 2**63 - 1

@@ -11,7 +11,7 @@ from msauto.playbook.files import beside
 from msauto.playbook.marks import Way, unfit
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
-from msauto.playbook.schema_values import Model
+from msauto.playbook.schema_model import Model
 from msauto.playbook.secret_sources import read_secret
 from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable
@@ -61,8 +61,7 @@ def check_server(variable: Variable, scope: Scope) -> None:
 
 def host_of(url: str, spot: Spot) -> str:
     """Return the name of the one server of ``--server URL``: its host."""
-    read_as(ServerArgs, {"url": url}, spot)
-    return urlsplit(url.strip()).hostname or ""
+    return urlsplit(read_as(ServerArgs, {"url": url}, spot).url).hostname or ""
 
 
 def _named(args: Model | None) -> dict[str, Any]:

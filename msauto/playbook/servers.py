@@ -11,6 +11,7 @@ from msauto.playbook.document import Problems, nearest, said_outside
 from msauto.playbook.files import Files
 from msauto.playbook.hosts import Hosts
 from msauto.playbook.resolve import Options, open_hosts
+from msauto.playbook.same_servers import same_servers
 from msauto.playbook.templates import render_data
 
 
@@ -29,7 +30,9 @@ def named_servers(options: Options) -> tuple[NamedServer, ...]:
     with files.marks.found.kept_out_of_errors():
         hosts = open_hosts(options, files)
         with problems.gather():
-            found.extend(_named(hosts, hosts.limit(options.limit)))
+            limit = hosts.limit(options.limit)
+            found.extend(_named(hosts, limit))
+            problems.add(*same_servers(hosts, [name for name in hosts.inventory.hosts if name in limit]))
         problems.check()
     return tuple(found)
 
@@ -52,6 +55,7 @@ def _called(hosts: Hosts, names: Collection[str], problems: Problems) -> tuple[S
                 hint = nearest(name, hosts.inventory.hosts)
                 raise said_outside("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
             found.append(hosts.server(name, "."))
+    problems.add(*same_servers(hosts, [spec.name for spec in found]))
     problems.check()
     return tuple(found)
 

@@ -17,9 +17,11 @@ from msauto.model.limits import Limits
 from msauto.playbook.document import Document, Spot
 from msauto.playbook.document import Path as DataPath
 from msauto.playbook.files import FILE_MIB, MOST_FILE_MIB, how_to_find
+from msauto.playbook.redacted_lines import redact_lines
 from msauto.playbook.schema import read_as
 from msauto.playbook.schema_inventory import TimezoneName
-from msauto.playbook.schema_values import Between, Count, Flag, Model, Name, Plain, Texts, as_list, key, need, said
+from msauto.playbook.schema_model import Model, key, need
+from msauto.playbook.schema_values import Between, Count, Flag, Name, Plain, Texts, as_list, said
 
 NAME = "msauto.toml"
 MOST_FORKS = 512
@@ -185,7 +187,7 @@ def _read(path: Path) -> Document:
     except UnicodeDecodeError as error:
         raise InputError([Problem("the file is not UTF-8", Place(file), "save it as UTF-8")]) from error
     lines = tuple(text.splitlines())
-    return Document(file, _data(text, file, lines), *_places(file, lines), lines)
+    return Document(file, _data(text, file, lines), *_places(file, lines), redact_lines(lines))
 
 
 _LONG_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d_]{999,}")
@@ -201,11 +203,15 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
         end = Place(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = Place(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
-        raise InputError([Document(file, lines=lines).problem(f"this is no TOML: {message}", place)]) from error
+        raise InputError(
+            [Document(file, lines=redact_lines(lines)).problem(f"this is no TOML: {message}", place)]
+        ) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib tells no place
         numbers = (Place(file, number, at.start() + 1) for number, at in _long_numbers(lines))
         place = next(numbers, Place(file))
-        raise InputError([Document(file, lines=lines).problem("a number with too many digits", place)]) from error
+        raise InputError(
+            [Document(file, lines=redact_lines(lines)).problem("a number with too many digits", place)]
+        ) from error
 
 
 def _long_numbers(lines: tuple[str, ...]) -> Iterator[tuple[int, re.Match[str]]]:

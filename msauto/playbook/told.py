@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from msauto.errors import InputError, Place
+from msauto.model.secret_names import USER_IN_URL, is_secret_name
 from msauto.model.secrets import HIDDEN, Secrets
 from msauto.playbook.document import nearest, said_outside
 from msauto.playbook.files import Files
@@ -17,8 +17,6 @@ from msauto.playbook.templates import render_data
 from msauto.playbook.variables import Scope, Variable
 
 _BLOCK = "server"
-_SECRET = re.compile(r"(?i).*(pass(word|wd|phrase)?|secret|token|bearer|credential|api[_-]?key|private[_-]?key)s?")
-_IN_URL = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +90,6 @@ def _masked(name: str, value: Any) -> Any:
         return {key: _masked(str(key), each) for key, each in value.items()}
     if isinstance(value, list):
         return [_masked(name, each) for each in value]
-    if _SECRET.fullmatch(name):
+    if is_secret_name(name):
         return HIDDEN
-    return _IN_URL.sub(rf"\1{HIDDEN}@", value) if isinstance(value, str) else value
+    return USER_IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value

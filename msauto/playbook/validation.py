@@ -15,6 +15,7 @@ from msauto.playbook.handler_names import never_notified
 from msauto.playbook.hosts import Hosts
 from msauto.playbook.impossible import impossible_positions
 from msauto.playbook.plays import Loader
+from msauto.playbook.same_servers import same_servers
 
 if TYPE_CHECKING:
     from msauto.playbook.resolve import Options
@@ -63,6 +64,8 @@ def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: P
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
+        if not found["playbook"]:
+            problems.add(*same_servers(hosts, hosts.inventory.hosts))
     for path in found["playbook"]:
         _check_playbook(path, complete, problems, files, hosts)
 

@@ -25,10 +25,11 @@ class Level(IntEnum):
     HOST_VARS = 5
     PLAY = 6
     VARS_FILES = 7
-    BLOCK = 8
-    TASK = 9
-    LOOP = 10
-    EXTRA = 11
+    PLAY_KEY = 8
+    BLOCK = 9
+    TASK = 10
+    LOOP = 11
+    EXTRA = 12
 
     @property
     def words(self) -> str:
@@ -44,6 +45,7 @@ _WORDS = {
     Level.HOST_VARS: "host_vars",
     Level.PLAY: "play vars",
     Level.VARS_FILES: "vars_files",
+    Level.PLAY_KEY: "the play's database",
     Level.BLOCK: "block vars",
     Level.TASK: "task vars",
     Level.LOOP: "loop",
@@ -59,7 +61,7 @@ GIVEN: Mapping[str, tuple[str, str]] = {
     "inventory_hostname": ("the name of the host", "{{ inventory_hostname }}"),
     "now": ("the time at which the run began, with a zone (UTC)", "{{ now.date() }}"),
     "omit": ("leaves the key out, as if it were not written", "{{ comment | default(omit) }}"),
-    "playbook_dir": ("the folder of the playbook", "{{ playbook_dir }}"),
+    "playbook_dir": ("the folder of the playbook, as an absolute path", "{{ playbook_dir }}"),
 }
 """Names that msauto itself gives to templates: what they are, and an example."""
 

@@ -15,9 +15,12 @@ import yaml
 
 from msauto.errors import InputError, Place, Problem
 from msauto.model.forms import can_hide
-from msauto.playbook.document import Document, Hidden, Path, Spot
+from msauto.model.secret_names import USER_IN_URL, is_secret_name
+from msauto.model.secrets import HIDDEN
+from msauto.playbook.document import Document, Hidden, Path
 from msauto.playbook.marks import TAG, Marked, why_unmarkable
-from msauto.playbook.yaml_syntax import paired, shown_until, told_plainly, without_secrets
+from msauto.playbook.redacted_lines import redact_lines
+from msauto.playbook.yaml_syntax import paired, shown_until, told_plainly
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -30,8 +33,6 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-_SECRET = re.compile(r"(?i)(?:.*[_-])?(?:pass(?:word|wd|phrase)?|secret|token|bearer|api[_-]?key|private[_-]?key)")
-_URL_SECRET = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _MAX_DIGITS = 4000
 
@@ -196,7 +197,7 @@ class _Composer:
     def _alias(self, event: Any) -> _Node:
         node = self.anchors.get(event.anchor)
         if node is None:
-            raise self._error(f"there is no anchor &{event.anchor} above", "", self._place(event))
+            raise self._error("there is no anchor &{} above", "", self._place(event), event.anchor)
         self.aliased += node.size
         if self.aliased > MAX_ALIASED:
             raise self._error("aliases make this document too large", "", self._place(event))
@@ -208,7 +209,7 @@ class _Composer:
             why = f"{TAG} marks one text, with a blank between" if scalar else f"{TAG} marks one text, and no list"
             raise self._error(why, "mark each text by itself", self._place(event))
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
-            raise self._error(f"the tag {event.tag} is not understood", "leave it out", self._place(event))
+            raise self._error("the tag {} is not understood", "leave it out", self._place(event), event.tag)
 
     def _place(self, event: Any) -> Place:
         return Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
@@ -220,8 +221,11 @@ class _Composer:
     def _line(self, place: Place) -> str:
         return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
 
-    def _error(self, message: str, remedy: str, place: Place) -> InputError:
-        return InputError([Document(self.file, lines=without_secrets(self.lines)).problem(message, place, remedy)])
+    def _error(self, message: str, remedy: str, place: Place, name: str = "") -> InputError:
+        """Return what is wrong; ``name`` goes into the ``{}`` of the message, unless it may be part of a secret."""
+        document = Document(self.file, lines=redact_lines(self.lines))
+        shown = name if name in document.excerpt(place) else HIDDEN
+        return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
 
 
 def _is_plain(event: Any) -> bool:
@@ -252,7 +256,7 @@ class _Constructor:
             return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
         if node.kind == "map":
             return self._mapping(node, path)
-        if node.secret or (_is_secret(path) and "{{" not in node.value) or _URL_SECRET.search(node.value):
+        if node.secret or (_is_secret(path) and "{{" not in node.value) or USER_IN_URL.search(node.value):
             self.hidden[(node.place.line, node.place.column, *shown_until(node.value, node.end, self.lines))] = None
         if node.secret:
             return self._marked(node)
@@ -348,7 +352,7 @@ def _is_merge(key: _Node) -> bool:
 def _is_secret(path: Path) -> bool:
     if "auth" in path:
         return path[-1] != "username"
-    return any(isinstance(part, str) and _SECRET.fullmatch(part) for part in path)
+    return any(isinstance(part, str) and is_secret_name(part) for part in path)
 
 
 def _scalar_or_text(node: _Node) -> Any:
@@ -390,8 +394,3 @@ def _whole(text: str) -> int:
     written = WrittenInt(value)
     written.text = text
     return written
-
-
-def at(document: Document, *path: str | int) -> Spot:
-    """Return the spot of a value of a document."""
-    return Spot(document, path)

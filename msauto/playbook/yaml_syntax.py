@@ -1,39 +1,11 @@
-"""What is wrong with a text that is no YAML, in plain words; and its lines without the secrets in them."""
+"""What is wrong with a text that is no YAML, in plain words."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-from msauto.model.secrets import HIDDEN
 
 if TYPE_CHECKING:
     import yaml
-
-_SECRET_PAIR = re.compile(r"(?i)((?:password|passwd|secret|token|bearer|api[_-]?key)[\"']?\s*[:=]\s*)[^\s].*")
-_TAGGED = re.compile(r"((?:^|[\s\[{,:-])!(?:!|<!?)?(?>secret|[A-Za-z]\S*))\s*\S.*")
-_TAG = re.compile(r"(?:^|[\s\[{,:-])!(?:!|<!?)?[A-Za-z]")
-"""Tags, rightly spelt or not."""
-_NEXT = re.compile(r"\s*(?:#|-(?:\s|$)|[^\s#-][^#]*?:(?:\s|$))")
-"""A line that begins something else: what else follows a tag is taken for a part of its text that is ill indented."""
-
-
-def without_secrets(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of a text whose structure is not known without what looks like a secret."""
-    return tuple(_SECRET_PAIR.sub(rf"\1{HIDDEN}", line) for line in _without_tagged(lines))
-
-
-def _without_tagged(lines: tuple[str, ...]) -> Iterator[str]:
-    """Yield the lines of a text that is no YAML without what is tagged as secret, lines below it included."""
-    deep: int | None = None
-    for line in lines:
-        indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
-        if deep is not None and (indent > deep or _NEXT.match(line) is None):
-            yield " " * indent + HIDDEN if line.strip() else line
-            continue
-        deep = indent if _TAG.search(line) else None
-        yield _TAGGED.sub(rf"\1 {HIDDEN}", line)
 
 
 def shown_until(text: str, end: tuple[int, int], lines: tuple[str, ...]) -> tuple[int, int]:

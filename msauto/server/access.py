@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import ssl
-from urllib.parse import unquote, urlsplit
 
 from msauto.errors import AddressError, MsautoError, NotSentError
-from msauto.model.spec import DEFAULT_PORT, Auth, Secret, ServerSpec, Tls
+from msauto.model.server_url import UrlError, parse_server_url
+from msauto.model.spec import Auth, Secret, ServerSpec, Tls
 from msauto.version import __version__
 
 
@@ -17,23 +17,14 @@ def spec_of(url: str) -> ServerSpec:
     A user name and password in the URL become HTTP basic authentication. Raises ``AddressError``.
     """
     try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        port = parts.port or DEFAULT_PORT
-    except ValueError as error:
-        # Where a password holds a slash, what cannot be read is the password.
-        why = "" if "@" in url else f": {error}"
-        raise AddressError(f"the server's URL cannot be read{why}", remedy="write http://host:7901") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path not in {"", "/"} or parts.query:
-        shown = "this URL" if "@" in url else f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-        raise AddressError(
-            f"{shown} is no address of a media server",
-            remedy="write http://host:7901, without a path",
-        )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        found = parse_server_url(url if "://" in url else f"http://{url}")
+    except UrlError as error:
+        shown = "" if "@" in url else f" {url[:100]!r}"  # what stands before an @ may be a password
+        raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
     auth = Auth()
-    if parts.username:
-        auth = Auth(username=unquote(parts.username), password=Secret(unquote(parts.password or "")))
-    return ServerSpec(name=parts.hostname, url=f"{parts.scheme}://{host}:{port}", auth=auth)
+    if found.username is not None:
+        auth = Auth(username=found.username, password=Secret(found.password or ""))
+    return ServerSpec(name=found.host, url=found.shown(), auth=auth)
 
 
 def base_url(spec: ServerSpec) -> str:

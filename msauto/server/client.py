@@ -27,6 +27,7 @@ from msauto.errors import (
     NotSentError,
     RefusedError,
     ServerError,
+    UnreachableError,
     UnreadableError,
 )
 from msauto.model.plan import Request
@@ -296,6 +297,8 @@ class AsyncMediaServer(Verbs):
         except ServerError as error:
             error.server = error.server or self.spec.name
             error.request = error.request or _shown(request)
+            if isinstance(error, UnreachableError | FateUnknownError):
+                error.url = self.spec.url
             if isinstance(error, FateUnknownError) and self.spec.url.startswith("https:"):
                 error.remedy += _MAYBE_TLS
             self._secrets.clean(error)

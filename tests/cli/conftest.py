@@ -30,6 +30,14 @@ def sim(_one_simulator: Simulator) -> Simulator:
 
 
 @pytest.fixture
+def other_sim() -> Iterator[Simulator]:
+    """A second server."""
+    with Simulator() as simulator:
+        simulator.house = seeded_house()
+        yield simulator
+
+
+@pytest.fixture
 def desk(sim: Simulator, tmp_path: Path) -> Desk:
     return Desk(tmp_path, sim.url)
 

@@ -68,7 +68,7 @@ def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> No
     assert said.code == 1
     assert said.out.count("  error: ") == 1
     assert "1000 targets in error" in said.out
-    said.one_error("server studio-a: ", "→ check")
+    said.one_error(f"server studio-a at {url}: ", "→ check")
 
 
 def test_a_server_that_never_answers(away: Desk) -> None:

@@ -238,9 +238,9 @@ def test_names_that_differ_only_in_case_are_two_files(desk: Desk, sim: Simulator
     assert len({name.casefold() for name in names}) == len(names) == 2
 
 
-def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator) -> None:
-    host = {"server": {"url": sim.url}, "database": "NEWS"}
-    desk.inventory({"studio-a": host, "studio-b": host})
+def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator, other_sim: Simulator) -> None:
+    urls = {"studio-a": sim.url, "studio-b": other_sim.url}
+    desk.inventory({name: {"server": {"url": url}, "database": "NEWS"} for name, url in urls.items()})
     export(desk, "--folder", "Promos", "--out", "out")
     assert exported(desk) == {"out/studio-a/NEWS/Promos.yml", "out/studio-b/NEWS/Promos.yml"}
     assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 4 targets are as wanted.\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -175,8 +174,9 @@ def titles(said: str) -> list[str]:
     return [target["name"] for target in json.loads(said)["targets"]]
 
 
-def test_tags_limits_and_extra_variables(desk: Desk, tmp_path: Path) -> None:
-    hosts = {name: {"server": {"url": desk.url}, "database": "NEWS", "word": name} for name in ("a", "b")}
+def test_tags_limits_and_extra_variables(desk: Desk, other_sim: Simulator) -> None:
+    urls = {"a": desk.url, "b": other_sim.url}
+    hosts = {name: {"server": {"url": url}, "database": "NEWS", "word": name} for name, url in urls.items()}
     desk.inventory(hosts)
     desk.play(
         {"asset": {"title": "EP001", "fields": {"comment": "{{ word }}"}}, "tags": ["one"]},
@@ -192,8 +192,8 @@ def test_tags_limits_and_extra_variables(desk: Desk, tmp_path: Path) -> None:
     assert '"after": "from a file"' in desk.run(*plan, "-l", "a", "-t", "one", "-e", "@extra.yml").out
 
 
-def test_two_inventories_and_a_server_alone(desk: Desk) -> None:
-    desk.inventory({"b": {"server": {"url": desk.url}, "database": "NEWS"}}, name="second.yml")
+def test_two_inventories_and_a_server_alone(desk: Desk, other_sim: Simulator) -> None:
+    desk.inventory({"b": {"server": {"url": other_sim.url}, "database": "NEWS"}}, name="second.yml")
     desk.comment("new")
     both = desk.run("plan", *INV, "-i", "second.yml", "play.yml", "--format", "json").json
     assert [target["server"] for target in both["targets"]] == ["studio-a", "b"]

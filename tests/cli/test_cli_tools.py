@@ -74,8 +74,8 @@ def test_show_what_is_not_there(desk: Desk, arguments: tuple[str, ...], words: s
     said.one_error(words)
 
 
-def test_show_of_two_servers(desk: Desk) -> None:
-    desk.inventory({name: {"server": {"url": desk.url}} for name in ("a", "b")})
+def test_show_of_two_servers(desk: Desk, other_sim: Simulator) -> None:
+    desk.inventory({name: {"server": {"url": url}} for name, url in (("a", desk.url), ("b", other_sim.url))})
     said = desk.run("show", "channels", *INV)
     assert said.out.startswith("a:\n")
     assert "\nb:\n" in said.out

@@ -72,6 +72,7 @@ SHARED = {
     schema_play.BatchKeys,
     schema_play._TaskKeys,
     schema_runs.TargetKeys,
+    schema_runs.RunTarget,
 }  # what others inherit, described with them
 
 

@@ -38,7 +38,7 @@ BEYOND_SCHEMAS = re.compile(
             "import leads back|there is no such file|imported file cannot",  # other files
             "cannot be 0 long",  # 0 in all its notations
             "is a name, not a path",
-            "is no host|must not hold signs|cannot be read$",  # the finer parts of a URL
+            "is no host|must not hold signs|cannot be read as a URL",  # the finer parts of a URL
             "there is no time zone",
             "must be a date",  # 30 February
             "is a word of templates",

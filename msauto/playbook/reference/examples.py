@@ -177,7 +177,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 """,
         """\
 - name: One by a key field
-  thumbnail: {id: "handle:4711", dest: out/other.png}
+  thumbnail: {id: "handle:4711", dest: out/other.png, missing: skip}
 """,
         """\
 - name: One of each promo
@@ -191,7 +191,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 """,
         """\
 - name: Another, by a key field
-  proxy: {id: "handle:4711", profile: WP2, dest: out/other.mp4}
+  proxy: {id: "handle:4711", profile: WP2, dest: out/other.mp4, missing: skip}
 """,
         """\
 - name: One of each promo
@@ -215,6 +215,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     name: PARTNER_MOVE_TO_ASSET
     id: "handle:4711"
     params: {asset_id: "17", house_number: H-1}
+    missing: skip
 """,
         """\
 - name: Export all that is new

@@ -86,7 +86,7 @@ def _scope() -> Scope:
         "inventory_hostname": "studio-a",
         "now": datetime(2026, 11, 20, 18, tzinfo=UTC),
         "omit": OMIT,
-        "playbook_dir": "playbooks",
+        "playbook_dir": "/srv/automation/playbooks",
     }
     scopes["studio-a"] = Scope(variables, given, around)
     return scopes["studio-a"]

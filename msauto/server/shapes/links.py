@@ -34,7 +34,7 @@ def count_clips(entries: Iterable[Entry]) -> int:
 
     Where a listing tells less than orig_name, create_time and frames of an entry, it counts as a clip of its own.
     """
-    return len({_identity(entry) or (entry.folder, entry.title, entry.link_id) for entry in entries})
+    return len({identity_of(entry) or (entry.folder, entry.title, entry.link_id) for entry in entries})
 
 
 class LinkIndex:

@@ -139,7 +139,16 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert "--state-dir" in caught.value.remedy
 
 
-@pytest.mark.parametrize("other", ["http://127.0.0.1:7901", "http://[::1]:7901", "http://localhost:7901"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "http://127.0.0.1:7901",
+        "http://[::1]:7901",
+        "http://localhost:7901",
+        "http://LocalHost.:7901",
+        "https://127.0.0.1:7901",
+    ],
+)
 def test_names_of_this_host_are_one(tmp_path: Path, other: str) -> None:
     async def both() -> None:
         with Ledger.open(tmp_path) as ledger:

@@ -34,13 +34,46 @@ GROUPS = {"all": HOSTS, "alpha": ["a1", "a2"], "beta": ["b1"], "mixed": ["a2", "
         ("a*:!a2", "a1"),
         ("*eta", "b1"),
         ("a[12]", "a1 a2"),
+        ("~a", "a1 a2"),
+        ("~.*1$", "a1 b1"),
+        ("~(a|b)1", "a1 b1"),
+        ("~a[1,2]:b1", "a1 a2 b1"),
+        ("~.", "a1 a2 b1"),
+        ("~alp", "a1 a2"),
+        ("all:!~a", "b1"),
+        ("all[0]", "a1"),
+        ("all[-1]", "b1"),
+        ("all[0:1]", "a1 a2"),
+        ("all[1:]", "a2 b1"),
+        ("all[1:9]", "a2 b1"),
+        ("a*[1]", "a2"),
+        ("mixed[0]:!beta", "a2"),
+        ("all:&alpha[-1]", "a2"),
     ],
 )
 def test_patterns(pattern: str, hosts: str) -> None:
     assert match_hosts(pattern, HOSTS, GROUPS) == hosts.split()
 
 
-@pytest.mark.parametrize("pattern", ["", "c1", "a1:c1", "c*", "alpha:&beta", "all:!all", "a1:!c", "&nobody"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "",
+        "c1",
+        "a1:c1",
+        "c*",
+        "alpha:&beta",
+        "all:!all",
+        "a1:!c",
+        "&nobody",
+        "~c",
+        "~(",
+        "all[3]",
+        "all[-4]",
+        "c[0]",
+        "all[2:1]",
+    ],
+)
 def test_patterns_that_match_nothing(pattern: str) -> None:
     with pytest.raises(PatternError):
         match_hosts(pattern, HOSTS, GROUPS)
@@ -234,3 +267,35 @@ def test_extra_variables_from_a_file_and_wrong_ones(tmp_path: Path) -> None:
     for wrong in ("x", "[1]", "@nowhere.yml", "env=1", "{"):
         with pytest.raises(InputError):
             run(tmp_path, extra_vars=(wrong,), **given)
+
+
+def test_vars_folders_as_ansible_reads_them(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        inv="all: {children: {g: {hosts: {h.example: {server: {url: http://h}}}}}}",
+        play='- {hosts: "~h.*:&g[0]", database: D, tasks: [{asset: {title: "{{ a }}{{ b }}{{ c }}{{ d }}{{ e }}"}}]}',
+    )
+    for name, text in {
+        "group_vars/all.json": '{"a": 1}',
+        "group_vars/g": "b: 2",
+        "group_vars/g~": "b: wrong",
+        "group_vars/notes.txt": "no variables",
+        "host_vars/h.example.json": '{"c": 3}',
+        "host_vars/h.example": "d: 4",
+        "group_vars/all/deep/more.json": '{"e": 5}',
+        "group_vars/all/.hidden.yml": "e: wrong",
+        "group_vars/all/notes.md": "e: wrong",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = run(tmp_path, inventories=(str(tmp_path / "inv.yml"),), limit="~h.ex")
+    assert found.work[0].intents[0].ref == TitleRef("D", "12345")
+    assert found.warnings == ()
+
+
+def test_the_folder_of_the_playbook_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, inv="all: {hosts: {h: {server: {url: http://h}, database: D}}}")
+    write(tmp_path, play='- {hosts: all, tasks: [{asset: {title: "{{ playbook_dir }}"}}]}')
+    monkeypatch.chdir(tmp_path)
+    found = resolve(Options(("play.yml",), ("inv.yml",), env={}, now=NOW))
+    assert found.work[0].intents[0].ref == TitleRef("D", str(tmp_path.resolve()))

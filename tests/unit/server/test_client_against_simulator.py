@@ -242,7 +242,13 @@ def test_password_in_url_never_shows() -> None:
     assert "geh" not in repr(spec)
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x/path", "http://x:99999", "http://x:y", "http://[::1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x", "http://", "http://x/path", "http://x:99999", "http://x:y", "http://[::1", "http://x:0", "x:0",
+        "http://x#part", "http://x:7901/#part", "http://x/?a=b", "http://x?", "http://x#", "http://:word@x", "http://@x",
+    ],
+)  # fmt: skip
 def test_urls_of_no_server(url: str) -> None:
     with pytest.raises(AddressError) as caught:
         spec_of(url)

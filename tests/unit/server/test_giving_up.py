@@ -50,7 +50,7 @@ def test_a_refused_connection_is_told_once_for_all() -> None:
     errors = errors_of_reads("http://127.0.0.1:1", 50)
     assert all(isinstance(error, UnreachableError) for error in errors)
     assert len({str(error) for error in errors}) == 1
-    assert str(errors[0]).startswith("server studio-a: no connection")
+    assert str(errors[0]).startswith("server studio-a at http://127.0.0.1:1: no connection")
 
 
 def test_who_is_not_let_in_does_not_ask_again() -> None:

@@ -1,0 +1,84 @@
+"""Two hosts of one run that are one server are an error that names both, before anything is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from msauto.simulator import Simulator
+from tests.cli.command_line import Desk
+
+INV = ("-i", "inventory.yml")
+TASK = {"asset": {"title": "EP001", "fields": {"comment": "x"}}}
+
+
+def two_hosts(desk: Desk, url: str) -> None:
+    desk.inventory(
+        {
+            "news": {"server": {"url": desk.url}, "database": "NEWS"},
+            "archive": {"server": {"url": url}, "database": "ARCHIVE"},
+        }
+    )
+
+
+def spellings(desk: Desk) -> list[str]:
+    port = desk.url.rpartition(":")[2]
+    hosts = ("127.0.0.1", "localhost", "LocalHost", "localhost.", "[::1]", "[0:0::1]", "[::ffff:127.0.0.1]")
+    return [f"HTTP://{host}:{port}/" for host in hosts] + [f"https://127.0.0.1:{port}"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "play.yml"),
+        ("apply", "-y", "play.yml"),
+        ("apply", "--check", "play.yml"),
+        ("validate", "play.yml"),
+        ("export", "--folder", "Raw"),
+        ("show", "channels"),
+    ],
+)
+def test_every_command_that_would_use_both(desk: Desk, sim: Simulator, arguments: tuple[str, ...]) -> None:
+    desk.write("play.yml", [{"hosts": "all", "tasks": [TASK]}])
+    for url in spellings(desk):
+        two_hosts(desk, url)
+        run = desk.run(*arguments, *INV)
+        told = run.out if arguments[0] == "validate" else run.err
+        assert run.code == 1
+        for words in ("'news' (inventory.yml:5:14)", "'archive'", "inventory.yml:9:14", desk.url, "use one host"):
+            assert words in told, (url, told)
+    assert sim.log == []
+
+
+def test_two_plays_of_one_run(desk: Desk, sim: Simulator) -> None:
+    two_hosts(desk, desk.url)
+    desk.write("play.yml", [{"hosts": host, "tasks": [TASK]} for host in ("news", "archive")])
+    assert "one server" in desk.run("plan", *INV, "play.yml").err
+    assert "one server" in desk.run("validate", *INV, "play.yml").out
+    assert sim.log == []
+
+
+@pytest.mark.parametrize("arguments", [("plan", "-l", "news", "p.yml"), ("plan", "one.yml"), ("validate", "one.yml")])
+def test_one_of_them_alone(desk: Desk, arguments: tuple[str, ...]) -> None:
+    two_hosts(desk, "http://{{ 'localhost' }}" + desk.url[desk.url.rindex(":") :])
+    desk.write("p.yml", [{"hosts": "all", "tasks": [TASK]}])
+    desk.write("one.yml", [{"hosts": "news", "tasks": [TASK]}])
+    assert desk.run(*arguments, *INV).code == 0
+    assert desk.run("show", "channels", "-l", "archive", *INV).code == 0
+
+
+def test_an_inventory_by_itself(desk: Desk) -> None:
+    two_hosts(desk, "http://localhost" + desk.url[desk.url.rindex(":") :])
+    assert "one server" in desk.run("validate", "inventory.yml").out
+    two_hosts(desk, "http://localhost:{{ env.NOT_SET }}")
+    assert desk.run("validate", "inventory.yml").code == 0
+
+
+def test_hosts_that_have_their_server_from_a_group(desk: Desk) -> None:
+    desk.write("inventory.yml", {"all": {"vars": {"server": {"url": desk.url}}, "hosts": {"a": None, "b": None}}})
+    said = desk.run("show", "channels", *INV)
+    said.one_error("'a' (inventory.yml:6:5)", "inventory.yml:7:5", "'b'", desk.url)
+
+
+def test_other_ports_and_addresses_are_other_servers(desk: Desk, other_sim: Simulator) -> None:
+    two_hosts(desk, other_sim.url)
+    assert desk.run("show", "channels", *INV).code == 0
