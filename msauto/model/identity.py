@@ -25,6 +25,12 @@ def identity_of(clip: Asset | Entry) -> Identity | None:
     return None if None in values else values
 
 
+def made_of(clip: Asset | Entry) -> Identity | None:
+    """Return when a clip was made and its length; ``None`` where one is not reported, or the clip still grows."""
+    made = _value(clip, "create_time"), _value(clip, "frames")
+    return None if None in made else ("made", *made)
+
+
 def clip_key(asset: Asset) -> Identity | None:
     """Return what two answers of one clip have in common; ``None`` where too little is reported to tell."""
     identity = tuple(_value(asset, name) for name in IDENTITY)
@@ -39,9 +45,10 @@ def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
 
 
 def is_same_clip(one: Asset, other: Asset) -> bool:
-    """Tell whether two answers are surely of one clip: nothing of it differs, and enough of it is reported.
+    """Tell whether two answers may be of one clip: nothing of it differs, and enough of it is reported.
 
     The same file may be used by several clips, so it is not enough: the markers and segments must be the same as well.
+    Whether equal values mean one clip on this server is for :mod:`msauto.planning.same_clip` to say.
     """
     key = clip_key(one)
     return key is not None and key == clip_key(other) and _content(one) == _content(other)

@@ -51,7 +51,13 @@ class Reader(Protocol):
         """Return all shortcuts to an asset: a listing of the whole database unless the clip lists them itself."""
 
     async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
-        """Return all entries that show an asset, its home among them: one listing of the whole database for a run."""
+        """Return the entries that may show an asset, its home among them: one listing of the whole database for a run.
+
+        Entries of another title are candidates: their creation time and length are equal.
+        """
+
+    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
+        """Return some entries of clips that surely are others: their creation time, length or original name differ."""
 
     async def read_channel(self, name: str) -> RssChannel | None:
         """Return a channel, or ``None`` where there is no such channel."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import clip_key, is_same_clip
+from msauto.model.identity import clip_key
 from msauto.model.live import Asset, Entry
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -15,6 +15,7 @@ from msauto.model.wanted import ABSENT, AssetWanted, LinkWanted, Said, TitleRef,
 from msauto.planning.compare import entry_called, same_folder, same_text
 from msauto.planning.draft import refuse
 from msauto.planning.grouping import Group, Member, check_entry
+from msauto.planning.same_clip import are_one_clip
 
 Asked = tuple[Member, Wanted]
 """A member of a group, and what it wants."""
@@ -59,8 +60,7 @@ class ClipFinder:
                 self._found.append((part, found))
         if not self._found:
             return None
-        first = self._found[0][1][0]
-        if not all(is_same_clip(first, found[0]) for _, found in self._found[1:]):
+        if not await self._are_one([found for _, found in self._found]):
             raise SplitError
         self._main = _main_name(self._found)
         return self._main[1]
@@ -76,7 +76,7 @@ class ClipFinder:
                 found.append((asset, Address(name), name))
         if len(found) < 2:
             return found[0] if found else None
-        if all(is_same_clip(found[0][0], other[0]) for other in found[1:]):
+        if await self._are_one(found):
             return await self._one_of(part, found)
         if _may_stay(part):
             self._keeps_title = True
@@ -88,6 +88,14 @@ class ClipFinder:
             place=_namer(part).intent.source.place,
             remedy="rename or delete one of them, or take the former title out of `was`",
         )
+
+    async def _are_one(self, found: Sequence[FoundClip]) -> bool:
+        """Tell whether all answers are of one clip."""
+        first, *others = (replace(asset, title=title) for asset, _, title in found)
+        for other in others:
+            if not await are_one_clip(self._reader, self._group.database, first, other):
+                return False
+        return True
 
     async def _names(self, part: Group) -> Sequence[str]:
         """Return the titles by which a clip may be found. Raises ``HeldBackError`` where its new title is still taken.

@@ -16,6 +16,7 @@ from msauto.model.ports import Reader
 from msauto.model.wanted import AssetWanted
 from msauto.planning.compare import same_folder, same_text
 from msauto.planning.draft import refuse
+from msauto.planning.same_clip import read_entries_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | No
     consent, and where another clip has the same title.
     """
     database, asset = deletion.database, replace(deletion.asset, title=deletion.title)
-    entries = await reader.read_entries(database, asset)
+    entries = await read_entries_of(reader, database, asset)
     if deletion.address.namespace and not entries.same and await _is_gone(reader, deletion):
         return None
     _check_is_no_link(deletion, entries)

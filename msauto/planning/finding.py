@@ -34,6 +34,7 @@ from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.repeating import repeating
+from msauto.planning.same_clip import read_entries_of
 from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
@@ -206,7 +207,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     plan = AssetPlan(found, wanted, replace(given, places=places))
     plan.tasks(runs)
     repeating(here, layers, found, live.xmp, plan.draft)
-    await check_unlinks(world.reader, found.database, found.asset, plan.draft.changes)
+    await check_unlinks(world.reader, found.database, found.asset, found.title, plan.draft.changes)
     known = world.secrets()
 
     def recalled_anew() -> Recalled:
@@ -218,9 +219,8 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
     target, told = plan.target(layers.looked, live)
     if world.find_links and entries is None and removes(plan.draft.changes):
         titled = replace(found.asset, title=found.title)
-        target = replace(
-            target, places=places_of(titled, found.title, await world.reader.read_entries(found.database, titled))
-        )
+        shown = await read_entries_of(world.reader, found.database, titled)
+        target = replace(target, places=places_of(titled, found.title, shown))
     target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
     return outcome if (here and not plan.held) or target.changes else replace(outcome, state="skipped")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from msauto.model.identity import is_same_clip
+from msauto.model.live import Asset
 from msauto.model.plan import Change, Expect, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.compare import plain
@@ -14,6 +14,7 @@ from msauto.planning.drift import describe_drift
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
+from msauto.planning.same_clip import are_one_clip, read_entries_of
 
 _REMEMBERED = frozenset({"field", "xmp"})
 
@@ -32,7 +33,7 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     after = target.address_after
     if after != target.address and plain(after.name) != plain(target.address.name):
         there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
-        if there is not None and not (live.asset is not None and is_same_clip(there, live.asset)):
+        if there is not None and not await _are_one(target, reader, there, live.asset):
             return f"there is another asset called {after.name!r} by now"
     remembered = memory.recall(target.id)
     if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
@@ -52,8 +53,16 @@ async def placed_anew(target: Target, reader: Reader) -> Target:
     if asset is None:
         return target
     asset = asset if asset.title is not None else replace(asset, title=target.name)
-    entries = await reader.read_entries(target.database, asset)
+    entries = await read_entries_of(reader, target.database, asset)
     return replace(target, folder=asset.folder or target.folder, places=places_of(asset, target.name, entries))
+
+
+async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
+    """Tell whether what has the new title is the clip itself, by a link of it."""
+    if live is None:
+        return False
+    there = replace(there, title=there.title or target.address_after.name)
+    return await are_one_clip(reader, target.database, there, replace(live, title=live.title or target.name))
 
 
 def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:

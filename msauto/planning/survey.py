@@ -20,6 +20,7 @@ from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, group_intents, merge_groups
 from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.memories import settlements_of
+from msauto.planning.same_clip import MOST_LINKS
 from msauto.planning.target import plan_channel, plan_database
 from msauto.planning.unite import unite_channel
 
@@ -109,8 +110,11 @@ class _Found:
         self._keep(number, outcome)
 
     def same_clips(self) -> list[list[int]]:
-        """Return the numbers of those that led to one clip by different names."""
-        return [numbers for numbers in self._clips.values() if len(numbers) > 1]
+        """Return the numbers of those that seem to lead to one clip by different names.
+
+        Where more of them seem to, all clips of the server report the same.
+        """
+        return [numbers for numbers in self._clips.values() if 1 < len(numbers) <= MOST_LINKS]
 
     def replace(self, numbers: Sequence[int], outcome: Outcome) -> None:
         """Let one outcome stand for several, at the place of the first."""

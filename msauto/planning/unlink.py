@@ -7,6 +7,7 @@ Two links of one title, or another clip of that title, and the wrong thing would
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from msauto.model.identity import is_other_clip
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder
@@ -14,9 +15,10 @@ from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
 from msauto.planning.compare import entry_called, plain, same_folder
 from msauto.planning.draft import refuse
+from msauto.planning.same_clip import are_one_clip
 
 
-async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: Sequence[Change]) -> None:
+async def check_unlinks(reader: Reader, database: str, asset: Asset, title: str, changes: Sequence[Change]) -> None:
     """Raise ``PlanningError`` for the first link that goes, and whose title leads to more or to something else.
 
     So too for the first link whose fields change, and whose title does not surely lead to it.
@@ -28,12 +30,15 @@ async def check_unlinks(reader: Reader, database: str, asset: Asset, changes: Se
     if not going:
         return
     links = await reader.read_links(database, asset)
+    asset = replace(asset, title=asset.title or title)
     for change in going:
-        title = parse_folder(change.key)[-1]
-        why = why_ambiguous(title, links)
-        answer = await reader.read_asset(database, Address(title)) if why is None else None
+        called = parse_folder(change.key)[-1]
+        why = why_ambiguous(called, links)
+        answer = await reader.read_asset(database, Address(called)) if why is None else None
         if answer is not None:
             why = _why_not(asset, parse_folder(change.key)[:-1], answer)
+        if why is None and answer is not None and change.exactly:
+            why = await _why_unsure(reader, database, asset, replace(answer, title=called))
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
 
@@ -57,6 +62,13 @@ async def _check_address(reader: Reader, database: str, change: Change) -> None:
         change.source,
         "give the link a title that no other entry has, or set its fields by hand",
     )
+
+
+async def _why_unsure(reader: Reader, database: str, asset: Asset, answer: Asset) -> str | None:
+    """Return why what no task names may be no link of the asset at all; ``None`` where it surely is one."""
+    if await are_one_clip(reader, database, asset, answer):
+        return None
+    return "nothing that the server reports tells it from another clip that is as long and was made at the same time"
 
 
 def _ids(answer: Asset | None, entry: Entry | None) -> str:

@@ -212,6 +212,10 @@ class ServerReader:
         """Return all entries that show an asset, its home among them, by a listing of the whole database."""
         return (await self._link_index(database)).entries_of(asset)
 
+    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
+        """Return some entries of clips that surely are others: their creation time, length or original name differ."""
+        return (await self._link_index(database)).others(asset, most)
+
     async def _link_index(self, database: str) -> LinkIndex:
         return await self._once(("links", database), lambda: self._index_links(database))
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from msauto.flow import in_turns
-from msauto.model.identity import Identity, differing, identity_of
+from msauto.model.identity import Identity, differing, identity_of, made_of
 from msauto.model.live import Asset, ClipEntries, Entry, Link
 from msauto.server.selection import same_text
 
-_KEYS: Final = 3  # a title, a link id, and what identifies the clip
+_KEYS: Final = 4  # a title, a link id, what identifies the clip, and when it was made with its length
 
 
 def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
@@ -61,18 +62,23 @@ class LinkIndex:
         return links_of(asset, self._near(asset))
 
     def entries_of(self, asset: Asset) -> ClipEntries:
-        """Return all entries that show the asset, and those that bear its title and are surely other clips."""
+        """Return all entries that may show the asset, and those that bear its title and are surely other clips."""
         near = self._near(asset)
         return ClipEntries(
-            same=tuple(entry for entry in near if _is_same(asset, entry)),
+            same=tuple(entry for entry in near if _may_show(asset, entry)),
             namesakes=tuple(entry for entry in near if _is_namesake(asset, entry)),
         )
 
+    def others(self, asset: Asset, most: int) -> list[Entry]:
+        """Return the first entries, ``most`` of them, that surely are of other clips."""
+        return list(islice((entry for entry in self._entries if differing(asset, entry)), most))
+
     def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
         """Return the shortcuts to an asset as :func:`links_of` does, and the entries of other clips of its title."""
-        found = self.entries_of(asset)
-        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return _links(asset, found.same), namesakes
+        near = self._near(asset)
+        namesakes = (entry for entry in near if _is_namesake(asset, entry))
+        same = [entry for entry in near if _is_same(asset, entry)]
+        return _links(asset, same), tuple(Link(entry.folder, entry.title, entry.link_id) for entry in namesakes)
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and maybe some more."""
@@ -100,8 +106,8 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 def _keys(clip: Asset | Entry) -> list[object]:
     keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    identity = identity_of(clip)
-    return keys if identity is None else [*keys, identity]
+    identity, made = identity_of(clip), made_of(clip)
+    return [*keys, *([] if identity is None else [identity]), *([] if made is None else [made])]
 
 
 def _is_same(asset: Asset, entry: Entry) -> bool:
@@ -113,6 +119,12 @@ def _is_same(asset: Asset, entry: Entry) -> bool:
         return True
     identity: Identity | None = identity_of(asset)
     return identity is not None and identity == identity_of(entry)
+
+
+def _may_show(asset: Asset, entry: Entry) -> bool:
+    """Tell whether an entry may show the clip: as :func:`links_of`, or made at the same time and as long."""
+    made = made_of(asset)
+    return _is_same(asset, entry) or (made is not None and made == made_of(entry) and not differing(asset, entry))
 
 
 def _is_namesake(asset: Asset, entry: Entry) -> bool:

@@ -187,6 +187,9 @@ class WorldReader:
     async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
         raise NotImplementedError
 
+    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
+        raise NotImplementedError
+
     async def read_channel(self, name: str) -> RssChannel | None:
         await self._read(f"channel {name}")
         return self.world.channels.get(name)

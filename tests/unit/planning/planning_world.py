@@ -308,6 +308,10 @@ class WorldReader:
         self.asked.append("entries")
         return (await index_links(self.server.entries())).entries_of(asset)
 
+    async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
+        self.asked.append("others")
+        return (await index_links(self.server.entries())).others(asset, most)
+
     async def read_channel(self, name: str) -> RssChannel | None:
         self.asked.append(f"channel {name}")
         items = self.server.channels.get(name)
