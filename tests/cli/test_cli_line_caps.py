@@ -24,7 +24,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "link": {"asset": {"title": LONG, "links": [{"folder": FOLDER}]}},
     "restore": {"asset": {"title": LONG, "restore": True}},
     "delete": {"asset": {"title": LONG, "state": "absent"}},
-    "command": {"command": {"name": "PARTNER_EXPORT_VERSION", "title": LONG, "params": {"note": "ж" * 30}}},
+    "command": {"command": {"name": "PARTNER_MOVE_TO_ASSET", "title": LONG, "params": {"asset_id": "ж" * 30}}},
     "rss": {
         "rss": {"channel": "ticker", "items": [{"guid": "n-77", "file": f"{'ж' * 40}.xml", "item": {"title": "T"}}]}
     },

@@ -99,16 +99,20 @@ PLAY = """
         name: PARTNER_MOVE_TO_ASSET
         title: EP003
         run: changed
-        params: {asset_id: "1", token: "{{ env.COMMAND | secret }}"}
+        params: {asset_id: "1", house_number: "{{ env.COMMAND | secret }}"}
     - name: Change what the command waits for
       asset: {title: EP003, fields: {comment: plain}}
     - name: Once in the life of the asset
-      command: {name: PARTNER_EXPORT_VERSION, title: EP004, run: once, params: {token: "{{ env.ONCE | secret }}"}}
+      command:
+        name: PARTNER_MOVE_TO_ASSET
+        title: EP004
+        run: once
+        params: {asset_id: "4", house_number: "{{ env.ONCE | secret }}"}
     - name: A still
       thumbnail: {title: Lower Third, params: {headline: "{{ env.THUMB | secret }}"}, dest: out.png}
   handlers:
     - name: Tell the partner
-      command: {name: PARTNER_EXPORT_VERSION, params: {token: "{{ env.HANDLER | secret }}"}}
+      command: {name: PARTNER_MOVE_TO_ASSET, params: {asset_id: "5", house_number: "{{ env.HANDLER | secret }}"}}
 """
 
 SECRETS = 'from_file: {user: ops, token: !secret "{{ env.FILEVAR }}"}\n'

@@ -64,7 +64,7 @@ def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(tmp_path:
 
 
 def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> None:
-    task = "- command: {name: PARTNER_EXPORT_VERSION, title: EP001, run: once, params: {token: '{{ token }}'}}"
+    task = "- command: {name: PARTNER_MOVE_TO_ASSET, title: EP001, run: once, params: {asset_id: '{{ token }}'}}"
     write(desk, task)
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
     assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 0
@@ -95,9 +95,9 @@ def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late
   handlers:
     - name: Tell
       command:
-        name: PARTNER_EXPORT_VERSION
+        name: PARTNER_MOVE_TO_ASSET
         run: once
-        params: {token: "{{ asset.frames }} {{ env.TOKEN | secret }}"}
+        params: {asset_id: "1", house_number: "{{ asset.frames }} {{ env.TOKEN | secret }}"}
 """
     for word in ("one", "two"):
         desk.write("play.yml", play.replace("WORD", word))
@@ -105,4 +105,4 @@ def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late
         assert said.code == 0, said.err
         silent(said)
     assert len(sim.house.clip("EP001").partner) == 1
-    assert TOKEN in sim.house.clip("EP001").partner[0]["token"]
+    assert TOKEN in sim.house.clip("EP001").partner[0]["house_number"]

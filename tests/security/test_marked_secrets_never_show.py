@@ -58,10 +58,10 @@ def check_arrived(sim: Simulator) -> None:
     assert [segment.titles for segment in clip.segments if segment.number == 1] == [[canary("segment")]]
     assert canary("marker") in [marker.fields["title"] for marker in clip.markers]
     assert canary("mcomment") in [marker.fields.get("comment") for marker in clip.markers]
-    assert {"token": canary("handler")}.items() <= clip.partner[-1].items()
+    assert {"house_number": canary("handler")}.items() <= clip.partner[-1].items()
     assert sim.house.clip("EP002").home.fields["comment"] == f"x {canary('loop')}"
-    assert sim.house.clip("EP003").partner[-1]["token"] == canary("command")
-    assert sim.house.clip("EP004").partner[-1]["token"] == canary("once")
+    assert sim.house.clip("EP003").partner[-1]["house_number"] == canary("command")
+    assert sim.house.clip("EP004").partner[-1]["house_number"] == canary("once")
     items = {item.guid: item for item in sim.house.channels["ticker"].items}
     assert canary("text") in {item.title for item in items.values()}
     assert canary("rsstitle") in {item.title for item in items.values()}
