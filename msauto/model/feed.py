@@ -17,8 +17,8 @@ _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNO
 _DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
 _LONGEST: Final = 200
 """Bytes of a guid that becomes a file name as it is: most file systems take 255, with the ending."""
-_NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|\\A\ufeff")
-_NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+_DROPPED: Final = re.compile("\\A\ufeff")
+_NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 
 
 def default_file(guid: str, *, text: bool) -> str:
@@ -81,15 +81,10 @@ def form_of(item: RssItem) -> Literal["text", "item"] | None:
 
 
 def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
-    """Return the place (from 1) and the name of the first character that no channel shows; ``None`` if there is none.
+    """Return the place (from 1) and the name of the first character that a channel drops; ``None`` if there is none.
 
-    XML has no way to write it, or the server drops it: a byte order mark is taken for the encoding of a file.
-    ``line``: a name of one line, which holds neither tabs nor line ends.
+    A byte order mark at the beginning is taken for the encoding of a file. ``line``: a name of one line, which holds
+    neither tabs nor line ends. What XML cannot carry at all is for :mod:`msauto.model.texts` to say.
     """
-    found = (_NOT_IN_A_NAME if line else _NOT_IN_XML).search(text)
-    if found is None:
-        return None
-    number = ord(found[0])
-    kind = {0: "NUL", 0xFEFF: "a byte order mark"}.get(number)
-    kind = kind or ("half of a surrogate pair" if 0xD800 <= number <= 0xDFFF else "a control character")
-    return found.start() + 1, f"{kind} (U+{number:04X})"
+    found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")

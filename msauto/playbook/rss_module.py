@@ -64,7 +64,7 @@ def _characters(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
         found = bad_character(text, line=path[-1] in _LINES)
         if found is not None:
             yield spot.child(*path).problem(
-                f"the {path[-1]} holds {found[1]} at character {found[0]}, which no RSS channel shows",
+                f"the {path[-1]} holds {found[1]} as character {found[0]}, which no RSS channel shows",
                 "take it out where it is written, or with the filter `regex_replace`",
             )
 

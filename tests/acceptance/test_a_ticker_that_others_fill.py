@@ -144,7 +144,7 @@ def test_what_no_channel_shows_is_refused_with_its_place(
 ) -> None:
     assert room.play("plan", [{"guid": "n-1", **said}], "--format", "json") == 1
     told = capsys.readouterr()
-    assert "at character" in told.err + told.out
+    assert "as character" in told.err + told.out
     assert "U+" in told.err + told.out
     assert "ticker.yml:" in told.err + told.out or json.loads(told.out)
     assert room.sent == []
