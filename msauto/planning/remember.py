@@ -92,12 +92,16 @@ def _rss_item(word: Expect, live: LiveTarget) -> Iterator[Item]:
 
 
 def _left(target: Target, live: LiveTarget) -> Iterator[Item]:
-    """Learn whether a DELETE takes but one of several items of a guid: how many it left, beside the one put anew."""
+    """Learn from what is there too often: how many items a DELETE left, beside the one put, and what that is called."""
     expects = [expect for request in target.requests for expect in request.expect if expect.aspect == "rss_item"]
     put = {plain(guid) for each in expects for guid in texts(mapping(each.want).get("guids"))}
     for gone in (each.key for each in expects if each.want is None and live.channel is not None):
         count = len(shown_as(live.channel.items if live.channel else (), [gone]))
         yield f"rss-left:{gone}", count if count > (plain(gone) in put) else None
+    for word in (each for each in expects if each.want is not None):
+        found = items_expected(word, live)
+        names = [item.guid for item in found if item.guid != word.key] if len(found) > 1 else []
+        yield from ((f"rss-guid:{word.key}", name) for name in names[:1])
 
 
 def _command(word: Expect, live: LiveTarget) -> Iterator[Item]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from msauto.model.facts import Facts
+from msauto.model.feed import default_file, is_file_name
 from msauto.model.plan import Json
 from msauto.model.spec import ServerSpec
 from msauto.model.wanted import RssItemWanted, RssWanted, Said, Source
@@ -69,7 +70,7 @@ def _file(one: Made) -> str:
     if put is not None:
         return unquote(put.rpartition("/")[2])
     guid = one.change.key
-    return guid if guid.lower().endswith(_ENDINGS) else f"{guid}.xml"
+    return guid if guid.lower().endswith(_ENDINGS) and is_file_name(guid) else default_file(guid, text=False)
 
 
 def _text(before: Want) -> str:

@@ -247,7 +247,7 @@ def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> Non
         channel["items"] = [each for each in channel["items"] if each not in found]
         if said.get("state") == "absent":
             continue
-        if len(found) == 1 and _says(said, found[0], server):
+        if len(found) == 1 and (isinstance(found[0], Loose) or _says(said, found[0], server)):  # put by a task before
             kept += found
         else:
             kept.append(_item_end(said, file, server))

@@ -1,4 +1,9 @@
-"""`exactly` removes nothing from a channel in which a wanted item cannot be recognised (field notes)."""
+"""What a ticker shows is never lost, and never stays beside what is put for it, whatever its guids and files are.
+
+`exactly` removes nothing from a channel in which a wanted item cannot be recognised (field notes). Channels with
+several items of one guid, with items in other files, without guids, and with addresses as guids come to an end as well:
+as desired and with nothing left to plan, or refused in words.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,15 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from msauto.model.feed import default_file, file_key
+from msauto.model.spec import Dialect
 from msauto.simulator import Simulator, empty_house
 from tests.stage import Stage
+from tests.unit.planning.planning_world import stage
+from tests.unit.planning.playbook_forms import rss_intent
 
 TASK: dict[str, Any] = {
     "name": "The ticker",
@@ -97,3 +108,92 @@ def test_an_item_that_is_recognised_lets_the_others_go(tmp_path: Path) -> None:
         assert stage.apply(TASK).ok
         assert [entry.method for entry in stage.sent()] == ["PUT", "DELETE"]
         assert stage.plan(TASK).requests == 0
+
+
+# Duplicates, other files, no guids, addresses as guids ------------------------------------------------------------
+
+ADDRESS = "http://example.com/4711?a=1"
+GUIDS = ("n-1", "n-2", "n-3", ADDRESS)
+texts = st.sampled_from(["Storm", "Calm", "Ferries\nwait in port"])
+documents = st.fixed_dictionaries({"title": texts, "description": st.sampled_from(["D", "E"])})
+
+
+@st.composite
+def live_items(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """A folder of a feed that others fill too: texts under their names, documents with any guid, or with none."""
+    files: dict[str, dict[str, Any]] = {}
+    for number in range(draw(st.integers(0, 5))):
+        guid = draw(st.sampled_from(GUIDS))
+        if draw(st.booleans()) and guid != ADDRESS:
+            text = draw(texts)
+            files[f"{guid}.txt"] = {"guid": guid, "title": text.partition("\n")[0], "description": text}
+        else:
+            own = guid != ADDRESS and draw(st.booleans())
+            shown = guid if own else draw(st.sampled_from([guid, guid, ""]))
+            files[f"{guid}.xml" if own else f"feed-{number}.xml"] = {"guid": shown, **draw(documents)}
+    return [{"file": file, **files[file]} for file in sorted(files)]
+
+
+@st.composite
+def desired_items(draw: st.DrawFn) -> list[dict[str, Any]]:
+    desired = []
+    for guid in draw(st.lists(st.sampled_from(GUIDS), unique=True, max_size=4)):
+        kind = draw(st.sampled_from(["text", "item", "absent"]))
+        item: dict[str, Any] = {"guid": guid}
+        if kind == "absent":
+            desired.append(item | {"state": "absent"})
+            continue
+        item[kind] = draw(texts if kind == "text" else documents)
+        if draw(st.integers(0, 3)) == 0:
+            item["file"] = f"slot-{len(desired)}.{'txt' if kind == 'text' else 'xml'}"
+        desired.append(item)
+    return desired
+
+
+@settings(max_examples=300)
+@given(
+    live=live_items(),
+    desired=desired_items(),
+    exactly=st.booleans(),
+    delete=st.sampled_from(["all", "first"]),
+    update=st.sampled_from(["put", "delete_put"]),
+)
+def test_a_guid_comes_to_stand_once(
+    live: list[dict[str, Any]], desired: list[dict[str, Any]], exactly: bool, delete: str, update: Any
+) -> None:
+    dialect = Dialect(rss_update=update)
+    scene = stage(dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete)
+    intent = rss_intent({"channel": "ticker", "items": desired, "exactly": exactly}, file="task.yml")
+    runs = 0
+    while (found := scene.plan(intent)).targets:
+        wrong = scene.apply(found)
+        requests = [f"{each.method} {each.path}" for target in found.targets for each in target.requests]
+        assert delete == "first" or len(set(requests)) == len(requests), "one DELETE for a guid"
+        runs += 1
+        assert runs <= len(live) + 2, "planned for ever"
+    assert runs == 0 or not wrong
+    now = scene.server.channels["ticker"]
+    named = {item["guid"] for item in desired}
+    present = [item for item in desired if "state" not in item]
+    others = [item for item in live if not item["guid"] or (item["guid"] not in named and not exactly)]
+    assert [item for item in live if item in others] == [item for item in now if item in others], "others are kept"
+    assert len(now) == len(present) + len(others)
+    for item in present:
+        if "text" in item:
+            assert any(item["text"] in (each["title"], each["description"]) for each in now)
+        else:
+            assert (item["item"]["title"], item["item"]["description"]) in [
+                (each["title"], each["description"]) for each in now
+            ]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20), unique=True))
+def test_no_two_guids_give_one_default_file(guids: list[str]) -> None:
+    named = [*guids, ADDRESS, ADDRESS.replace("/", "-"), "con", "n-1.", "a" * 300, "a" * 301]
+    named += [default_file(guid, text=True).removesuffix(".txt") for guid in named]  # guids that look so derived
+    folded: dict[str, str] = {}
+    for guid in dict.fromkeys(named):
+        name = default_file(guid, text=True)
+        assert not set(name) & set('<>:"/\\|?*')
+        assert folded.setdefault(name, guid) == guid
+        assert file_key(name) == file_key(default_file(guid, text=True))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
-from xml.etree import ElementTree as ET
 
 from msauto.applying.keeping import fetched
+from msauto.applying.proving import differences_of
 from msauto.model.live import (
     Asset,
     Entry,
@@ -29,11 +29,13 @@ from msauto.model.live import (
 )
 from msauto.model.plan import Address, Json, Request, Target, TargetId
 from msauto.model.ports import XmpAnswer
+from msauto.model.result import Difference
 from msauto.model.spec import Dialect, ServerSpec
 from msauto.model.wanted import Intent, SelectRef, Work
 from msauto.planning.reading import read_live
-from msauto.planning.remember import memories
+from msauto.planning.remember import memories, word_of
 from msauto.planning.survey import Survey, survey
+from tests.unit.planning.feed_model import drop_items, take_file
 
 
 class Clock:
@@ -228,26 +230,11 @@ class Server:
         _, _, channel, *file = map(unquote, path.split("/"))
         items = self.channels[channel]
         if request.method == "DELETE":
-            places = [at for at, item in enumerate(items) if item["guid"] == query["guid"]]
-            assert places, "nothing has this guid"
-            for at in reversed(places[:1] if self.rss_delete == "first" else places):
-                del items[at]
+            drop_items(items, query["guid"], self.rss_delete)
             return
         assert request.method == "PUT"
         assert request.body is not None
-        item = self._item(file[0], request.body.content.decode())
-        at = next((i for i, other in enumerate(items) if _file(other) == item["file"]), len(items))
-        items[at : at + 1] = [item]
-        items.sort(key=_file)  # as a folder is listed
-
-    def _item(self, file: str, text: str) -> dict[str, Any]:
-        stem = file.rpartition(".")[0]
-        guids = {"file": file, "stem": stem, "item": stem, "other": f"feed/{file}#1"}
-        if not text.startswith("<?xml"):
-            return {"file": file, "guid": guids[self.rss_guid], "title": text.partition("\n")[0], "description": text}
-        root = ET.fromstring(text)
-        fields = {child.tag: child.text or "" for child in root}
-        return fields | {"file": file, "guid": fields["guid"] if self.rss_guid == "item" else guids[self.rss_guid]}
+        take_file(items, file[0], request.body.content.decode(), self.rss_guid)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -356,14 +343,6 @@ class WorldReader:
         return WorldReader(self.server)
 
 
-def _file(item: dict[str, Any]) -> str:
-    """The file of an item; where a case does not say, as its guid and what it shows let it be."""
-    guid, title, description = (str(item.get(name) or "") for name in ("guid", "title", "description"))
-    is_text = not item.get("link") and not item.get("pubDate") and (not description or description.startswith(title))
-    ending = "" if guid.endswith((".txt", ".xml")) else ".txt" if is_text else ".xml"
-    return str(item.get("file") or guid + ending)
-
-
 def _rss_item(item: dict[str, Any]) -> RssItem:
     return RssItem(item["guid"], item.get("title"), item.get("description"), item.get("link"), item.get("pubDate"))
 
@@ -387,13 +366,18 @@ class Stage:
         found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
         return asyncio.run(found)
 
-    def apply(self, found: Survey) -> None:
+    def apply(self, found: Survey) -> list[Difference]:
+        """Send all requests; return what is not as desired when it is read again."""
+        differences: list[Difference] = []
         for target in found.targets:
             assert target.error is None, target.error
             for index, request in enumerate(target.requests):
                 self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
-            self.memory.remember(target.id, memories(target, live))
+            wrong = differences_of(target, live)
+            self.memory.remember(target.id, memories(target, live, frozenset(map(word_of, wrong))))
+            differences += wrong
+        return differences
 
     def _send(self, target: Target, index: int, request: Request) -> None:
         if request.dest is None:

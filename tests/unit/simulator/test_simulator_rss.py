@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
@@ -122,3 +124,26 @@ def test_every_shape_is_xml_in_every_namespace(sim: Simulator, ask: Asker, shape
     root = ask.get("/rss/ticker").xml  # well-formed: a root that has a namespace of its own keeps it
     assert root.tag.startswith("{")
     assert root.tag.startswith(ATOM) is (shape == "atom")
+
+
+def test_a_guid_that_several_items_have() -> None:
+    for takes, left in (("all", []), ("first", ["n-7"])):
+        with Simulator(dialect=SimDialect(rss_delete=takes)) as sim:
+            ask = Asker(sim)
+            for file in ("n-7.txt", "n-7.xml"):
+                ask.ask("PUT", f"/rss/ticker/{file}", b"<item><title>T</title></item>")
+            assert guids(ask)[2:] == ["n-7", "n-7"]
+            assert ask.ask("DELETE", "/rss/ticker?guid=n-7").status == 200
+            assert guids(ask)[2:] == left
+
+
+def test_an_item_without_a_guid_shows_none(sim: Simulator, ask: Asker) -> None:
+    state = json.loads(ask.get("/_simulator/state").body)
+    state["channels"][0]["items"][0]["guid"] = ""
+    assert ask.ask("PUT", "/_simulator/state", json.dumps(state).encode()).status == 200
+    assert guids(ask) == ["n-1"]
+    sim.dialect = SimDialect(rss_shape="atom")
+    assert len(list(ask.get("/rss/ticker").xml.iter(f"{ATOM}entry"))) == 2
+    assert len(list(ask.get("/rss/ticker").xml.iter(f"{ATOM}id"))) == 2, "the feed's, and one item's"
+    assert ask.ask("DELETE", "/rss/ticker?guid=").status in {400, 404}
+    assert ask.ask("PUT", "/_simulator/state", b"{}").status == 400
