@@ -64,7 +64,7 @@ def test_not_planned(desk: Desk) -> None:
     ("settings", "task", "flags", "word"),
     [
         ("", {"fields": {"comment": "new"}}, (), "nobody agreed"),
-        ("", {"state": "absent"}, ("--yes",), "--allow-delete 1"),
+        ("", {"state": "absent", "with_links": True}, ("--yes",), "--allow-delete 1"),
         ("[state]\nrequire = true\n", {"fields": {"comment": "new"}}, ("--yes",), "is empty"),
         (
             '[[freeze]]\nfrom = "00:00"\nto = "00:00"\ntz = "UTC"\n',
