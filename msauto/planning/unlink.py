@@ -74,12 +74,12 @@ def _why_not(asset: Asset, folder: Folder, answer: Asset) -> str | None:
     """Return why a link of that folder, whose title got that answer, may be more than a link of the asset.
 
     Where the server reports the link's own folder for it, only the ``link_id`` is left to tell: a link is made after
-    its clip, so one with a smaller number may be the clip itself.
+    its clip, so one whose number is not greater may be the clip itself.
     """
     if is_other_clip(asset, answer):
         return "another clip answers to its title: that one would be deleted"
     if answer.folder is None or not same_folder(answer.folder, folder):
         return None  # the clip lives elsewhere, so this is a link
-    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) < int(asset.link_id or 0):
+    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):
         return "it is in the folder that the server reports for the clip, and it may be the clip itself"
     return None

@@ -201,6 +201,73 @@ def test_link_fields_of_two_entries_of_a_clip_do_not_land_on_one(stage: Stage) -
     assert errors(stage.plan(asset("Promo 1 tonight", fields={"comment": "tonight"}))) == []
 
 
+def test_a_field_for_a_selected_link_does_not_land_on_its_clip(stage: Stage) -> None:
+    clip = selected({"folder": "Promos", "where": 'asset.title == "Promo 1"'}, markers=[MARKER])
+    tonight = selected(
+        {"folder": "Playout/Tonight", "where": 'asset.title is match("Promo 1")'}, fields={"comment": "x"}
+    )
+    (error,) = errors(stage.plan(clip, tonight))
+    assert "two entries of one clip" in error
+    assert stage.apply(tonight).ok
+    assert lines(stage.sent()) == [f"POST {PROMO}%20tonight?command=SETFIELD&name=comment&val=x"]
+
+
+def test_a_command_that_is_run_once_is_not_run_again_by_another_name(stage: Stage) -> None:
+    once = {"name": "Once", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Promo 1", "run": "once"}}
+    clip, link = asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER])
+    assert stage.apply(clip, once, link).ok
+    assert stage.plan(link, clip, once).targets == ()
+
+
+def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stage) -> None:
+    """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
+    news = stage.sim.house.databases["NEWS"]
+    promo = news.clip("Promo 1")
+    values = {name: getattr(promo, name) for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")}
+    copy = news.add_clip("Promo copy", "Promos", **values)
+    copy.markers.extend(_markers(1))
+    tasks = [asset(title, markers=[MARKER | {"at": 7}]) for title in ("Promo 1", "Promo 1 tonight", "Promo copy")]
+    assert stage.apply(*tasks).ok
+    assert len(stage.sent()) == 2
+    assert stage.plan(*tasks).targets == ()
+
+
+# What servers do not report ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["orig_name", "create_time", "frames"])
+@pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
+def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: str, title: str) -> None:
+    stage.sim.house.databases["NEWS"].clip("Promo 1").untold = (missing,)
+    (error,) = errors(stage.plan(asset(title, state="absent")))
+    assert TONIGHT in error
+    limits = replace(BOLD, protected=("Playout/*",))
+    deleted = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=limits)
+    assert [refusal.code for refusal in deleted.refusals] == ["protected"]
+
+
+@pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
+def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
+    news = stage.sim.house.databases["NEWS"]
+    film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", untold=missing)
+    news.clip("EP001").untold = missing
+    film.home.link_id = news.clip("EP001").home.link_id
+    (error,) = errors(
+        stage.plan(selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"}))
+    )
+    assert "two clips have the title 'EP001'" in error
+
+
+def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
+    """All entries have one link_id, and each reports its own folder: which of them is the clip cannot be told."""
+    with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:
+        for entry in sim.house.databases["NEWS"].clip("Promo 1").entries:
+            entry.link_id = 7
+        stage = Stage(sim, tmp_path, {"link_delete": "by_title"})
+        (error,) = errors(stage.plan(asset("Promo 1 tonight", links=[], exactly=["links"])))
+        assert "it may be the clip itself" in error
+
+
 # Renaming ------------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msauto.flow import in_turns
-from msauto.model.identity import Identity, differing, identity_of
+from msauto.model.identity import (
+    Identity,
+    differing,
+    identity_of,
+    known_identity,
+    may_be_same_clip,
+)
 from msauto.model.live import Asset, ClipEntries, Entry, Link
 from msauto.server.selection import same_text
 
@@ -61,10 +67,13 @@ class LinkIndex:
         return links_of(asset, self._near(asset))
 
     def entries_of(self, asset: Asset) -> ClipEntries:
-        """Return all entries that show the asset, and those that bear its title and are surely other clips."""
+        """Return all entries that show the asset, and those that bear its title and are surely other clips.
+
+        Where a server does not report all that tells clips apart, an entry that may well show the asset counts as one.
+        """
         near = self._near(asset)
         return ClipEntries(
-            same=tuple(entry for entry in near if _is_same(asset, entry)),
+            same=tuple(entry for entry in near if _is_same(asset, entry) or may_be_same_clip(asset, entry)),
             namesakes=tuple(entry for entry in near if _is_namesake(asset, entry)),
         )
 
@@ -72,11 +81,12 @@ class LinkIndex:
         """Return the shortcuts to an asset as :func:`links_of` does, and the entries of other clips of its title."""
         found = self.entries_of(asset)
         namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
-        return _links(asset, found.same), namesakes
+        return links_of(asset, found.same), namesakes
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and maybe some more."""
-        numbers = {number for key in _keys(asset) for number in self._chain(key)}
+        keys = [*_keys(asset), *_with_one_unknown(known_identity(asset))]
+        numbers = {number for key in keys for number in self._chain(key)}
         return [self._entries[number] for number in sorted(numbers)]
 
     def _chain(self, key: object) -> Iterator[int]:
@@ -100,8 +110,15 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 def _keys(clip: Asset | Entry) -> list[object]:
     keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    identity = identity_of(clip)
-    return keys if identity is None else [*keys, identity]
+    identity = known_identity(clip)
+    return keys if identity.count(None) > 1 else [*keys, identity]
+
+
+def _with_one_unknown(identity: Identity) -> list[Identity]:
+    """Return what a listing may report of a clip whose answer reports it all."""
+    if None in identity:
+        return []
+    return [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
 
 
 def _is_same(asset: Asset, entry: Entry) -> bool:
