@@ -158,19 +158,16 @@ class ClipFinder:
     async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
         """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
 
-        The others are links that bear a former title, or already the new one.
+        The others are links that bear a former title, or already the new one. Where a server reports a link's own folder,
+        the smallest ``link_id`` is the clip's: a link is made after its clip.
         """
         refs = [member.intent.ref for member in part.members]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
         for one in found:
             if one[0].link_id in known:
                 return one
-        for one in found:
-            folder = one[0].folder
-            listing = None if folder is None else await self._reader.read_folder(part.database, folder)
-            if listing is not None and folder is not None and entry_called(listing.entries, folder, one[2]) is not None:
-                return one
-        return found[0]
+        homes = [one for one in found if await self._is_at_home((part, one))]
+        return min(homes or found[:1], key=lambda one: (one[0].link_id is None, one[0].link_id or 0))
 
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
@@ -216,8 +213,10 @@ class ClipFinder:
     def renamed(self, member: Member, wanted: Wanted) -> Wanted:
         """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
         one = self._of(member)
-        if one is None or member.title is None or not isinstance(wanted, AssetWanted) or not wanted.present:
+        if one is None or member.title is None or not isinstance(wanted, AssetWanted):
             return wanted
+        if not wanted.present:
+            return replace(wanted, title=None)
         part, (_, _, title) = one
         wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):

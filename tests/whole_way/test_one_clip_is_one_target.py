@@ -87,6 +87,19 @@ def test_a_link_that_stays_is_not_as_desired(tmp_path: Path) -> None:
         assert (difference.aspect, difference.key) == ("link", "Promos/Promo 1")
 
 
+def test_two_titles_of_a_clip_that_goes_are_one_deletion(stage: Stage) -> None:
+    absent = {"state": "absent", "with_links": True}
+    number = stage.sim.house.databases["NEWS"].clip("Promo 1").home.link_id
+    by_id = {"name": "By id", "asset": {"id": f"link_id:{number}", **absent}}
+    for tasks in (
+        [asset("Promo 1 tonight", **absent), asset("Promo 1", **absent)],
+        [asset("Promo 1", **absent), by_id],
+    ):
+        (target,) = stage.plan(*tasks).targets
+        assert target.error is None
+        assert [change.key for change in target.changes] == ["Promo 1"]
+
+
 @pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
@@ -280,6 +293,15 @@ def test_a_renamed_clip_with_a_link_of_its_old_title_is_as_desired(stage: Stage)
     assert undone.ok
     assert undone.plan.warnings == ()
     assert stage.sim.house.databases["NEWS"].clip("EP001").home.title == "EP001"
+
+
+def test_a_link_that_has_the_new_title_already_does_not_hide_the_rename(stage: Stage) -> None:
+    news = stage.sim.house.databases["NEWS"]
+    news.add_entry(news.clip("EP001"), "Playout", "EP001b")
+    task = asset("EP001b", was=["EP001"])
+    assert stage.apply(task).ok
+    assert news.clip("EP001b").home.title == "EP001b"
+    assert stage.plan(task).targets == ()
 
 
 def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:
