@@ -158,8 +158,8 @@ class ClipFinder:
     async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
         """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
 
-        The others are links that bear a former title, or already the new one. Where a server reports a link's own folder,
-        the smallest ``link_id`` is the clip's: a link is made after its clip.
+        The others are links that bear a former title, or already the new one. Where a server reports a link's own
+        folder, the smallest ``link_id`` is the clip's: a link is made after its clip.
         """
         refs = [member.intent.ref for member in part.members]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
