@@ -37,9 +37,13 @@ def known_identity(clip: Asset | Entry) -> Identity:
 
 
 def clip_key(asset: Asset) -> Identity | None:
-    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell."""
+    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell.
+
+    A clip without a high-resolution file is told by its archive copy or its proxy, where two values are reported.
+    """
     identity = known_identity(asset)
-    if not asset.hires and None in identity:
+    file = asset.hires or ((asset.archive or asset.proxy) and identity.count(None) < 2)
+    if not file and None in identity:
         return None
     return (asset.hires or None, *identity)
 

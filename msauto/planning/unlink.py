@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msauto.model.identity import is_other_clip
+from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
@@ -78,6 +78,8 @@ def _why_not(asset: Asset, folder: Folder, answer: Asset) -> str | None:
     """
     if is_other_clip(asset, answer):
         return "another clip answers to its title: that one would be deleted"
+    if not (is_same_clip(asset, answer) or may_be_same_clip(asset, answer)):
+        return "the server reports too little to tell whether the clip that answers to its title is this one"
     if answer.folder is None or not same_folder(answer.folder, folder):
         return None  # the clip lives elsewhere, so this is a link
     if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):

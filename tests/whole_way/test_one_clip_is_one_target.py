@@ -271,6 +271,27 @@ def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tu
     assert "two clips have the title 'EP001'" in error
 
 
+def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -> None:
+    clip = stage.sim.house.databases["NEWS"].clip("Promo 1")
+    clip.online, clip.archive, clip.untold = False, "LTO/Promo 1.mxf", ("orig_name",)
+    tasks = (asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER]))
+    assert stage.apply(*tasks).ok
+    assert len(stage.sent()) == 1
+
+
+def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
+    """Another clip stands where the link should be, and the length is all that the server reports."""
+    news = stage.sim.house.databases["NEWS"]
+    values = {"online": False, "untold": ("orig_name", "create_time")}
+    for name, value in values.items():
+        setattr(news.clip("EP002"), name, value)
+    news.add_clip("Other", "Playout", frames=news.clip("EP002").frames, **values)
+    by_title = Stage(stage.sim, stage.folder, {"link_delete": "by_title"})
+    gone = {"folder": "Playout", "title": "Other", "state": "absent"}
+    (error,) = errors(by_title.plan(asset("EP002", links=[gone])))
+    assert "too little" in error
+
+
 def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
     """All entries have one link_id, and each reports its own folder: which of them is the clip cannot be told."""
     with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:
