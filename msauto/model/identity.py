@@ -21,20 +21,29 @@ Identity = tuple[object, ...]
 
 def identity_of(clip: Asset | Entry) -> Identity | None:
     """Return the values of ``IDENTITY``; ``None`` where one of them is not reported, or the clip still grows."""
-    values = tuple(_value(clip, name) for name in IDENTITY)
+    values = known_identity(clip)
     return None if None in values else values
 
 
-def made_of(clip: Asset | Entry) -> Identity | None:
-    """Return when a clip was made and its length; ``None`` where one is not reported, or the clip still grows."""
-    made = _value(clip, "create_time"), _value(clip, "frames")
-    return None if None in made else ("made", *made)
+def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
+    """Tell whether two of the values of ``IDENTITY`` are equal and none differs: where one of them is not reported."""
+    equal = [name for name in IDENTITY if (value := _value(one, name)) is not None and value == _value(other, name)]
+    return len(equal) > 1 and not differing(one, other)
+
+
+def known_identity(clip: Asset | Entry) -> Identity:
+    """Return the values of ``IDENTITY``, with ``None`` for what is not reported."""
+    return tuple(_value(clip, name) for name in IDENTITY)
 
 
 def clip_key(asset: Asset) -> Identity | None:
-    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell."""
-    identity = tuple(_value(asset, name) for name in IDENTITY)
-    if not asset.hires and None in identity:
+    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell.
+
+    A clip without a high-resolution file is told by its archive copy or its proxy, where two values are reported.
+    """
+    identity = known_identity(asset)
+    file = asset.hires or ((asset.archive or asset.proxy) and identity.count(None) < 2)
+    if not file and None in identity:
         return None
     return (asset.hires or None, *identity)
 
@@ -51,7 +60,7 @@ def is_same_clip(one: Asset, other: Asset) -> bool:
     Whether equal values mean one clip on this server is for :mod:`msauto.planning.same_clip` to say.
     """
     key = clip_key(one)
-    return key is not None and key == clip_key(other) and _content(one) == _content(other)
+    return key is not None and key == clip_key(other) and content_of(one) == content_of(other)
 
 
 def is_other_clip(one: Asset, other: Asset) -> bool:
@@ -62,13 +71,14 @@ def is_other_clip(one: Asset, other: Asset) -> bool:
 def fits(entry: Entry, asset: Asset) -> bool:
     """Tell whether an answer may be of the clip that a listing showed at ``entry``.
 
-    An equal ``link_id`` is the entry itself, unless the clip was recorded anew. Another one may be a link of the same
-    clip that bears the same title: then nothing that both report may differ, and the creation time or the length must
-    be reported by both.
+    An equal ``link_id`` is the entry itself, unless the clip was recorded anew; the length may have grown since the
+    listing where the creation time says that it is the same recording. Another one may be a link of the same clip that
+    bears the same title: then nothing that both report may differ, and the creation time or the length must be reported
+    by both. A server may give all entries one ``link_id``, so an equal one alone proves nothing.
     """
     different = differing(entry, asset)
     if entry.link_id is not None and entry.link_id == asset.link_id:
-        return "create_time" not in different
+        return not different or (different == ("frames",) and _value(entry, "create_time") is not None)
     if different:
         return False
     if entry.link_id is None or asset.link_id is None:
@@ -78,7 +88,7 @@ def fits(entry: Entry, asset: Asset) -> bool:
     )
 
 
-def _content(asset: Asset) -> object:
+def content_of(asset: Asset) -> Identity:
     """Return what belongs to the clip, without positions: some servers count them from the IN point of the entry."""
     markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
     segments = frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)

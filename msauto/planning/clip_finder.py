@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import clip_key
+from msauto.model.identity import clip_key, content_of
 from msauto.model.live import Asset, Entry
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
@@ -32,6 +32,9 @@ class SplitError(Exception):
 FoundClip = tuple[Asset, Address, str]
 """What the server answers, how it was addressed, and what the clip is called there."""
 
+Named = tuple[Group, FoundClip]
+"""One name of a group, and what it leads to."""
+
 
 class ClipFinder:
     """Finds the clip of a group: by id, by its title, else by one of its former titles; for each name that it has."""
@@ -39,8 +42,8 @@ class ClipFinder:
     def __init__(self, reader: Reader, group: Group) -> None:
         self._reader = reader
         self._group = group
-        self._found: list[tuple[Group, FoundClip]] = []
-        self._main: tuple[Group, FoundClip] | None = None
+        self._found: list[Named] = []
+        self._main: Named | None = None
         self._keeps_title = False  # undo: another clip has its former title by now
         self.warnings: tuple[str, ...] = ()
 
@@ -49,8 +52,9 @@ class ClipFinder:
         """The hash of what identifies the clip that was found."""
         if self._main is None:
             return None
-        key = clip_key(self._main[1][0])
-        return None if key is None else hash((self._group.database, key))
+        asset = self._main[1][0]
+        key = clip_key(asset)
+        return None if key is None else hash((self._group.database, key, content_of(asset)))
 
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None`` if no name leads to one. Raises ``SplitError`` where they lead to several."""
@@ -62,8 +66,37 @@ class ClipFinder:
             return None
         if not await self._are_one([found for _, found in self._found]):
             raise SplitError
-        self._main = _main_name(self._found)
+        self._main = await self._main_name()
         return self._main[1]
+
+    @property
+    def aliases(self) -> tuple[FoundClip, ...]:
+        """What the other names of the clip led to."""
+        return tuple(found for part, found in self._found if self._main is not None and found is not self._main[1])
+
+    async def _main_name(self) -> Named:
+        """Return the name that a clip of several names goes by: one to be changed, an id, the entry where it lives.
+
+        It is the same whatever the order of the tasks, for the ledger keeps what it remembers of a clip by that name.
+        """
+        found = self._found
+        if len(found) == 1:
+            return found[0]
+        renamed = _renamed(found)
+        ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
+        if ids or renamed is not None:
+            return next(iter([*ids, *([renamed] if renamed else [])]))
+        homes = [one for one in found if await self._is_at_home(one)]
+        return min(homes or found, key=lambda one: (one[1][0].link_id is None, one[1][0].link_id or 0))
+
+    async def _is_at_home(self, one: Named) -> bool:
+        part, (asset, _, title) = one
+        if asset.folder is None:
+            return False
+        if any(_is_home(member.entry, asset) for member in part.members):
+            return True
+        listing = await self._reader.read_folder(part.database, asset.folder)
+        return listing is not None and entry_called(listing.entries, asset.folder, title) is not None
 
     async def _locate(self, part: Group) -> FoundClip | None:
         if part.by_id is not None:
@@ -133,19 +166,16 @@ class ClipFinder:
     async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
         """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
 
-        The others are links that bear a former title, or already the new one.
+        The others are links that bear a former title, or already the new one. Where a server reports a link's own
+        folder, the smallest ``link_id`` is the clip's: a link is made after its clip.
         """
         refs = [member.intent.ref for member in part.members]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
         for one in found:
             if one[0].link_id in known:
                 return one
-        for one in found:
-            folder = one[0].folder
-            listing = None if folder is None else await self._reader.read_folder(part.database, folder)
-            if listing is not None and folder is not None and entry_called(listing.entries, folder, one[2]) is not None:
-                return one
-        return found[0]
+        homes = [one for one in found if await self._is_at_home((part, one))]
+        return min(homes or found[:1], key=lambda one: (one[0].link_id is None, one[0].link_id or 0))
 
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
@@ -191,8 +221,10 @@ class ClipFinder:
     def renamed(self, member: Member, wanted: Wanted) -> Wanted:
         """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
         one = self._of(member)
-        if one is None or member.title is None or not isinstance(wanted, AssetWanted) or not wanted.present:
+        if one is None or member.title is None or not isinstance(wanted, AssetWanted):
             return wanted
+        if not wanted.present:
+            return replace(wanted, title=None)
         part, (_, _, title) = one
         wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
@@ -209,10 +241,10 @@ class ClipFinder:
         """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
         for member, wanted in asked:
             one = self._of(member)
-            if one is None or member.entry is not None or not isinstance(wanted, AssetWanted) or not wanted.fields:
+            if one is None or not isinstance(wanted, AssetWanted) or not wanted.fields:
                 continue
             title = one[1][2]
-            if self._main is not None and not self._is_main(title):
+            if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, asked):
                 name, said = next(iter(wanted.fields.items()))
                 raise refuse(
                     f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
@@ -221,10 +253,15 @@ class ClipFinder:
                     f"declare it under `links:` of {self._main[1][2]!r}, or in a run of its own",
                 )
 
+    def _also_selects_main(self, member: Member, asked: Sequence[Asked]) -> bool:
+        """Tell whether the select that chose a link chose the clip by its main name as well."""
+        others = (other for other, _ in asked if member.entry is not None and other.intent is member.intent)
+        return any((one := self._of(other)) is not None and self._is_main(one[1][2]) for other in others)
+
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main[1][2], title)
 
-    def _of(self, member: Member) -> tuple[Group, FoundClip] | None:
+    def _of(self, member: Member) -> Named | None:
         """Return the part that a member belongs to, if its name leads to the clip."""
         return next((one for one in self._found if any(member is other for other in one[0].members)), None)
 
@@ -237,12 +274,9 @@ class ClipFinder:
         return replace(self._group, name=part.name) if self._group.merged else self._group
 
 
-def _main_name(found: Sequence[tuple[Group, FoundClip]]) -> tuple[Group, FoundClip]:
-    """Return the name that a clip of several names goes by: one to be changed, an id, the entry where it lives."""
-    renamed = next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
-    ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
-    homes = [one for one in found if any(_is_home(member.entry, one[1][0]) for member in one[0].members)]
-    return next(iter([*ids, *([renamed] if renamed else []), *homes, found[0]]))
+def _renamed(found: Sequence[Named]) -> Named | None:
+    """Return the name of which the clip is to get another title."""
+    return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
 
 
 def _is_home(entry: Entry | None, asset: Asset) -> bool:

@@ -125,7 +125,8 @@ async def _survey(world: World, group: Group, finder: ClipFinder) -> Outcome:
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)
-    outcome = await _compare(world, group, layers, found, [(m, finder.renamed(m, w)) for m, w in here])
+    aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
+    outcome = await _compare(world, group, layers, found, [(m, finder.renamed(m, w)) for m, w in here], aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
 
@@ -182,7 +183,9 @@ def _asked(member: Member, group: Group) -> str:
 # Comparing -----------------------------------------------------------------------------------------------------
 
 
-async def _compare(world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked]) -> Outcome:
+async def _compare(
+    world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked], aliases: Sequence[Found]
+) -> Outcome:
     wanteds = [wanted for _, wanted in here if isinstance(wanted, AssetWanted)]
     runs = [wanted for _, wanted in here if isinstance(wanted, RunWanted)]
     wanted = None
@@ -200,7 +203,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
         if entries is None:
             return Outcome("unchanged", warnings=wanted.notes)
     live = await _read_rest(world, layers, found, wanted)
-    recalled = recall(world.memory, found, group.names, forget=world.forget)
+    recalled = recall(world.memory, found, group.names, aliases, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
     given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
     places = () if entries is None else places_of(found.asset, found.title, entries)
@@ -212,7 +215,7 @@ async def _compare(world: World, group: Group, layers: Layers, found: Found, her
 
     def recalled_anew() -> Recalled:
         again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
-        return recall(world.memory, found, group.names, forget=world.forget) if again else recalled
+        return recall(world.memory, found, group.names, aliases, forget=world.forget) if again else recalled
 
     warnings = await _call_handlers(plan, layers, group, here, wanted, recalled_anew)
     live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)

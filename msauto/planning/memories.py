@@ -20,14 +20,21 @@ class Recalled:
     settlements: tuple[Settlement, ...] = ()
 
 
-def recall(memory: Memory, found: Found, names: Iterable[str], *, forget: bool) -> Recalled:
-    """Return what is remembered of an asset; ``forget`` what earlier runs have left open."""
+def recall(
+    memory: Memory, found: Found, names: Iterable[str], aliases: Iterable[Found] = (), *, forget: bool
+) -> Recalled:
+    """Return what is remembered of an asset; ``forget`` what earlier runs have left open.
+
+    ``aliases`` are other entries of the clip: commands that ran on it under their names count.
+    """
     items: dict[str, Json] = {}
     settlements: list[Settlement] = []
     former = [name for name in names if not same_text(name, found.title)]
-    for name in (*reversed(former), found.title):
-        target = found.id(name)
+    mine = [found.id(name) for name in (*reversed(former), found.title)]
+    for target in (*(alias.id(alias.title) for alias in aliases), *mine):
         known = dict(memory.recall(target))
+        if target not in mine:
+            known = {item: value for item, value in known.items() if item.startswith("command:")}
         if forget:
             settled = settlements_of(target, known)
             settlements += settled

@@ -61,14 +61,16 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> b
 
 
 async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -> bool:
-    """Tell whether a clip that surely is another one has another file, or original name where no file is on disk."""
+    """Tell whether a clip that surely is another one has another file, or original name where no file is reported."""
     for entry in await reader.read_other_clips(database, asset, _MOST_TRIED):
         answer = await reader.read_asset(database, Address(entry.title))
         if answer is None or not differing(asset, answer):
             continue
-        if asset.hires and answer.hires:
-            return asset.hires != answer.hires
-        if not asset.hires and "orig_name" in differing(asset, answer):
+        files = [(asset.hires, answer.hires), (asset.archive, answer.archive), (asset.proxy, answer.proxy)]
+        mine, other = next((pair for pair in files if pair[0]), (None, None))
+        if mine and other:
+            return mine != other
+        if not mine and "orig_name" in differing(asset, answer):
             return True
     return False
 

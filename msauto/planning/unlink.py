@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from msauto.model.identity import is_other_clip
+from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
@@ -86,12 +86,14 @@ def _why_not(asset: Asset, folder: Folder, answer: Asset) -> str | None:
     """Return why a link of that folder, whose title got that answer, may be more than a link of the asset.
 
     Where the server reports the link's own folder for it, only the ``link_id`` is left to tell: a link is made after
-    its clip, so one with a smaller number may be the clip itself.
+    its clip, so one whose number is not greater may be the clip itself.
     """
     if is_other_clip(asset, answer):
         return "another clip answers to its title: that one would be deleted"
+    if not (is_same_clip(asset, answer) or may_be_same_clip(asset, answer)):
+        return "the server reports too little to tell whether the clip that answers to its title is this one"
     if answer.folder is None or not same_folder(answer.folder, folder):
         return None  # the clip lives elsewhere, so this is a link
-    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) < int(asset.link_id or 0):
+    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):
         return "it is in the folder that the server reports for the clip, and it may be the clip itself"
     return None

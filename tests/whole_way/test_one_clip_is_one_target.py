@@ -87,6 +87,19 @@ def test_a_link_that_stays_is_not_as_desired(tmp_path: Path) -> None:
         assert (difference.aspect, difference.key) == ("link", "Promos/Promo 1")
 
 
+def test_two_titles_of_a_clip_that_goes_are_one_deletion(stage: Stage) -> None:
+    absent = {"state": "absent", "with_links": True}
+    number = stage.sim.house.databases["NEWS"].clip("Promo 1").home.link_id
+    by_id = {"name": "By id", "asset": {"id": f"link_id:{number}", **absent}}
+    for tasks in (
+        [asset("Promo 1 tonight", **absent), asset("Promo 1", **absent)],
+        [asset("Promo 1", **absent), by_id],
+    ):
+        (target,) = stage.plan(*tasks).targets
+        assert target.error is None
+        assert [change.key for change in target.changes] == ["Promo 1"]
+
+
 @pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
@@ -201,6 +214,94 @@ def test_link_fields_of_two_entries_of_a_clip_do_not_land_on_one(stage: Stage) -
     assert errors(stage.plan(asset("Promo 1 tonight", fields={"comment": "tonight"}))) == []
 
 
+def test_a_field_for_a_selected_link_does_not_land_on_its_clip(stage: Stage) -> None:
+    clip = selected({"folder": "Promos", "where": 'asset.title == "Promo 1"'}, markers=[MARKER])
+    tonight = selected(
+        {"folder": "Playout/Tonight", "where": 'asset.title is match("Promo 1")'}, fields={"comment": "x"}
+    )
+    (error,) = errors(stage.plan(clip, tonight))
+    assert "two entries of one clip" in error
+    assert stage.apply(tonight).ok
+    assert lines(stage.sent()) == [f"POST {PROMO}%20tonight?command=SETFIELD&name=comment&val=x"]
+
+
+def test_a_command_that_is_run_once_is_not_run_again_by_another_name(stage: Stage) -> None:
+    once = {"name": "Once", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Promo 1", "run": "once"}}
+    clip, link = asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER])
+    assert stage.apply(clip, once, link).ok
+    assert stage.plan(link, clip, once).targets == ()
+
+
+def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stage) -> None:
+    """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
+    news = stage.sim.house.databases["NEWS"]
+    promo = news.clip("Promo 1")
+    values = {name: getattr(promo, name) for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")}
+    copy = news.add_clip("Promo copy", "Promos", **values)
+    copy.markers.extend(_markers(1))
+    tasks = [asset(title, markers=[MARKER | {"at": 7}]) for title in ("Promo 1", "Promo 1 tonight", "Promo copy")]
+    assert stage.apply(*tasks).ok
+    assert len(stage.sent()) == 2
+    assert stage.plan(*tasks).targets == ()
+
+
+# What servers do not report ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["orig_name", "create_time", "frames"])
+@pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
+def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: str, title: str) -> None:
+    stage.sim.house.databases["NEWS"].clip("Promo 1").untold = (missing,)
+    (error,) = errors(stage.plan(asset(title, state="absent")))
+    assert TONIGHT in error
+    limits = replace(BOLD, protected=("Playout/*",))
+    deleted = stage.plan(asset("Promo 1", state="absent", with_links=True), limits=limits)
+    assert [refusal.code for refusal in deleted.refusals] == ["protected"]
+
+
+@pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
+def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
+    news = stage.sim.house.databases["NEWS"]
+    film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", untold=missing)
+    news.clip("EP001").untold = missing
+    film.home.link_id = news.clip("EP001").home.link_id
+    (error,) = errors(
+        stage.plan(selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"}))
+    )
+    assert "two clips have the title 'EP001'" in error
+
+
+def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -> None:
+    clip = stage.sim.house.databases["NEWS"].clip("Promo 1")
+    clip.online, clip.archive, clip.untold = False, "LTO/Promo 1.mxf", ("orig_name",)
+    tasks = (asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER]))
+    assert stage.apply(*tasks).ok
+    assert len(stage.sent()) == 1
+
+
+def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
+    """Another clip stands where the link should be, and the length is all that the server reports."""
+    news = stage.sim.house.databases["NEWS"]
+    values = {"online": False, "untold": ("orig_name", "create_time")}
+    for name, value in values.items():
+        setattr(news.clip("EP002"), name, value)
+    news.add_clip("Other", "Playout", frames=news.clip("EP002").frames, **values)
+    by_title = Stage(stage.sim, stage.folder, {"link_delete": "by_title"})
+    gone = {"folder": "Playout", "title": "Other", "state": "absent"}
+    (error,) = errors(by_title.plan(asset("EP002", links=[gone])))
+    assert "too little" in error
+
+
+def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
+    """All entries have one link_id, and each reports its own folder: which of them is the clip cannot be told."""
+    with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:
+        for entry in sim.house.databases["NEWS"].clip("Promo 1").entries:
+            entry.link_id = 7
+        stage = Stage(sim, tmp_path, {"link_delete": "by_title"})
+        (error,) = errors(stage.plan(asset("Promo 1 tonight", links=[], exactly=["links"])))
+        assert "it may be the clip itself" in error
+
+
 # Renaming ------------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +314,15 @@ def test_a_renamed_clip_with_a_link_of_its_old_title_is_as_desired(stage: Stage)
     assert undone.ok
     assert undone.plan.warnings == ()
     assert stage.sim.house.databases["NEWS"].clip("EP001").home.title == "EP001"
+
+
+def test_a_link_that_has_the_new_title_already_does_not_hide_the_rename(stage: Stage) -> None:
+    news = stage.sim.house.databases["NEWS"]
+    news.add_entry(news.clip("EP001"), "Playout", "EP001b")
+    task = asset("EP001b", was=["EP001"])
+    assert stage.apply(task).ok
+    assert news.clip("EP001b").home.title == "EP001b"
+    assert stage.plan(task).targets == ()
 
 
 def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:

@@ -9,11 +9,17 @@ from itertools import islice
 from typing import Final
 
 from msauto.flow import in_turns
-from msauto.model.identity import Identity, differing, identity_of, made_of
+from msauto.model.identity import (
+    Identity,
+    differing,
+    identity_of,
+    known_identity,
+    may_be_same_clip,
+)
 from msauto.model.live import Asset, ClipEntries, Entry, Link
 from msauto.server.selection import same_text
 
-_KEYS: Final = 4  # a title, a link id, what identifies the clip, and when it was made with its length
+_KEYS: Final = 3  # a title, a link id, and what identifies the clip
 
 
 def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
@@ -62,10 +68,13 @@ class LinkIndex:
         return links_of(asset, self._near(asset))
 
     def entries_of(self, asset: Asset) -> ClipEntries:
-        """Return all entries that may show the asset, and those that bear its title and are surely other clips."""
+        """Return all entries that show the asset, and those that bear its title and are surely other clips.
+
+        Where a server does not report all that tells clips apart, an entry that may well show the asset counts as one.
+        """
         near = self._near(asset)
         return ClipEntries(
-            same=tuple(entry for entry in near if _may_show(asset, entry)),
+            same=tuple(entry for entry in near if _is_same(asset, entry) or may_be_same_clip(asset, entry)),
             namesakes=tuple(entry for entry in near if _is_namesake(asset, entry)),
         )
 
@@ -75,14 +84,14 @@ class LinkIndex:
 
     def of(self, asset: Asset) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
         """Return the shortcuts to an asset as :func:`links_of` does, and the entries of other clips of its title."""
-        near = self._near(asset)
-        namesakes = (entry for entry in near if _is_namesake(asset, entry))
-        same = [entry for entry in near if _is_same(asset, entry)]
-        return _links(asset, same), tuple(Link(entry.folder, entry.title, entry.link_id) for entry in namesakes)
+        found = self.entries_of(asset)
+        namesakes = tuple(Link(entry.folder, entry.title, entry.link_id) for entry in found.namesakes)
+        return links_of(asset, found.same), namesakes
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and maybe some more."""
-        numbers = {number for key in _keys(asset) for number in self._chain(key)}
+        keys = [*_keys(asset), *_with_one_unknown(known_identity(asset))]
+        numbers = {number for key in keys for number in self._chain(key)}
         return [self._entries[number] for number in sorted(numbers)]
 
     def _chain(self, key: object) -> Iterator[int]:
@@ -106,8 +115,15 @@ async def index_links(entries: Sequence[Entry]) -> LinkIndex:
 def _keys(clip: Asset | Entry) -> list[object]:
     keys: list[object] = [("title", unicodedata.normalize("NFC", clip.title or ""))]
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
-    identity, made = identity_of(clip), made_of(clip)
-    return [*keys, *([] if identity is None else [identity]), *([] if made is None else [made])]
+    identity = known_identity(clip)
+    return keys if identity.count(None) > 1 else [*keys, identity]
+
+
+def _with_one_unknown(identity: Identity) -> list[Identity]:
+    """Return what a listing may report of a clip whose answer reports it all."""
+    if None in identity:
+        return []
+    return [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
 
 
 def _is_same(asset: Asset, entry: Entry) -> bool:
@@ -119,12 +135,6 @@ def _is_same(asset: Asset, entry: Entry) -> bool:
         return True
     identity: Identity | None = identity_of(asset)
     return identity is not None and identity == identity_of(entry)
-
-
-def _may_show(asset: Asset, entry: Entry) -> bool:
-    """Tell whether an entry may show the clip: as :func:`links_of`, or made at the same time and as long."""
-    made = made_of(asset)
-    return _is_same(asset, entry) or (made is not None and made == made_of(entry) and not differing(asset, entry))
 
 
 def _is_namesake(asset: Asset, entry: Entry) -> bool:
