@@ -250,7 +250,7 @@ class ClipFinder:
                     f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
                     "for one of them beside other tasks for the other",
                     said.source,
-                    f"declare it under `links:` of {self._main[1][2]!r}, or in a run of its own",
+                    "declare the fields of a link under `links:` of the clip, or in a run of their own",
                 )
 
     def _also_selects_main(self, member: Member, asked: Sequence[Asked]) -> bool:

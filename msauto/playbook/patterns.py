@@ -84,7 +84,9 @@ def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]])
     if name.startswith("~"):
         return _matching(_regex(name[1:], [*hosts, *groups]), name, hosts, groups)
     places = _PLACES.fullmatch(name)
-    if places is not None and (_means_some(places[1], hosts, groups) or not _globbed(name, hosts, groups)):
+    if places is not None and (
+        ":" in name or _means_some(places[1], hosts, groups) or not _globbed(name, hosts, groups)
+    ):
         return _at_places(places, name, hosts, groups)
     if _GLOB.search(name):
         found = _globbed(name, hosts, groups)

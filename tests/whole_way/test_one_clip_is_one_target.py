@@ -211,6 +211,10 @@ def test_link_fields_of_two_entries_of_a_clip_do_not_land_on_one(stage: Stage) -
         stage.plan(asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", fields={"comment": "tonight"}))
     )
     assert "two entries of one clip" in error
+    (other,) = errors(
+        stage.plan(asset("Promo 1 tonight", markers=[MARKER]), asset("Promo 1", fields={"comment": "home"}))
+    )
+    assert "`links:` of 'Promo 1 tonight'" not in other, "a link has no links"
     assert errors(stage.plan(asset("Promo 1 tonight", fields={"comment": "tonight"}))) == []
 
 

@@ -71,6 +71,7 @@ def test_patterns(pattern: str, hosts: str) -> None:
         "all[3]",
         "all[-4]",
         "c[0]",
+        "a[1:2]",  # not the glob that means a1, a2 and "a:"
         "all[2:1]",
     ],
 )
