@@ -216,7 +216,7 @@ class Run:
             give(markdown.render_result(result))
         elif self.flags.format == "html":
             give(html.render_result(result))
-        elif result.targets:
+        elif result.targets or plan.left_out:
             colour = colour_on(sys.stdout, no_color=self.flags.no_color)
             give(text.render_result(result, colour=colour, verbosity=self.flags.verbosity))
 

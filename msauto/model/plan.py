@@ -194,6 +194,7 @@ class Refusal:
 class Plan:
     """What will be done, whole. ``targets`` holds those that change or are in error, in the order of the run.
 
+    ``left_out`` counts targets that must wait for another run, each with a warning: applying ends with 3.
     ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
     ``urls`` tells where each server was: a plan is not for another one that bears the same name in another inventory.
     ``secrets`` stand in its values and must not show: what is shown or kept is :func:`~msauto.model.hiding.hide_plan`.
@@ -205,6 +206,7 @@ class Plan:
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
     skipped: int = 0
+    left_out: int = 0
     reads: int = 0
     refusals: tuple[Refusal, ...] = ()
     warnings: tuple[str, ...] = ()

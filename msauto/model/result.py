@@ -73,7 +73,8 @@ class Result:
     @property
     def ok(self) -> bool:
         """Everything is done and proved."""
-        return all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
+        done = all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
+        return done and not self.plan.left_out
 
     def with_left_out(self, plan: Plan) -> Result:
         """Return the result for the whole ``plan``, whose targets in error were left out of the run: not attempted."""

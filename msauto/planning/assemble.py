@@ -31,6 +31,7 @@ def assemble(
         targets=without_conflicts(_in_order(target for survey in surveys for target in survey.targets)),
         unchanged=sum(survey.unchanged for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
+        left_out=sum(survey.left_out for survey in surveys),
         reads=sum(survey.reads for survey in surveys),
         warnings=(*resolved.warnings, *(_of(survey, warning) for survey in surveys for warning in survey.warnings)),
         servers=tuple(survey.server for survey in surveys),

@@ -39,7 +39,7 @@ from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
 
-State = Literal["changed", "unchanged", "skipped"]
+State = Literal["changed", "unchanged", "skipped", "left out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ async def survey_asset(world: World, group: Group) -> Outcome:
     try:
         outcome = await _survey(world, group, finder)
     except HeldBackError as held:
-        outcome = Outcome("skipped", warnings=(str(held),))
+        outcome = Outcome("left out", warnings=(str(held),))
     except (MsautoError, TimecodeError) as error:
         outcome = Outcome("changed", in_error(world, group, error))
     return replace(outcome, clip=finder.clip)
@@ -226,7 +226,9 @@ async def _compare(
         target = replace(target, places=places_of(titled, found.title, shown))
     target = slow_if_secret(target, live, world.secrets())
     outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
-    return outcome if (here and not plan.held) or target.changes else replace(outcome, state="skipped")
+    if plan.held and not target.changes:
+        return replace(outcome, state="left out")
+    return outcome if here or target.changes else replace(outcome, state="skipped")
 
 
 def _may_be_there(run: RunWanted, recalled: Recalled) -> TypeGuard[ThumbnailWanted | ProxyWanted]:

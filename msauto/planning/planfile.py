@@ -61,6 +61,7 @@ def summary(plan: Plan) -> dict[str, int]:
         "run": plan.count("run"),
         "unchanged": plan.unchanged,
         "skipped": plan.skipped,
+        "left_out": plan.left_out,
         "errors": plan.errors,
         "requests": plan.requests,
         "reads": plan.reads,

@@ -196,6 +196,7 @@ class _Target(_Model):
 class _Summary(_Model):
     unchanged: int = 0
     skipped: int = 0
+    left_out: int = 0
     reads: int = 0
 
 
@@ -279,6 +280,7 @@ class PlanFile(_Model):
             targets=tuple(target.value() for target in self.targets),
             unchanged=self.summary.unchanged,
             skipped=self.summary.skipped,
+            left_out=self.summary.left_out,
             reads=self.summary.reads,
             refusals=tuple(Refusal(r.code, r.limit, r.count, r.remedy) for r in self.refusals),
             warnings=tuple(self.warnings),

@@ -39,6 +39,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "run": "commands and the like that are run",
         "unchanged": "targets that are as wanted",
         "skipped": "targets that are not there, or still recorded, where the playbook says skip",
+        "left_out": "targets that must wait for another run; a warning says why",
         "errors": "targets that cannot be planned",
         "requests": "requests that applying sends",
         "reads": "requests that planning has sent",

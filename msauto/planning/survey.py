@@ -33,6 +33,7 @@ class Survey:
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
     skipped: int = 0
+    left_out: int = 0
     reads: int = 0
     warnings: tuple[str, ...] = ()
     settlements: tuple[Settlement, ...] = ()
@@ -139,6 +140,7 @@ class _Found:
             tuple(_in_batch(target, first) for target in targets),
             states["unchanged"],
             states["skipped"],
+            states["left out"],
             reads,
             tuple(warning for outcome in kept for warning in outcome.warnings),
             tuple(settlement for outcome in kept for settlement in outcome.settlements),

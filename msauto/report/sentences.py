@@ -62,6 +62,8 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
         sentences.append(f"{plan.unchanged} unchanged.")
     if plan.skipped:
         sentences.append(f"{plan.skipped} skipped.")
+    if plan.left_out:
+        sentences.append(_left_out(plan))
     if len(plan.batches) > 1 and on:
         sentences.append(_batches(plan))
     if plan.errors:
@@ -137,7 +139,8 @@ def recap_of(result: Result) -> tuple[Recap, ...]:
     if len(names) == 1 and not unchanged:  # a plan that was saved tells only the whole number
         unchanged = dict.fromkeys(names, plan.unchanged)
     skipped = plan.skipped if len(names) == 1 else 0
-    return tuple(_recap(name, result.targets, unchanged.get(name, 0), skipped) for name in names)
+    left_out = plan.left_out if len(names) == 1 else 0
+    return tuple(_recap(name, result.targets, unchanged.get(name, 0), skipped, left_out) for name in names)
 
 
 def result_sentence(result: Result) -> str:
@@ -220,10 +223,16 @@ def kind_word(target: Target) -> str:
 
 def _no_changes(plan: Plan) -> str:
     skipped = f" {plan.skipped} skipped." if plan.skipped else ""
+    if plan.left_out:
+        skipped += f" {_left_out(plan)}"
     if not plan.unchanged:
         return f"No changes. Nothing was compared.{skipped}"
     verb = "is" if plan.unchanged == 1 else "are"
     return f"No changes. {plural(plan.unchanged, 'target')} {verb} as wanted.{skipped}"
+
+
+def _left_out(plan: Plan) -> str:
+    return f"{plural(plan.left_out, 'target')} left out of this run; the warnings say why."
 
 
 def _batches(plan: Plan) -> str:
@@ -247,7 +256,7 @@ def _on(targets: Iterable[Target]) -> str:
     return parts[0] if len(parts) == 1 else " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
-def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped: int) -> Recap:
+def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> Recap:
     mine = [result for result in results if result.target.server == server]
     return Recap(
         server,
@@ -256,7 +265,7 @@ def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped
         failed=_count(mine, "failed"),
         unproved=_count(mine, "unproved"),
         skipped=_count(mine, "skipped") + skipped,
-        not_attempted=_count(mine, "not attempted"),
+        not_attempted=_count(mine, "not attempted") + left_out,
         requests=sum(request.tries for result in mine for request in result.requests),
     )
 
@@ -265,6 +274,7 @@ def _outcomes(result: Result) -> dict[Outcome, int]:
     counts = {outcome: _count(result.targets, outcome) for outcome in OUTCOMES}
     counts["unchanged"] += result.plan.unchanged
     counts["skipped"] += result.plan.skipped
+    counts["not attempted"] += result.plan.left_out
     return counts
 
 

@@ -177,7 +177,7 @@ def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str
     assert outcomes(first) == ["studio Promo: unproved"]
     stage.sim.clear_log()
     again = stage.apply(play(task))
-    assert (sent(stage), again.plan.skipped) == ([], 1)
+    assert (sent(stage), again.plan.left_out) == ([], 1)
     (warning,) = again.plan.warnings
     assert f"'Export' was sent by run {first.run} {words}" in warning
     assert "'Promo' is not deleted" in warning
@@ -194,7 +194,7 @@ def test_killed_while_the_handler_before_a_deletion_is_under_way(stage: Theatre)
     stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
     stage.sim.faults.clear()
     again = stage.plan(play(task))
-    assert (again.requests, again.skipped) == (0, 1)
+    assert (again.requests, again.left_out) == (0, 1)
     assert "'Export' was sent by run" in again.warnings[0]
 
 
