@@ -31,7 +31,10 @@ def house() -> House:
     news.add_entry(film, "Playout", "Film tonight")
     news.add_clip("Bare", "Raw", frames=100)
     news.add_clip("Old", "Raw", frames=100)
-    news.add_clip("Raw name", "Raw", frames=100).home.fields["comment"] = "raw"
+    renamed = news.add_clip("Raw name", "Raw", frames=101)
+    renamed.home.fields["comment"] = "raw"
+    news.add_entry(renamed, "Playout", "Raw name")  # a link keeps the old title
+    news.add_entry(news.add_clip("Linked", "Raw", frames=102), "Playout", "Linked tonight")
     tape = news.add_clip("Tape", "Raw", frames=100)
     tape.online, tape.archive = False, "$(archive_path)/tape.mxf"
     channel = made.add_channel("ticker")
@@ -171,6 +174,20 @@ WRITES: dict[str, Write] = {
     ),
     "RESTORE": Write(_asset("Tape", restore={"wait": "1s"}), "RESTORE", lambda made: bool(_titles(made)["Tape"].hires)),
     "DELETE": Write(_asset("Old", state="absent"), "DELETE", lambda made: "Old" not in _titles(made)),
+    "DELETE, with links": Write(
+        _asset("Linked", state="absent", with_links=True), "DELETE", lambda made: "Linked" not in _titles(made)
+    ),
+    "CREATEMARKER, by two titles": Write(
+        {
+            "name": "A task",
+            "asset": {
+                "select": {"recursive": True, "where": 'asset.title is match("Linked")'},
+                "markers": [{"at": 20, "title": "Checked"}],
+            },
+        },
+        "CREATEMARKER",
+        lambda made: _places(_titles(made)["Linked"]) == [(20, "General", "Checked")],
+    ),
     "RSS PUT, new": Write(
         _rss({"guid": "n-2", "text": "Second"}), "PUT", lambda made: _items(made).get("n-2") == "Second"
     ),

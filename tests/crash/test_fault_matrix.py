@@ -38,7 +38,7 @@ def sim() -> Iterator[Simulator]:
 
 
 def test_the_matrix_is_whole(record_property: Callable[[str, object], None]) -> None:
-    assert len(MATRIX) == 17 * 22 * 4
+    assert len(MATRIX) == 17 * 24 * 4
     each = f"{len(KINDS)} kinds × {len(WRITES)} requests × {len(DIALECTS)} dialects"
     record_property(COUNTED, f"fault matrix: {each} = {len(MATRIX)} ({len(FAST)} without -m scale)")
     assert {case[0] for case in FAST} == set(KINDS)
