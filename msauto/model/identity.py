@@ -20,7 +20,7 @@ Identity = tuple[object, ...]
 
 
 def identity_of(clip: Asset | Entry) -> Identity | None:
-    """Return the values of ``IDENTITY``; ``None`` where one of them is not reported, or the clip still grows."""
+    """Return the values of ``IDENTITY``; ``None`` where one of them is not reported."""
     values = known_identity(clip)
     return None if None in values else values
 
@@ -32,8 +32,9 @@ def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
 
 
 def known_identity(clip: Asset | Entry) -> Identity:
-    """Return the values of ``IDENTITY``, with ``None`` for what is not reported."""
-    return tuple(_value(clip, name) for name in IDENTITY)
+    """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip that grows has no length yet."""
+    orig_name, create_time, frames = (_value(clip, name) for name in IDENTITY)
+    return orig_name, create_time, "recording" if clip.finalized is False else frames
 
 
 def clip_key(asset: Asset) -> Identity | None:

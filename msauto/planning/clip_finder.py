@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.facts import Facts, Need
@@ -11,8 +12,9 @@ from msauto.model.identity import clip_key, content_of
 from msauto.model.live import Asset, Entry
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.model.wanted import ABSENT, AssetWanted, LinkWanted, Said, TitleRef, Wanted
-from msauto.planning.compare import entry_called, same_folder, same_text
+from msauto.model.timecode import TimecodeError
+from msauto.model.wanted import ABSENT, AssetWanted, LinkWanted, Position, Said, TitleRef, Wanted
+from msauto.planning.compare import entry_called, same_folder, same_text, same_value
 from msauto.planning.draft import refuse
 from msauto.planning.grouping import Group, Member, check_entry
 from msauto.planning.same_clip import are_one_clip
@@ -227,6 +229,8 @@ class ClipFinder:
             return replace(wanted, title=None)
         part, (_, _, title) = one
         wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
+        if not self._is_main(title):
+            wanted = replace(wanted, fields=_not_yet(wanted, one[1][0]))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
             return replace(wanted, title=Said(part.name, wanted.title.source if wanted.title else wanted.source))
         return replace(wanted, title=None)
@@ -277,6 +281,21 @@ class ClipFinder:
 def _renamed(found: Sequence[Named]) -> Named | None:
     """Return the name of which the clip is to get another title."""
     return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+
+
+def _not_yet(wanted: AssetWanted, asset: Asset) -> dict[str, Said[str | Position]]:
+    """Return the link fields that another entry of the clip does not have yet: those that it has need no request."""
+    return {name: said for name, said in wanted.fields.items() if not _has_field(asset, name, said.value)}
+
+
+def _has_field(asset: Asset, name: str, value: str | Position) -> bool:
+    live = asset.attributes.get(name)
+    if live is None or not isinstance(value, Position):
+        return live is not None and same_value(name, live, str(value))
+    try:
+        return same_value(name, live, str(value.to_frames(asset.rate or Fraction(1))))
+    except TimecodeError:
+        return False
 
 
 def _is_home(entry: Entry | None, asset: Asset) -> bool:

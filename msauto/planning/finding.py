@@ -122,11 +122,12 @@ async def _survey(world: World, group: Group, finder: ClipFinder) -> Outcome:
         return Outcome(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
     asset, address, title = clip
     group = finder.named()
+    here = [(member, finder.renamed(member, wanted)) for member, wanted in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = Found(world.server, group.database, asset, address, title, looked)
     aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
-    outcome = await _compare(world, group, layers, found, [(m, finder.renamed(m, w)) for m, w in here], aliases)
+    outcome = await _compare(world, group, layers, found, here, aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
 

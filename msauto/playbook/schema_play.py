@@ -24,6 +24,7 @@ from msauto.playbook.schema_values import (
     Count,
     Expressions,
     Flag,
+    Label,
     Name,
     Number,
     Opt,
@@ -66,7 +67,7 @@ _HINTS = {
 class _TaskKeys(Model):
     """What tasks and handlers share."""
 
-    name: Opt[Text] = key("what the task is for, in a person's words")
+    name: Opt[Label] = key("what the task is for, in a person's words")
     when: Plain[Expressions] = key("an expression, or several that must all hold, without braces")
     vars: Plain[dict[str, Any]] = key("variables of this task")
     loop: Opt[list[Any]] = key("the task is done once for each item of this list")
@@ -188,7 +189,7 @@ class PlayArgs(BatchKeys):
         **{name: (f"this is a task ({name}), and a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
     }
 
-    name: Opt[Text] = key("what the play is for, in a person's words")
+    name: Opt[Label] = key("what the play is for, in a person's words")
     import_playbook: Opt[Name] = key("another playbook, beside this one, in place of a play")
     hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (both), a:!b (but not)")
     database: Opt[Name] = key("the media database; default: the host variable database")

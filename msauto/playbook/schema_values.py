@@ -141,8 +141,12 @@ def kind_of(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    return reportable(_label(value))
+
+
+def _label(value: Any) -> str:
     if isinstance(value, str):
-        return reportable(str(value))
+        return str(value)
     if isinstance(value, bool):
         raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
@@ -305,6 +309,8 @@ _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern
 
 Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
 """Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""
+Label = Annotated[str, PlainValidator(_label), _schema(type=["string", "integer"])]
+"""Text that no server is sent: a task's name."""
 Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
 Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
 SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]

@@ -190,7 +190,7 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
         assert main(["validate", "-i", where, *map(str, playbooks)]) == 0
         found = plan(folder, playbooks, where)
         texts = "\n".join(path.read_text() for path in playbooks)
-        assert not found.targets, (found.targets, texts)
+        assert not found.targets, ([t.error or t.changes for t in found.targets], texts)
         assert (found.requests, found.errors) == (0, 0)
         assert not sim.writes()
         return found.unchanged

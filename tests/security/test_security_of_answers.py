@@ -113,7 +113,7 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
         clip.xmp["dc:title"] = [TEXT]
         sim.house.channels["ticker"].items[:] = [Item("n.txt", b"", f"g{TEXT}", TEXT, TEXT)]
         desk = repository(tmp_path, sim.url)
-        asset = {"title": "Film", "fields": {"comment": f"x{ESCAPES}{TEXT}"}, "xmp": {"dc:title": ["y"]}}
+        asset = {"title": "Film", "fields": {"comment": f"x{TEXT}"}, "xmp": {"dc:title": ["y"]}}
         items = [{"guid": "n-1", "text": "t"}]
         rss = {"channel": "ticker", "items": items, "exactly": True}
         play = desk.play({"asset": asset}, {"name": f"Task {TEXT}{ESCAPES}", "rss": rss})

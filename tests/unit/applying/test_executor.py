@@ -270,7 +270,13 @@ def test_memories_are_dropped_before_the_first_request_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "kept"), [("ok", {"command:COPY": True}), ("cut after", LOST), ("500", LOST), ("404", {})]
+    ("fate", "kept"),
+    [
+        ("ok", {"command:COPY": True}),
+        ("cut after", LOST),
+        ("500", {"command:COPY": {"unproved": "run-1", "status": 500}}),
+        ("404", {}),
+    ],
 )
 def test_a_command_that_runs_once(fate: str, kept: dict[str, object]) -> None:
     stage = Stage()
