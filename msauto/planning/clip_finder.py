@@ -9,7 +9,7 @@ from fractions import Fraction
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.facts import Facts, Need
 from msauto.model.identity import clip_key, content_of
-from msauto.model.live import Asset, Entry
+from msauto.model.live import Asset, Entry, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
@@ -225,12 +225,15 @@ class ClipFinder:
         one = self._of(member)
         if one is None or member.title is None or not isinstance(wanted, AssetWanted):
             return wanted
+        part, (asset, _, title) = one
+        if wanted.folder is not None and not self._is_main(title):
+            check_guard(asset, title, wanted.folder)  # of this entry, and not of the one that the target goes by
+            wanted = replace(wanted, folder=None)
         if not wanted.present:
             return replace(wanted, title=None)
-        part, (_, _, title) = one
         wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
         if not self._is_main(title):
-            wanted = replace(wanted, fields=_not_yet(wanted, one[1][0]))
+            wanted = replace(wanted, fields=_not_yet(wanted, asset))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
             return replace(wanted, title=Said(part.name, wanted.title.source if wanted.title else wanted.source))
         return replace(wanted, title=None)
@@ -281,6 +284,25 @@ class ClipFinder:
 def _renamed(found: Sequence[Named]) -> Named | None:
     """Return the name of which the clip is to get another title."""
     return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+
+
+def check_guard(asset: Asset, title: str, guard: Said[Folder]) -> None:
+    """Raise ``PlanningError`` where a clip does not live in the folder that its task names."""
+    folder, otherwise = asset.folder, asset.folder_otherwise
+    if folder is not None and otherwise is None and same_folder(folder, guard.value):
+        return
+    lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
+    if otherwise is not None:
+        lives += f", or in {_shown(otherwise)}: this server may put the name of the database in front"
+    raise refuse(
+        f"{title!r} must live in {_shown(guard.value)}, and {lives}",
+        guard.source,
+        "correct the folder, or look whether this is the clip that is meant",
+    )
+
+
+def _shown(folder: Folder) -> str:
+    return show_folder(folder) or "/"
 
 
 def _not_yet(wanted: AssetWanted, asset: Asset) -> dict[str, Said[str | Position]]:

@@ -8,7 +8,6 @@ from typing import Literal, TypeGuard
 
 from msauto.errors import MsautoError
 from msauto.model.facts import NoAssetError
-from msauto.model.live import show_folder
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.secrets import Secrets
@@ -22,8 +21,8 @@ from msauto.model.wanted import (
     TitleRef,
     Wanted,
 )
-from msauto.planning.clip_finder import Asked, ClipFinder, HeldBackError
-from msauto.planning.compare import plain, same_folder
+from msauto.planning.clip_finder import Asked, ClipFinder, HeldBackError, check_guard
+from msauto.planning.compare import plain
 from msauto.planning.deletion import Deletion, check_deletion, places_of
 from msauto.planning.draft import refuse
 from msauto.planning.fingerprint import slow_if_secret
@@ -195,7 +194,9 @@ async def _compare(
         wanted = unite(wanteds, found.asset, title)
         if not _finalized(found, min(wanteds, key=_strictness)):
             return Outcome("skipped")
-        found = _guarded(found, wanted)
+        if wanted.folder is not None:
+            check_guard(found.asset, found.title, wanted.folder)
+            found = replace(found, looked=found.looked | {"folder"})
     entries = None
     if wanted is not None and not wanted.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
@@ -288,28 +289,6 @@ def _finalized(found: Found, wanted: AssetWanted) -> bool:
 def _strictness(wanted: AssetWanted) -> int:
     """The least is the task that allows the least of a clip still being recorded."""
     return ("error", "skip", "allow").index(wanted.unfinalized)
-
-
-def _guarded(found: Found, wanted: AssetWanted) -> Found:
-    """Check the guard: the clip must live in the folder that the task names."""
-    guard = wanted.folder
-    if guard is None:
-        return found
-    folder, otherwise = found.asset.folder, found.asset.folder_otherwise
-    if folder is None or otherwise is not None or not same_folder(folder, guard.value):
-        lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
-        if otherwise is not None:
-            lives += f", or in {_shown(otherwise)}: this server may put the name of the database in front"
-        raise refuse(
-            f"{found.title!r} must live in {_shown(guard.value)}, and {lives}",
-            guard.source,
-            "correct the folder, or look whether this is the clip that is meant",
-        )
-    return replace(found, looked=found.looked | {"folder"})
-
-
-def _shown(folder: tuple[str, ...]) -> str:
-    return show_folder(folder) or "/"
 
 
 async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWanted | None) -> LiveTarget:

@@ -179,7 +179,7 @@ def test_proxy_that_refuses_means_that_nothing_was_sent(house_ca: Authority) -> 
                     with pytest.raises(NotSentError, match="proxy opens no way to the server: 407") as caught:
                         await client.send(WRITE)
             assert "`proxy`" in caught.value.remedy
-            assert str(caught.value).startswith("server studio: ")
+            assert str(caught.value).startswith("server studio at http")
             assert server.exchanges == []
 
     asyncio.run(main())
@@ -193,7 +193,7 @@ def test_proxy_that_is_not_there(scheme: str) -> None:
         async with AsyncMediaServer(spec) as client:
             with pytest.raises(NotSentError, match="no connection to the proxy") as caught:
                 await client.send(WRITE)
-        assert str(caught.value).startswith("server studio: ")
+        assert str(caught.value).startswith("server studio at http")
         assert "`proxy`" in caught.value.remedy
         assert not [word for word in ("geheim", "token") if word in str(caught.value)]
 
@@ -294,5 +294,5 @@ def test_an_answer_that_does_not_come_names_its_own_time_out(kind: str, tmp_path
         return caught.value
 
     error = asyncio.run(main())
-    assert str(error).startswith("server studio: ")
+    assert str(error).startswith("server studio at http")
     assert f"raise `timeouts.{setting}`" in error.remedy, error

@@ -367,7 +367,7 @@ def test_dead_server_is_told_with_what_to_look_for(sim: Simulator) -> None:
     told = try_on(sim, clock=Still(lambda: sim.faults.add("cut_before@.*")))
     (left,) = told.findings.left or ()
     assert re.search("look for: segment 5, titled msauto-probe-[0-9a-f]+; a marker titled msauto-probe", left)
-    assert told.told[0].startswith("The trial ends here: server sim: POST /storage/NEWS@")
+    assert told.told[0].startswith(f"The trial ends here: server sim at {sim.url}: POST /storage/NEWS@")
     assert "CREATEMARKER" in told.missed["position_origin"]
     assert told.missed["list_separator"] == "an answer was lost before"
 
