@@ -17,7 +17,7 @@ from msauto.model.wanted import ABSENT, AssetWanted, LinkWanted, Position, Said,
 from msauto.planning.compare import entry_called, same_folder, same_text, same_value
 from msauto.planning.draft import refuse
 from msauto.planning.grouping import Group, Member, check_entry
-from msauto.planning.same_clip import are_one_clip
+from msauto.server.same_clip import are_one_clip
 
 Asked = tuple[Member, Wanted]
 """A member of a group, and what it wants."""

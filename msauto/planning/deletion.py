@@ -16,7 +16,7 @@ from msauto.model.ports import Reader
 from msauto.model.wanted import AssetWanted
 from msauto.planning.compare import same_folder, same_text
 from msauto.planning.draft import refuse
-from msauto.planning.same_clip import read_entries_of
+from msauto.server.same_clip import read_entries_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ from msauto.planning.limits import removes
 from msauto.planning.memories import Recalled, recall
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.repeating import repeating
-from msauto.planning.same_clip import read_entries_of
 from msauto.planning.target import AssetPlan, Found, Given, link_places
 from msauto.planning.unite import unite
 from msauto.planning.unlink import check_unlinks
+from msauto.server.same_clip import read_entries_of
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
 

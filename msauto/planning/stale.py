@@ -14,7 +14,7 @@ from msauto.planning.drift import describe_drift
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
-from msauto.planning.same_clip import are_one_clip, read_entries_of
+from msauto.server.same_clip import are_one_clip, read_entries_of
 
 _REMEMBERED = frozenset({"field", "xmp"})
 

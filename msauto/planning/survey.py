@@ -20,9 +20,9 @@ from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.grouping import Group, group_intents, merge_groups
 from msauto.planning.layers import Layers, XmpAnswers
 from msauto.planning.memories import settlements_of
-from msauto.planning.same_clip import MOST_LINKS
 from msauto.planning.target import plan_channel, plan_database
 from msauto.planning.unite import unite_channel
+from msauto.server.same_clip import MOST_LINKS
 
 
 @dataclass(frozen=True, slots=True)

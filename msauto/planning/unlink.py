@@ -15,7 +15,7 @@ from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
 from msauto.planning.compare import entry_called, plain, same_folder
 from msauto.planning.draft import refuse
-from msauto.planning.same_clip import are_one_clip
+from msauto.server.same_clip import are_one_clip
 
 
 async def check_unlinks(reader: Reader, database: str, asset: Asset, title: str, changes: Sequence[Change]) -> None:

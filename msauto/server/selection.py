@@ -11,7 +11,7 @@ from typing import overload
 from zoneinfo import ZoneInfo
 
 from msauto.flow import in_turns
-from msauto.model.live import Entry
+from msauto.model.live import Entry, Folder
 from msauto.model.wanted import SelectRef
 
 
@@ -101,6 +101,11 @@ async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> Sele
 def same_text(one: str, other: str) -> bool:
     """Tell whether two texts are the same letter by letter, however their accents are composed."""
     return one == other or unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
+
+
+def same_folder(one: Folder, other: Folder) -> bool:
+    """Tell whether two folders are the same, however the accents of their names are composed."""
+    return len(one) == len(other) and all(map(same_text, one, other))
 
 
 def _created(entry: Entry) -> datetime | None:

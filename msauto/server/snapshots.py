@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.flow import concurrent_map
-from msauto.model.live import Asset, Folder, Link, Xmp, show_folder, whole
+from msauto.model.live import Asset, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut, Snapshot
 from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
-from msauto.server.selection import same_text
+from msauto.server.same_clip import read_entries_of
+from msauto.server.selection import same_folder
 from msauto.server.shapes.links import LinkIndex, index_links
 
 _MANY: Final = 10
@@ -51,7 +53,7 @@ class Snapshots:
     async def list(self, folder: Folder, *, recursive: bool) -> tuple[Found, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` where there is no such folder."""
         select = SelectRef(self._database, folder, recursive=recursive)
-        entries = await self._reader.fresh().read_select(select)
+        entries = await self._reader.read_select(select)
         if entries is None:
             raise MsautoError(
                 f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
@@ -108,9 +110,20 @@ class Snapshots:
             return left_out(f"it cannot be read: {error.message}", broken=True)
         if asset is None:
             return left_out("it is listed, and the server does not find it by its title", broken=True)
-        if asset.folder is not None and not _same_folder(asset.folder, found.folder):
+        if asset.folder is not None and not same_folder(asset.folder, found.folder):
             return left_out(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
+        clip = await self._clip_of_link(replace(asset, title=asset.title or found.title))
+        if clip is not None:
+            return left_out(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
         return await self._snapshot(found.title, asset)
+
+    async def _clip_of_link(self, asset: Asset) -> Entry | None:
+        """Return the entry of the clip where this one is a link of it: a link is made after its clip."""
+        if not self._find_links or asset.link_id is None:
+            return None
+        entries = (await read_entries_of(self._reader, self._database, asset)).same
+        older = (each for each in entries if each.link_id is not None and each.link_id < (asset.link_id or 0))
+        return next((each for each in older if each.title != asset.title), None)
 
     async def _snapshot(self, title: str, asset: Asset) -> AssetSnapshot:
         links, strangers = await self._links(asset)
@@ -149,7 +162,7 @@ class Snapshots:
         async with self._indexing:
             if self._index is None:
                 everything = SelectRef(self._database, (), recursive=True)
-                self._index = await index_links(await self._reader.fresh().read_select(everything) or ())
+                self._index = await index_links(await self._reader.read_select(everything) or ())
         return self._index.of(asset)
 
 
@@ -161,7 +174,3 @@ async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapsh
             f"{client.spec.name} has no RSS channel {name!r}", remedy="msauto show channels lists what there is"
         )
     return ChannelSnapshot(channel)
-
-
-def _same_folder(one: Folder, other: Folder) -> bool:
-    return len(one) == len(other) and all(map(same_text, one, other))

@@ -120,6 +120,7 @@ def test_only_the_clips_that_are_named_are_written_to(
     made = build(sim, world, dialect)
     before = [state_of(clip) for clip in made]
     homes = [clip.home.title for clip in made]
+    names_of = [[task for task in asked if may_mean(clip, task)] for clip in made]
     news = sim.house.databases["NEWS"]
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(sim, Path(folder))
@@ -130,8 +131,7 @@ def test_only_the_clips_that_are_named_are_written_to(
         result = stage.apply(*asked)
         written = Counter(target.target.name for target in result.targets)
         assert max(written.values(), default=0) <= 1
-        for clip, was, home in zip(made, before, homes, strict=True):
-            named = [task for task in asked if may_mean(clip, task)]
+        for clip, was, home, named in zip(made, before, homes, names_of, strict=True):
             gone = clip.home not in news.root.walk()
             if not named:
                 assert state_of(clip) == was

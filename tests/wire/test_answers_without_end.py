@@ -122,7 +122,7 @@ def test_memory_stays_within_the_cap(
 ) -> None:
     told, grown, _ = measure(tmp_path, how, handler())
     assert says in told
-    assert "server raw at http://127.0.0.1:" in told, "it names the server"
+    assert "server raw" in told, "it names the server"
     assert "/storage/N@x" in told, "and the request"
     assert grown < most + MARGIN, told
 

@@ -14,7 +14,7 @@ from msauto.model.identity import differing, fits, is_other_clip, is_same_clip
 from msauto.model.live import Asset, ClipEntries, Entry
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.planning.compare import same_folder, same_text
+from msauto.server.selection import same_folder, same_text
 
 MOST_LINKS: Final = 50
 """More entries of equal values than this are no links of one clip: on such a server the values tell nothing."""
@@ -25,7 +25,7 @@ async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) 
     """Tell whether two answers, each with its title, are surely of one clip; reads the listing of the database."""
     if not is_same_clip(one, other):
         return False
-    if one.link_id is not None and one.link_id == other.link_id and same_text(one.title, other.title):
+    if one.link_id is not None and one.link_id == other.link_id and same_text(one.title or "", other.title or ""):
         return True  # one entry, asked for in two ways
     if await _files_tell_clips_apart(reader, database, one):
         return True
@@ -46,7 +46,7 @@ async def read_entries_of(reader: Reader, database: str, asset: Asset) -> ClipEn
 def _bears(entry: Entry, asset: Asset) -> bool:
     """Tell whether an entry has the asset's own title, or is the very entry that answered."""
     same_id = asset.link_id is not None and entry.link_id == asset.link_id
-    return same_id or same_text(entry.title, asset.title)
+    return same_id or same_text(entry.title, asset.title or "")
 
 
 async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> bool:
