@@ -14,7 +14,7 @@ from typing import Final
 
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.flow import concurrent_map
-from msauto.model.live import Asset, Entry, Folder, Link, Xmp, show_folder, whole
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut, Snapshot
 from msauto.model.wanted import SelectRef
@@ -121,9 +121,10 @@ class Snapshots:
         """Return the entry of the clip where this one is a link of it: a link is made after its clip."""
         if not self._find_links or asset.link_id is None:
             return None
-        entries = (await read_entries_of(self._reader, self._database, asset)).same
-        older = (each for each in entries if each.link_id is not None and each.link_id < (asset.link_id or 0))
-        return next((each for each in older if each.title != asset.title), None)
+        candidates = await self._reader.read_entries(self._database, asset)
+        if not _older(candidates, asset):
+            return None
+        return next(iter(_older(await read_entries_of(self._reader, self._database, asset), asset)), None)
 
     async def _snapshot(self, title: str, asset: Asset) -> AssetSnapshot:
         links, strangers = await self._links(asset)
@@ -174,3 +175,9 @@ async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapsh
             f"{client.spec.name} has no RSS channel {name!r}", remedy="msauto show channels lists what there is"
         )
     return ChannelSnapshot(channel)
+
+
+def _older(entries: ClipEntries, asset: Asset) -> list[Entry]:
+    """Return the entries of other titles that were there before the asset's own."""
+    known = [entry for entry in entries.same if entry.link_id is not None and entry.title != asset.title]
+    return [entry for entry in known if (entry.link_id or 0) < (asset.link_id or 0)]
