@@ -87,14 +87,24 @@ def _check_is_no_link(deletion: Deletion, entries: ClipEntries) -> None:
     if home is None or not _home_is_known(asset):
         return
     named = deletion.chosen or [entry for entry in entries.same if _is_named(deletion, entry)]
-    if not named or any(same_folder(entry.folder, home) for entry in named):
+    at_home = any(same_folder(entry.folder, home) for entry in named)
+    if not named or (at_home and not _has_older(deletion, entries.same)):
         return
     raise refuse(
-        f"the entry {_shown(named[0])} is a link: its clip lives in {show_folder(home) or '/'}, and is not deleted for "
-        f"a link; it shows in: {_listed(entries.same)}",
+        f"the entry {_shown(named[0])} is a link, and its clip is not deleted for a link; it shows in: "
+        f"{_listed(entries.same)}",
         deletion.wanted.source,
         "name the clip by its own title, or select it where it lives",
     )
+
+
+def _has_older(deletion: Deletion, entries: Sequence[Entry]) -> bool:
+    """Tell whether the clip was there before, under another title: a link is made after its clip, so this is one."""
+    mine = deletion.asset.link_id
+    if mine is None:
+        return False
+    older = [each for each in entries if each.link_id is not None and each.link_id < mine]
+    return bool(older) and not any(same_text(each.title, deletion.title) for each in older)
 
 
 def _is_named(deletion: Deletion, entry: Entry) -> bool:

@@ -62,9 +62,9 @@ class _Span:
     def misses(self, first: int, last: int) -> str | None:
         """Say what of the frames from first to last is outside."""
         if self.first is not None and first < self.first:
-            return f"before the IN point (frame {self.first})"
+            return f"{'lies' if last < self.first else 'begins'} before the IN point (frame {self.first})"
         if self.last is not None and last > self.last:
-            return f"after the OUT point (frame {self.last})"
+            return f"{'lies' if first > self.last else 'ends'} after the OUT point (frame {self.last})"
         return None
 
 
@@ -92,7 +92,7 @@ def _outside(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> I
     for what, first, last, source in (*_markers(scene, wanted), *_segments(scene, wanted)):
         where = span.misses(first, last) if moved or source.place in set_here else None
         if where is not None:
-            yield f"{what} lies {where} ({source.place})"
+            yield f"{what} {where} ({source.place})"
 
 
 Item = tuple[str, int, int, Source]

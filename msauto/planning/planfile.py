@@ -61,7 +61,7 @@ def summary(plan: Plan) -> dict[str, int]:
         "run": plan.count("run"),
         "unchanged": plan.unchanged,
         "skipped": plan.skipped,
-        "left_out": plan.left_out,
+        **({"left_out": plan.left_out} if plan.left_out else {}),
         "errors": plan.errors,
         "requests": plan.requests,
         "reads": plan.reads,

@@ -157,10 +157,13 @@ def test_bad_usage_is_1(sim: Simulator, capsys: pytest.CaptureFixture[str], argu
 
 
 def test_trial_is_of_one_server(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hosts = {name: {"server": {"url": sim.url}, "database": "NEWS"} for name in ("a", "b")}
-    Path("two.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
-    assert main(["probe", "-i", "two.yml", "--scratch", TITLE, "-y"]) == 1
-    assert "-l HOST" in capsys.readouterr().err
-    assert main(["probe", "-i", "two.yml"]) == 0
-    assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 2
-    assert sim.writes() == []
+    with Simulator() as second:
+        hosts = {
+            name: {"server": {"url": each.url}, "database": "NEWS"} for name, each in {"a": sim, "b": second}.items()
+        }
+        Path("two.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+        assert main(["probe", "-i", "two.yml", "--scratch", TITLE, "-y"]) == 1
+        assert "-l HOST" in capsys.readouterr().err
+        assert main(["probe", "-i", "two.yml"]) == 0
+        assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 2
+        assert sim.writes() == second.writes() == []

@@ -77,27 +77,9 @@ def test_with_consent_the_clip_goes_with_its_links_and_the_plan_shows_them(stage
     assert stage.plan(asset("Promo 1", state="absent", with_links=True)).targets == ()
 
 
-def test_a_link_that_stays_is_not_as_desired(tmp_path: Path) -> None:
-    """The server deletes the entry alone: its clip still shows under the other title."""
-    with Simulator(dialect=["link_folder=own", "link_delete=by_title"]) as sim:
-        stage = Stage(sim, tmp_path)
-        result = stage.apply(asset("Promo 1 tonight", state="absent", with_links=True))
-        assert not result.ok
-        (difference,) = result.targets[0].differences
-        assert (difference.aspect, difference.key) == ("link", "Promos/Promo 1")
-
-
-def test_two_titles_of_a_clip_that_goes_are_one_deletion(stage: Stage) -> None:
-    absent = {"state": "absent", "with_links": True}
-    number = stage.sim.house.databases["NEWS"].clip("Promo 1").home.link_id
-    by_id = {"name": "By id", "asset": {"id": f"link_id:{number}", **absent}}
-    for tasks in (
-        [asset("Promo 1 tonight", **absent), asset("Promo 1", **absent)],
-        [asset("Promo 1", **absent), by_id],
-    ):
-        (target,) = stage.plan(*tasks).targets
-        assert target.error is None
-        assert [change.key for change in target.changes] == ["Promo 1"]
+def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage: Stage) -> None:
+    (error,) = errors(stage.plan(asset("Promo 1 tonight", state="absent", with_links=True)))
+    assert f"the entry {TONIGHT} is a link" in error
 
 
 @pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])

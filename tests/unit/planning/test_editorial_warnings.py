@@ -95,7 +95,7 @@ INSIDE = {"first_frame": "50", "last_frame": "150"}
         ({"segments": [{"number": 1, "start": 50, "duration": 101}]}, []),
         (
             {"segments": [{"number": 1, "start": 50, "duration": 102}]},
-            ["Film: segment 1 (frames 50 to 151) lies after the OUT point (frame 150)"],
+            ["Film: segment 1 (frames 50 to 151) ends after the OUT point (frame 150)"],
         ),
         ({"markers": [{"at": 49}], "fields": {"first_frame": 0}}, []),
         (
