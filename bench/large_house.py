@@ -63,7 +63,7 @@ def pieces(path: str) -> Iterator[bytes]:
 
 
 def read_with_msauto(path: str) -> int:
-    from msauto.server.shapes.listing import ListingReading
+    from msauto.server.parsers.listing import ListingReading
 
     reading = ListingReading("NEWS", ())
     for piece in pieces(path):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UnreadableError,
         UnsupportedError,
     )
+    from msauto.interface.dialect import Dialect
     from msauto.model.live import (
         Asset,
         Database,
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
     )
     from msauto.model.plan import Address, Request
     from msauto.model.ports import Answer
-    from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Timeouts, Tls
-    from msauto.server.blocking import MediaServer
+    from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
     from msauto.server.client import AsyncMediaServer
+    from msauto.server.sync import MediaServer
 
 __all__ = [
     "Address",
@@ -93,8 +94,9 @@ _HOMES = {
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
     "msauto.model.plan": "Address Request",
     "msauto.model.ports": "Answer",
-    "msauto.model.spec": "Auth Dialect Secret ServerSpec Timeouts Tls",
-    "msauto.server.blocking": "MediaServer",
+    "msauto.interface.dialect": "Dialect",
+    "msauto.model.server": "Auth Secret ServerSpec Timeouts Tls",
+    "msauto.server.sync": "MediaServer",
     "msauto.server.client": "AsyncMediaServer",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

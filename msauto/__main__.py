@@ -9,7 +9,7 @@ import sys
 def main() -> int:
     """Run the command line and return its exit code."""
     try:
-        from msauto.cli.early import load
+        from msauto.cli.early_interrupt import load
 
         code: int = load("msauto.cli.main").main()
     except KeyboardInterrupt:

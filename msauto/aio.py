@@ -17,31 +17,31 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from msauto.applying.executor import Patience, Server, Stop, apply
-from msauto.applying.hidden import HiddenJournal, HiddenObserver
-from msauto.applying.recover import Recovered, recover
+from msauto.applying.recovery import Recovered, recover
+from msauto.applying.redacted_ports import HiddenJournal, HiddenObserver
+from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, RefusedError
-from msauto.flow import concurrent_list
 from msauto.ledger import Ledger, Scope
+from msauto.model.desired import IdRef, Resolved, Work
 from msauto.model.events import Observer
-from msauto.model.hiding import Hider
 from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
 from msauto.model.plan import Json, Plan, Target, TargetId
 from msauto.model.ports import Clock, Journal, Memory, Reader
 from msauto.model.result import Result
-from msauto.model.secrets import NO_SECRETS, Secrets, SecretsFound
-from msauto.model.spec import ServerSpec
-from msauto.model.wanted import IdRef, Resolved, Work
-from msauto.planning.assemble import assemble
-from msauto.planning.stale import placed_anew, why_stale
-from msauto.planning.standins import SecretMemory
-from msauto.planning.survey import Survey, survey
-from msauto.planning.undo import undo_run
+from msauto.model.server import ServerSpec
+from msauto.planning.assembly import assemble
+from msauto.planning.saved_plans.stale import placed_anew, why_stale
+from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.undo.undo import undo_run
+from msauto.secrets.redactor import Hider
+from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
+from msauto.secrets.tokens import SecretMemory
+from msauto.server.availability.planning_client import PlanningClient
+from msauto.server.availability.retry_policy import SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.delivery import Delivery, LocalDisk
-from msauto.server.giving_up import PlanningClient
+from msauto.server.downloads.delivery import Delivery, LocalDisk
 from msauto.server.reader import ServerReader
-from msauto.server.retries import SystemClock
 from msauto.version import __version__
 
 __all__ = [

@@ -14,11 +14,11 @@ import yaml
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of, undo_of
 from msauto.applying.executor import Patience
 from msauto.ledger import Ledger
+from msauto.model.desired import Resolved
 from msauto.model.events import Silent
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.model.wanted import Resolved
 from msauto.playbook.resolve import Options, resolve
 from msauto.simulator import LogEntry, Simulator
 

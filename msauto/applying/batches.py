@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Target
 from msauto.model.result import TargetResult
-from msauto.model.wanted import Batch
 
 Numbered = tuple[int, Target]
 Wave = list[Numbered]

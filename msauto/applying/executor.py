@@ -8,12 +8,12 @@ from contextlib import suppress
 from functools import partial
 
 from msauto.applying.batches import Numbered, Watch, Wave, numbers, waves
-from msauto.applying.gate import Gate
-from msauto.applying.life import Context, Life, Server
-from msauto.applying.stop import Stop
-from msauto.applying.turns import Patience
+from msauto.applying.cancellation import Stop
+from msauto.applying.group_commit import Gate
+from msauto.applying.states import Patience
+from msauto.applying.target_executor import Context, Life, Server
+from msauto.concurrency import Place, run_each, run_unless
 from msauto.errors import MsautoError
-from msauto.flow import Place, run_each, run_unless
 from msauto.model import events
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock, Journal, Memory

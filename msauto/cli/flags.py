@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from msauto.cli.saved import settings_folder
+from msauto.cli.runs.saved_plans import settings_folder
 from msauto.errors import MsautoError
 from msauto.playbook.resolve import Options
-from msauto.playbook.settings import MOST_FORKS, NAME, Settings, load_settings
+from msauto.playbook.settings.settings import MOST_FORKS, NAME, Settings, load_settings
 
 FORMATS = ("text", "json", "markdown", "html")
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TypeVar
 
-from msauto.cli.handlers import may_handle
+from msauto.cli.signals import may_handle
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from typing import Final
 
 import click
 
-from msauto.cli.early import load
-from msauto.cli.handlers import handler_given_back
+from msauto.cli.early_interrupt import load
 from msauto.cli.output import OutputError, ReaderGoneError, colour_on, say
+from msauto.cli.signals import handler_given_back
 from msauto.errors import LockedError, MsautoError, RefusedError
 from msauto.version import __version__
 
@@ -72,7 +72,7 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = load(f"msauto.cli.{cmd_name}").command
+        command: click.Command = load(f"msauto.cli.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -151,7 +151,7 @@ def _wants_document(arguments: list[str]) -> bool:
 
 
 def _give_problems(error: MsautoError | str, remedy: str = "") -> None:
-    from msauto.cli.planning import give_problems
+    from msauto.cli.runs.planning import give_problems
 
     with suppress(OutputError):  # the error itself is told on stderr
         give_problems(error, remedy)

@@ -17,10 +17,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from msauto.concurrency import is_over
 from msauto.errors import LedgerError, LockedError
-from msauto.flow import is_over
+from msauto.interface.server_url import server_key
 from msauto.model.ports import Clock
-from msauto.model.server_url import server_key
 
 _POLL = 0.2  # seconds between tries while we wait for a lock
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from msauto.model.desired import Batch, InputFile, Source
 from msauto.model.live import Folder
-from msauto.model.secrets import NO_SECRETS, Secrets
-from msauto.model.wanted import Batch, InputFile, Source
+from msauto.secrets.taint import NO_SECRETS, Secrets
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Action = Literal["add", "change", "delete", "run"]
@@ -32,7 +32,7 @@ class Change:
     where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it. ``handler`` is the
     name of the handler that runs; ``before`` is ``True`` then where it runs before the deletion of its asset.
     ``owed`` names the earlier run that changed the target and left the handler undone. ``secret``: its values are
-    hidden, for what is wanted was made with a secret (:mod:`msauto.model.hiding`).
+    hidden, for what is wanted was made with a secret (:mod:`msauto.secrets.redactor`).
     """
 
     action: Action
@@ -197,7 +197,7 @@ class Plan:
     ``left_out`` counts targets that must wait for another run, each with a warning: applying ends with 3.
     ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
     ``urls`` tells where each server was: a plan is not for another one that bears the same name in another inventory.
-    ``secrets`` stand in its values and must not show: what is shown or kept is :func:`~msauto.model.hiding.hide_plan`.
+    ``secrets`` must not show: :func:`~msauto.secrets.redactor.hide_plan` makes the plan that is shown or kept.
     """
 
     created: str

@@ -11,13 +11,13 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from msauto.diffing.comparison import entry_called, plain
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Segment, parse_folder, show_folder
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
-from msauto.model.secrets import Secrets
-from msauto.planning.compare import entry_called, plain
-from msauto.planning.expect import link_entry
+from msauto.secrets.taint import Secrets
+from msauto.verification.expectations import link_entry
 
 
 def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:

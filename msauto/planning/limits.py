@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from msauto.diffing.comparison import plain
 from msauto.model.limits import Limits
 from msauto.model.live import Folder, show_folder
 from msauto.model.plan import Change, Plan, Refusal, Target
-from msauto.planning.compare import plain
 
 LISTS = frozenset({"segment", "marker", "link", "rss_item"})
 EMPTIED = 3

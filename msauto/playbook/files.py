@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from msauto.errors import InputError, Place, Problem
-from msauto.model.wanted import InputFile
-from msauto.playbook.document import Document, Problems
-from msauto.playbook.marks import Marks
-from msauto.playbook.yaml import parse_yaml
+from msauto.model.desired import InputFile
+from msauto.playbook.yaml.document import Document, Problems
+from msauto.playbook.yaml.loader import parse_yaml
+from msauto.secrets.tainted_text import Marks
 
 FILE_MIB = 64
 """The largest file that is read, in MiB, where msauto.toml does not say `file_mib`: 50,000 tasks take some 20."""

@@ -11,22 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from msauto.errors import InputError, Problem
-from msauto.model.spec import Dialect, ServerSpec
-from msauto.model.wanted import Batch, Handler, Intent, Resolved, Work
-from msauto.playbook.document import Problems, Spot, nearest, said_outside
-from msauto.playbook.extra_vars import read_extra
+from msauto.interface.dialect import Dialect
+from msauto.model.desired import Batch, Handler, Intent, Resolved, Work
+from msauto.model.server import ServerSpec
 from msauto.playbook.files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
-from msauto.playbook.hosts import Hosts, load_hosts
-from msauto.playbook.intents import Setting, task_handlers, task_intents
-from msauto.playbook.plays import Loader, Play, Task
-from msauto.playbook.same_servers import same_servers
-from msauto.playbook.sandbox import UsesAssetError
-from msauto.playbook.schema_play import BatchKeys
-from msauto.playbook.schema_values import Pending, as_list
-from msauto.playbook.serial import Batches, Pace, read_pace
-from msauto.playbook.task_secrets import shown
-from msauto.playbook.templates import render_data
-from msauto.playbook.variables import Level, Scope, Variable, read_variables
+from msauto.playbook.inventory.hosts import Hosts, load_hosts
+from msauto.playbook.inventory.same_servers import same_servers
+from msauto.playbook.schema.play import BatchKeys
+from msauto.playbook.schema.values import Pending, as_list
+from msauto.playbook.tasks.intents import Setting, task_handlers, task_intents
+from msauto.playbook.tasks.plays import Loader, Play, Task
+from msauto.playbook.tasks.serial import Batches, Pace, read_pace
+from msauto.playbook.tasks.task_secrets import shown
+from msauto.playbook.templates.environment import render_data
+from msauto.playbook.templates.sandbox import UsesAssetError
+from msauto.playbook.variables.extra_vars import read_extra
+from msauto.playbook.variables.variables import Level, Scope, Variable, read_variables
+from msauto.playbook.yaml.document import Problems, Spot, nearest, said_outside
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 

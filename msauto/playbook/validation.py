@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msauto.errors import Place, Problem
-from msauto.playbook.contradictions import contradictions
-from msauto.playbook.document import Document, Problems
 from msauto.playbook.files import Files, how_to_find
-from msauto.playbook.handler_names import never_notified
-from msauto.playbook.hosts import Hosts
-from msauto.playbook.impossible import impossible_positions
-from msauto.playbook.plays import Loader
-from msauto.playbook.same_servers import same_servers
+from msauto.playbook.inventory.hosts import Hosts
+from msauto.playbook.inventory.same_servers import same_servers
+from msauto.playbook.tasks.contradictions import contradictions
+from msauto.playbook.tasks.handler_names import never_notified
+from msauto.playbook.tasks.invalid_times import impossible_positions
+from msauto.playbook.tasks.plays import Loader
+from msauto.playbook.yaml.document import Document, Problems
 
 if TYPE_CHECKING:
     from msauto.playbook.resolve import Options
@@ -124,7 +124,7 @@ def _is_play(item: Any) -> bool:
 
 
 def _is_task(item: Any) -> bool:
-    from msauto.playbook.schema_play import MODULES
+    from msauto.playbook.schema.play import MODULES
 
     return isinstance(item, dict) and bool({*MODULES} & set(item))
 

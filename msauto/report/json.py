@@ -23,7 +23,7 @@ from msauto.errors import (
     ServerError,
 )
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
-from msauto.report.visible import is_hidden
+from msauto.report.sanitizing import is_hidden
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to look at one by one."""

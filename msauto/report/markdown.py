@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msauto.model.hiding import hide_plan
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
-from msauto.report.heads import errors_of, folder_of, head_of
-from msauto.report.paint import SIGNS
+from msauto.report.ansi import SIGNS
+from msauto.report.result_lines import TOLD, story_of
+from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plan_sentence, plural, recap_of, refusal_sentence, result_sentence
-from msauto.report.stories import TOLD, story_of
+from msauto.report.titles import errors_of, folder_of, head_of
 from msauto.report.values import Shortness, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.report.visible import show, visible, visible_lines
+from msauto.secrets.redactor import hide_plan
 
 _SHORT = Shortness(200, 80)
 _BODY = 200

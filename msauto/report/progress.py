@@ -28,9 +28,9 @@ from msauto.model.events import (
     WaitingForRestore,
 )
 from msauto.model.plan import Target
+from msauto.report.sanitizing import shorten, show
 from msauto.report.sentences import plural
 from msauto.report.values import show_seconds
-from msauto.report.visible import shorten, show
 
 _ERASE: Final = "\r\x1b[2K"
 _BAR: Final = 20

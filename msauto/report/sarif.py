@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from msauto.errors import Problem
-from msauto.report.visible import visible_lines
+from msauto.report.sanitizing import visible_lines
 from msauto.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -8,7 +8,7 @@ from typing import Final
 
 from msauto.model.plan import Plan, Refusal, Target
 from msauto.model.result import OUTCOMES, Difference, Outcome, Result, TargetResult, key_of
-from msauto.report.visible import visible
+from msauto.report.sanitizing import visible
 
 _KINDS: Final = {"asset": "asset", "rss_channel": "channel", "database": "database"}
 _REFUSALS: Final = {

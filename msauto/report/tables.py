@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msauto.report.paint import BOLD, paint
-from msauto.report.visible import display_width, pad, shorten, visible
+from msauto.report.ansi import BOLD, paint
+from msauto.report.sanitizing import display_width, pad, shorten, visible
 
 _GAP = 2
 _NARROWEST = 12

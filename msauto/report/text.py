@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msauto.model.hiding import hide_plan
 from msauto.model.plan import Change, Plan, Request, Target
-from msauto.report.heads import errors_of, folder_of, head_of
-from msauto.report.paint import BOLD, COLOURS, DIM, RED, SIGNS, YELLOW, paint
+from msauto.report.ansi import BOLD, COLOURS, DIM, RED, SIGNS, YELLOW, paint
+from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import by_server, plan_sentence, plural, refusal_sentence
 from msauto.report.tables import align
 from msauto.report.text_problems import render_error, render_problems
 from msauto.report.text_result import render_result
+from msauto.report.titles import errors_of, folder_of, head_of
 from msauto.report.values import WHOLE, Shortness, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.report.visible import show, visible, visible_lines
+from msauto.secrets.redactor import hide_plan
 
 __all__ = ["render_error", "render_plan", "render_problems", "render_result"]
 

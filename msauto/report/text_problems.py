@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
-from msauto.report.paint import BOLD, CYAN, DIM, RED, YELLOW, paint
+from msauto.report.ansi import BOLD, CYAN, DIM, RED, YELLOW, paint
+from msauto.report.sanitizing import display_width, is_hidden, visible_lines
 from msauto.report.sentences import plural
-from msauto.report.visible import display_width, is_hidden, visible_lines
 
 _UNSEEN = "�"
 

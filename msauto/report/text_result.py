@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msauto.model.result import Outcome, Result, TargetResult
-from msauto.report.heads import head_of
-from msauto.report.paint import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
+from msauto.report.ansi import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, paint
+from msauto.report.result_lines import TOLD, story_of
+from msauto.report.sanitizing import display_width, pad, show, visible
 from msauto.report.sentences import Recap, recap_of, result_sentence
-from msauto.report.stories import TOLD, story_of
-from msauto.report.visible import display_width, pad, show, visible
+from msauto.report.titles import head_of
 
 _STYLES: Final[dict[Outcome, str]] = {
     "changed": YELLOW,

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from msauto.model.live import show_folder
 from msauto.model.plan import Action, Body, Change, Json, Target
-from msauto.model.secrets import HIDDEN
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
+from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.report.sentences import plural
-from msauto.report.visible import display_width, show, show_pair, visible
+from msauto.secrets.taint import HIDDEN
 
 _IN_FRAMES = frozenset(
     {

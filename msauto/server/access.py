@@ -6,8 +6,8 @@ import base64
 import ssl
 
 from msauto.errors import AddressError, MsautoError, NotSentError
-from msauto.model.server_url import UrlError, parse_server_url
-from msauto.model.spec import Auth, Secret, ServerSpec, Tls
+from msauto.interface.server_url import UrlError, parse_server_url
+from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.version import __version__
 
 

@@ -30,20 +30,20 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
+from msauto.interface.requests import request_line_length
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, Watch
-from msauto.model.spec import ServerSpec
+from msauto.model.server import ServerSpec
 from msauto.server.access import base_url, headers, spec_of, tls
-from msauto.server.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
-from msauto.server.fetching import Arrival, Fetched, Fetching, Headers, Unwatched
-from msauto.server.listing_answer import Reading, read_arriving
-from msauto.server.redaction import Redaction
-from msauto.server.requests import request_line_length
-from msauto.server.retries import SystemClock, with_retries
-from msauto.server.shapes.failure import clean, show_body
+from msauto.server.availability.retry_policy import SystemClock, with_retries
+from msauto.server.downloads.fetching import Arrival, Fetched, Fetching, Headers, Unwatched
+from msauto.server.echoed_secrets import Redaction
+from msauto.server.operations import Verbs
+from msauto.server.parsers.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
+from msauto.server.parsers.failure import clean, show_body
+from msauto.server.parsers.listing_stream import Reading, read_arriving
+from msauto.server.parsers.xml import MAX_BYTES, unreadable
 from msauto.server.transport import CODED, TARGET, ExactTransport
-from msauto.server.verbs import Verbs
-from msauto.server.xml import MAX_BYTES, unreadable
 
 T = TypeVar("T")
 

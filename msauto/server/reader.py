@@ -8,18 +8,18 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar, cast
 
+from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
-from msauto.flow import concurrent_list
+from msauto.interface.versions import Feature, supports
+from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, XmpAnswer
-from msauto.model.wanted import SelectRef
+from msauto.server.availability.retry_policy import SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.home import settle_home
-from msauto.server.retries import SystemClock
+from msauto.server.folder_resolution import settle_home
+from msauto.server.parsers.links import LinkIndex, index_links
 from msauto.server.selection import Bounds, bounds_of, pick, same_text, within
-from msauto.server.shapes.links import LinkIndex, index_links
-from msauto.server.versions import Feature, supports
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime, time
 from typing import overload
 from zoneinfo import ZoneInfo
 
-from msauto.flow import in_turns
+from msauto.concurrency import in_turns
+from msauto.model.desired import SelectRef
 from msauto.model.live import Entry, Folder
-from msauto.model.wanted import SelectRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,17 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
-from msauto.flow import concurrent_map
+from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut, Snapshot
-from msauto.model.wanted import SelectRef
 from msauto.server.client import AsyncMediaServer
+from msauto.server.parsers.links import LinkIndex, index_links
 from msauto.server.reader import ServerReader
 from msauto.server.same_clip import read_entries_of
 from msauto.server.selection import same_folder
-from msauto.server.shapes.links import LinkIndex, index_links
 
 _MANY: Final = 10
 """A few assets may well have no XMP fields at all."""

@@ -24,7 +24,7 @@ import httpx2
 import yarl
 
 from msauto.errors import FateUnknownError, MsautoError, NotSentError, UnreachableError
-from msauto.model.spec import Proxy
+from msauto.model.server import Proxy
 
 T = TypeVar("T")
 

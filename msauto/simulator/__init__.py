@@ -9,10 +9,10 @@ It imports nothing of the rest of msauto, so that it cannot share the mistakes i
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
-from msauto.simulator.house import Card, Channel, Clip, Database, Entry, Folder, House, Item, Marker, Segment
-from msauto.simulator.log import LogEntry
-from msauto.simulator.seed import bulk_house, empty_house, house_of, seeded_house
+from msauto.simulator.http.log import LogEntry
 from msauto.simulator.server import DEFAULT_PORT, Simulator, serve
+from msauto.simulator.state.seed import bulk_house, empty_house, house_of, seeded_house
+from msauto.simulator.state.state import Card, Channel, Clip, Database, Entry, Folder, House, Item, Marker, Segment
 
 __all__ = [
     "DEFAULT_PORT",

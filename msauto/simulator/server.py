@@ -15,18 +15,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from msauto.simulator.app import App
-from msauto.simulator.control import Control
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
-from msauto.simulator.house import House
-from msauto.simulator.log import LogEntry, RequestLog
-from msauto.simulator.persist import StateFile, house_from_json, house_to_json, load_house
-from msauto.simulator.routes import Routes
-from msauto.simulator.seed import house_of
+from msauto.simulator.http.app import App
+from msauto.simulator.http.control import Control
+from msauto.simulator.http.log import LogEntry, RequestLog
+from msauto.simulator.resources.routes import Routes
+from msauto.simulator.state.seed import house_of
+from msauto.simulator.state.state import House
+from msauto.simulator.state.state_file import StateFile, house_from_json, house_to_json, load_house
 
 if TYPE_CHECKING:
-    from msauto.simulator.listener import Listener
+    from msauto.simulator.http.listener import Listener
 
 DEFAULT_PORT = 7901
 # A reset goes back to a copy of the first house; a copy of a benchmark's house would cost more than it is worth.
@@ -186,7 +186,7 @@ class Simulator:
 
     async def _serve(self, listening: socket.socket, ready: Callable[[], object], signals: bool = False) -> None:
         # uvicorn takes a tenth of a second to import: not for those who only import the package.
-        from msauto.simulator.listener import Listener
+        from msauto.simulator.http.listener import Listener
 
         control = Control(self._routes, self.faults, self._log, self._again)
         app = App(self._routes, self.faults, self._log, control, self._written)

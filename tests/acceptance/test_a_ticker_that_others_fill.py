@@ -15,7 +15,7 @@ import yaml
 
 from msauto.cli.main import main
 from msauto.simulator import SimDialect, Simulator, empty_house
-from msauto.simulator.house import Item
+from msauto.simulator.state.state import Item
 
 ADDRESS = "http://newsroom.example/story/4711"
 

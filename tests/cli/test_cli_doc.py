@@ -8,14 +8,14 @@ from typing import get_args
 
 import pytest
 
-from msauto.cli.doc import _all as all_topics
+from msauto.cli.commands.doc import _all as all_topics
 from msauto.cli.main import COMMANDS
+from msauto.interface.vocabulary import MimeType
 from msauto.model.timecode import Timecode
-from msauto.model.words import MimeType
 from msauto.playbook import reference
 from msauto.playbook.reference.positions import positions
-from msauto.playbook.schema_asset import AssetArgs
-from msauto.playbook.schema_play import MODULES
+from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.play import MODULES
 from tests.cli.command_line import MSAUTO, Desk
 
 TOPICS = [name for name, _ in all_topics()]

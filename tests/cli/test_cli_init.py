@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from msauto.cli.init import repository
-from msauto.playbook.settings import load_settings
+from msauto.cli.commands.init import repository
+from msauto.playbook.settings.settings import load_settings
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto import aio
-from msauto.cli import applying, consent
+from msauto.cli.runs import applying, consent
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_house
@@ -197,7 +197,7 @@ def test_resume_and_playbooks_do_not_go_together(desk: Desk) -> None:
 def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
     """Leave a run that died while the first request of the first target was under way."""
     assert desk.run("plan", all_three(desk), *FLAGS, "--out", "plan.json").code == 0
-    from msauto.cli.saved import read_plan_file
+    from msauto.cli.runs.saved_plans import read_plan_file
 
     plan: Plan = read_plan_file(str(desk.folder / "plan.json"))
     with Ledger.open(desk.folder / "state") as ledger:

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from msauto.cli.main import main
+from msauto.playbook.inventory.servers import named_servers
 from msauto.playbook.resolve import Options
-from msauto.playbook.servers import named_servers
 from msauto.simulator import SimDialect, Simulator, seeded_house
 
 TITLE = "Evening News raw"

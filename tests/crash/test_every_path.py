@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from msauto.applying.step import abandon, begin, begin_again, conclude, step
-from msauto.applying.turns import (
+from msauto.applying.states import (
     Answered,
     Command,
     Event,
@@ -30,6 +29,7 @@ from msauto.applying.turns import (
     Waited,
     WriteAhead,
 )
+from msauto.applying.transitions import abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference
 from tests.conftest import COUNTED
 

@@ -32,7 +32,7 @@ PROXY = "/WP1"
 def sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
     house = empty_house()
     house.databases["NEWS"].add_clip("Film", "Raw", frames=100)
-    monkeypatch.setattr("msauto.simulator.media._encode", lambda *_: FILM)
+    monkeypatch.setattr("msauto.simulator.resources.media._encode", lambda *_: FILM)
     with Simulator(house=house, dialect=["ranges=yes"]) as simulator:
         yield simulator
 

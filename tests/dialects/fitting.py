@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from typing import get_args, get_type_hints
 
-from msauto.model.spec import Dialect
+from msauto.interface.dialect import Dialect
 from msauto.simulator import SimDialect
 from tests.dialects.pairwise import Row, pairwise
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
 from msauto.ledger import Ledger
+from msauto.model.desired import Resolved
 from msauto.model.events import Silent
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
-from msauto.model.wanted import Resolved
 from tests.dialects.case_seed import CREATED
 from tests.dialects.fitting import auth_of
 from tests.stage import BOLD, Stage

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.turns import Patience
+from msauto.applying.states import Patience
+from msauto.model.desired import Resolved
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.model.wanted import Resolved
 from msauto.simulator import Marker, SimDialect, Simulator, empty_house
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of

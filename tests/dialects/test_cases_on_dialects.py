@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.turns import Patience
+from msauto.applying.states import Patience
 from msauto.errors import InputError
+from msauto.model.desired import Resolved
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.model.wanted import Resolved
 from msauto.simulator import LogEntry, SimDialect, Simulator, empty_house
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server

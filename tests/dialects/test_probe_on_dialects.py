@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from msauto.model.live import Asset
-from msauto.model.spec import Auth, Secret, ServerSpec
-from msauto.server.probe import Findings, Trial, probe, probe_by_trial
+from msauto.model.server import Auth, Secret, ServerSpec
+from msauto.probe.probe import Findings, Trial, probe, probe_by_trial
 from msauto.simulator import Marker, Segment, SimDialect, Simulator, empty_house
-from msauto.simulator.rss import put_item
+from msauto.simulator.resources.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, plain_store

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import click
 
+from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import main
-from msauto.cli.simulate import command as simulate
 from msauto.simulator import SimDialect, Simulator, house_of
 from tests.docs.pages import ROOT, Block
 

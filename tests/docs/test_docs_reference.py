@@ -15,12 +15,17 @@ from pydantic import BaseModel, RootModel
 import msauto
 from msauto.cli import flags as cli_flags
 from msauto.cli.main import COMMANDS, group
+from msauto.interface.dialect import Dialect
 from msauto.model import facts
-from msauto.model.spec import Dialect
-from msauto.planning.planfile import plan_schema
-from msauto.playbook import schema_asset, schema_inventory, schema_play, schema_rss, schema_runs, settings
-from msauto.playbook.filters import FILTERS, TESTS
-from msauto.playbook.variables import GIVEN
+from msauto.planning.saved_plans.plan_file import plan_schema
+from msauto.playbook.schema import asset as schema_asset
+from msauto.playbook.schema import inventory as schema_inventory
+from msauto.playbook.schema import operations as schema_runs
+from msauto.playbook.schema import play as schema_play
+from msauto.playbook.schema import rss as schema_rss
+from msauto.playbook.settings import settings
+from msauto.playbook.templates.filters import FILTERS, TESTS
+from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.pages import ROOT
 

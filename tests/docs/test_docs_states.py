@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from msauto.applying.turns import State
+from msauto.applying.states import State
 from tests.crash.test_every_path import ALL
 from tests.docs.pages import ROOT
 

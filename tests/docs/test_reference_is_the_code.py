@@ -10,7 +10,7 @@ import pytest
 
 from msauto.playbook.reference import PAGES, Topic, facts, module, modules, render_page
 from msauto.playbook.resolve import Options, validate
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT
 
 TOPICS = modules()

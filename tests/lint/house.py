@@ -15,7 +15,7 @@ FILE_LINES = 500
 FUNCTION_LINES = 50
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
-DIALECT = "msauto/model/spec.py"
+DIALECT = "msauto/interface/dialect.py"
 HANDED_ON = {"list_separator": "a text that is joined, split and shown", "rss_guid": "given to what writes playbooks"}
 """Keys that are handed on as they are: who compares them is told by name, not by their reading."""
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import UnreadableError
+from msauto.interface.address import asset_path, folder_path, folder_value, query
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address
-from msauto.server.address import asset_path, folder_path, folder_value, query
-from msauto.server.shapes.channel import parse_channel, parse_channels
-from msauto.server.shapes.clip import parse_clip
-from msauto.server.shapes.failure import parse_failure, show_body
-from msauto.server.shapes.listing import parse_databases, parse_listing, parse_mam
-from msauto.server.shapes.xmp import parse_xmp
+from msauto.server.parsers.channel import parse_channel, parse_channels
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.failure import parse_failure, show_body
+from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.parsers.user_fields import parse_xmp
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
 SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from msauto.errors import ServerError
 from msauto.model.plan import Request
-from msauto.model.spec import ServerSpec, Timeouts
-from msauto.server import fetching
+from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
-from msauto.server.download import part_name
+from msauto.server.downloads import fetching
+from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, OLDER, OTHER, Film, Notes
 from tests.wire.patience import NoWait
 from tests.wire.raw_server import Handler, RawServer, answer, cut, raw

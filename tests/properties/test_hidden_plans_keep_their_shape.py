@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import Place
-from msauto.model.hiding import hide_plan
+from msauto.interface.address import encode
+from msauto.model.desired import Source
 from msauto.model.plan import Action, Aspect, Body, Change, Expect, Json, Plan, Request, Target
-from msauto.model.secrets import HIDDEN, Secrets
-from msauto.model.wanted import Source
-from msauto.server.address import encode
+from msauto.secrets.redactor import hide_plan
+from msauto.secrets.taint import HIDDEN, Secrets
 
 WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&>", "x", "")
 TEXT = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)

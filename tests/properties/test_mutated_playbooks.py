@@ -15,7 +15,7 @@ from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
 from msauto.playbook.resolve import Options, resolve, validate
-from msauto.playbook.settings import load_settings
+from msauto.playbook.settings.settings import load_settings
 
 INVENTORY = """
 all:

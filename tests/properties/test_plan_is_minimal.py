@@ -16,11 +16,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
-from msauto.model.spec import Dialect
-from msauto.planning.expect import difference, holds, last_words
 from msauto.planning.reading import read_live
-from msauto.planning.remember import memories
+from msauto.verification.expectations import difference, holds, last_words
+from msauto.verification.memory_updates import memories
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
 

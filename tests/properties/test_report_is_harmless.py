@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import Place, Problem
+from msauto.model.desired import Source
 from msauto.model.plan import Action, Aspect, Body, Change, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.model.wanted import Source
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
 from msauto.report.tables import render_table

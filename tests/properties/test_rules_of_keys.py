@@ -14,16 +14,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from msauto.playbook import settings as _settings  # noqa: F401 - its models are models too
-from msauto.playbook.document import Document, Spot
-from msauto.playbook.schema import findings, schema_of_model
-from msauto.playbook.schema_asset import AssetArgs, MarkerArgs, SegmentArgs
-from msauto.playbook.schema_inventory import AuthArgs, BasicArgs
-from msauto.playbook.schema_inventory import ProxyArgs as HttpProxyArgs
-from msauto.playbook.schema_model import Model
-from msauto.playbook.schema_play import HandlerArgs, PlayArgs, TaskArgs
-from msauto.playbook.schema_rss import RssArgs, RssItemArgs
-from msauto.playbook.schema_runs import (
+from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
+from msauto.playbook.schema.inventory import ProxyArgs as HttpProxyArgs
+from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
     CommandOnly,
@@ -32,7 +26,12 @@ from msauto.playbook.schema_runs import (
     TargetKeys,
     ThumbnailArgs,
 )
-from msauto.playbook.schema_values import mark
+from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
+from msauto.playbook.schema.rss import RssArgs, RssItemArgs
+from msauto.playbook.schema.strict_model import Model
+from msauto.playbook.schema.validation import findings, schema_of_model
+from msauto.playbook.schema.values import mark
+from msauto.playbook.yaml.document import Document, Spot
 
 TEMPLATE = "{{ x }}"
 TARGET: dict[str, tuple[Any, ...]] = {"title": ("A", TEMPLATE), "id": ("handle:1",), "select": ({}, {"folder": "Raw"})}

@@ -18,14 +18,14 @@ import pytest
 import yaml
 
 from msauto.errors import InputError
-from msauto.playbook.document import Problems, Spot
 from msauto.playbook.files import Files
-from msauto.playbook.plays import Loader
 from msauto.playbook.reference import modules
-from msauto.playbook.schema import findings, json_schema
-from msauto.playbook.schema_inventory import Inventory
-from msauto.playbook.schema_values import mark
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.schema.inventory import Inventory
+from msauto.playbook.schema.validation import findings, json_schema
+from msauto.playbook.schema.values import mark
+from msauto.playbook.tasks.plays import Loader
+from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT, Block, all_blocks
 
 BEYOND_SCHEMAS = re.compile(

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import MsautoError
-from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.probe.probe import probe
 from msauto.server.access import spec_of
 from msauto.server.client import AsyncMediaServer
-from msauto.server.probe import probe
 from msauto.simulator import Simulator, house_of
 
 SIGNS = st.one_of(
@@ -169,7 +169,8 @@ def test_no_failure_on_the_way_makes_a_secret_show(way: str, tmp_path: Path) -> 
 
 
 def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.simulator import answers, routes
+    from msauto.simulator.http import answers
+    from msauto.simulator.resources import routes
 
     secret = "geheim-und-lang"
 

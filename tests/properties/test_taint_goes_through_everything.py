@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.errors import InputError
-from msauto.playbook.document import Document, Spot
 from msauto.playbook.files import Files
-from msauto.playbook.lookups import Surroundings
-from msauto.playbook.marks import Marked, holds_mark, marks_in
-from msauto.playbook.templates import names_known, render_text
-from msauto.playbook.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.templates.environment import names_known, render_text
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.yaml.document import Document, Spot
+from msauto.secrets.tainted_text import Marked, holds_mark, marks_in
 
 TOKEN = "geheimnis7Zq4"
 SPOT = Spot(Document("vars.yml"))

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.model.feed import default_file, file_key
-from msauto.model.spec import Dialect
+from msauto.interface.dialect import Dialect
+from msauto.interface.rss_files import default_file, file_key
 from msauto.simulator import Simulator, empty_house
 from tests.stage import Stage
 from tests.unit.planning.planning_world import stage

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from msauto.model.secrets import Secrets
-from msauto.model.spec import Auth, Secret, ServerSpec
-from msauto.server.redaction import Redaction
+from msauto.model.server import Auth, Secret, ServerSpec
+from msauto.secrets.taint import Secrets
+from msauto.server.echoed_secrets import Redaction
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, plans, silent
 

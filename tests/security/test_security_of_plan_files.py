@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.model.plan import Plan
-from msauto.planning.honest import why_dishonest
+from msauto.planning.saved_plans.plan_integrity import why_dishonest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, forge, repository, server

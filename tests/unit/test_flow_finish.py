@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from msauto.flow import finish
+from msauto.concurrency import finish
 
 
 @pytest.mark.parametrize("stops", [0, 1, 2])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from msauto.flow import MOST_WAITING, concurrent_list, concurrent_map
+from msauto.concurrency import MOST_WAITING, concurrent_list, concurrent_map
 
 
 def in_loop(test: Callable[[], Coroutine[object, object, None]]) -> Callable[[], None]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from msauto.flow import Place, run_each, run_unless
+from msauto.concurrency import Place, run_each, run_unless
 
 
 def test_limit_order_and_lazy_drawing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from msauto.planning.honest import why_dishonest
+from msauto.planning.saved_plans.plan_integrity import why_dishonest
 from msauto.simulator import Simulator, empty_house
 from tests.stage import Stage
 

@@ -11,7 +11,7 @@ import pytest
 
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, seeded_house
-from msauto.simulator.house import Marker
+from msauto.simulator.state.state import Marker
 from tests.stage import BOLD, Stage, lines
 
 PROMO = "/storage/NEWS@Promo%201"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from msauto.interface.versions import Feature, show_version
 from msauto.model.plan import Plan
-from msauto.server.versions import Feature, show_version
 from msauto.simulator import Clip, Marker, Simulator, empty_house
 from tests.stage import Stage
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from msauto.planning.planfile import plan_from_json, plan_to_json
+from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.simulator import Simulator, empty_house
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row

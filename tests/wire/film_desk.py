@@ -10,11 +10,11 @@ import pytest
 
 from msauto.model.plan import Request
 from msauto.model.ports import Part
-from msauto.model.spec import ServerSpec, Timeouts
-from msauto.server import fetching
+from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
-from msauto.server.download import part_name
-from msauto.server.fetching import Fetched
+from msauto.server.downloads import fetching
+from msauto.server.downloads.fetching import Fetched
+from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, Film, Notes
 from tests.wire.patience import NoWait
 from tests.wire.raw_server import Handler, RawServer

@@ -13,7 +13,7 @@ import pytest
 
 from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Request
-from msauto.model.spec import ServerSpec, Timeouts
+from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import ANSWER_BYTES, AsyncMediaServer
 from msauto.server.transport import TooSlowError
 from tests.wire.patience import NoWait
@@ -55,7 +55,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from msauto.errors import MsautoError
 from msauto.model.plan import Request
-from msauto.model.spec import ServerSpec, Timeouts
+from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 
 async def main(url, how):
@@ -153,7 +153,7 @@ def test_a_listing_without_end_is_given_up_by_its_bytes(
     kind: str, packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes count as they are unpacked; it is not asked for again."""
-    monkeypatch.setattr("msauto.server.arriving.MAX_BYTES", 2 * MIB)
+    monkeypatch.setattr("msauto.server.parsers.streaming.MAX_BYTES", 2 * MIB)
     head, unit = ENDLESS[kind]
     piece = unit * (60_000 // len(unit))
     handler = endless(CHUNKED + chunk(head) if head else CHUNKED, chunk(piece))

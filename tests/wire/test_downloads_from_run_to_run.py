@@ -12,9 +12,9 @@ import pytest
 
 from msauto.errors import DownloadError, ServerError
 from msauto.model.ports import Part
-from msauto.model.spec import ServerSpec
+from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
-from msauto.server.download import open_part, part_name
+from msauto.server.downloads.part_file import open_part, part_name
 from tests.wire.film_desk import CUT, GET, HALF, OLD, WHOLE, alone, fetch, left_of, old_file, put, ranges, small_sizes
 from tests.wire.film_server import FILM, OTHER, Film, Notes
 from tests.wire.patience import NoWait

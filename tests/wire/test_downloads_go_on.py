@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreadableError
-from msauto.server.fetching import Fetched
+from msauto.server.downloads.fetching import Fetched
 from tests.wire.film_desk import CUT, HALF, OLD, WHOLE, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import DATE, FILM, OLDER, OTHER, Film, Notes
 from tests.wire.raw_server import Exchange, Handler, answer, cut, hang, raw

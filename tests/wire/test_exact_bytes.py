@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from msauto.errors import RejectedError
+from msauto.interface import requests
+from msauto.interface.address import asset_path
 from msauto.model.plan import Address, Body, Request
-from msauto.model.spec import Auth, Secret, ServerSpec
-from msauto.server import requests
-from msauto.server.address import asset_path
+from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import OK, Exchange, RawServer, answer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import FateUnknownError
-from msauto.server.media_end import breaks_off
-from msauto.simulator.pictures import Card, draw_png
+from msauto.server.downloads.truncation import breaks_off
+from msauto.simulator.resources.pictures import Card, draw_png
 from tests.wire.film_desk import OLD, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import FILM
 from tests.wire.raw_server import Handler, raw

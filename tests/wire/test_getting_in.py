@@ -12,7 +12,7 @@ import pytest
 
 from msauto.errors import FateUnknownError, MsautoError, NotSentError, RejectedError
 from msauto.model.plan import Request
-from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
+from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
 from tests.wire.patience import NoWait

@@ -13,7 +13,7 @@ import pytest
 
 from msauto.errors import FateUnknownError, NotSentError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Body, Request
-from msauto.model.spec import ServerSpec, Timeouts
+from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 from tests.wire.patience import NoWait
 from tests.wire.raw_server import OK, Exchange, Handler, RawServer, answer, cut, hang, raw, reset

@@ -12,7 +12,7 @@ import pytest
 
 from msauto.errors import NotSentError
 from msauto.model.plan import Request
-from msauto.model.spec import ServerSpec, Tls
+from msauto.model.server import ServerSpec, Tls
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import OK, RawServer
 

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 
 from msauto.playbook.reference.entries import Key, Topic
 from msauto.playbook.reference.examples import EXAMPLES
-from msauto.playbook.schema import json_schema
-from msauto.playbook.schema_times import ClearablePos, Pos, Span, When
-from msauto.playbook.schema_values import (
+from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
+from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.schema.values import (
     TEMPLATE_SCHEMA,
     Count,
     Expressions,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msauto.playbook.filters import REMOVED
 from msauto.playbook.reference.entries import Entry, Topic
 from msauto.playbook.reference.modules import modules
 from msauto.playbook.reference.templating import facts, filters, lookups, questions, variables
+from msauto.playbook.templates.filters import REMOVED
 
 _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
 

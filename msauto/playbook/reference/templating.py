@@ -12,14 +12,14 @@ from typing import Any
 
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
-from msauto.playbook.document import said_outside
 from msauto.playbook.files import Files
-from msauto.playbook.lookups import LOOKUPS, Surroundings
 from msauto.playbook.reference.entries import Entry
-from msauto.playbook.reference.filter_words import FACT_WORDS, FILTER_WORDS, LOOKUP_WORDS, QUESTION_WORDS, SIGNS
-from msauto.playbook.sandbox import OMIT, AssetView, EnvView
-from msauto.playbook.templates import evaluate_expression, names_known
-from msauto.playbook.variables import GIVEN, HostVars, Level, Scope, Variables, read_variables
+from msauto.playbook.reference.filter_texts import FACT_WORDS, FILTER_WORDS, LOOKUP_WORDS, QUESTION_WORDS, SIGNS
+from msauto.playbook.templates.environment import evaluate_expression, names_known
+from msauto.playbook.templates.lookups import LOOKUPS, Surroundings
+from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
+from msauto.playbook.variables.variables import GIVEN, HostVars, Level, Scope, Variables, read_variables
+from msauto.playbook.yaml.document import said_outside
 
 SAMPLE = Asset(
     "Evening News",

@@ -21,12 +21,12 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
+from msauto.model.desired import SelectRef, Source
 from msauto.model.events import Event
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel
 from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target
 from msauto.model.ports import Answer, Reader, Watch, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.model.wanted import SelectRef, Source
 from tests.unit.applying.dict_memory import DictMemory
 
 SOURCE = Source(Place("news.yml", 1, 1), "t")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msauto.applying.circuit_breaker import Reach, contact_of
 from msauto.applying.executor import Server, apply
-from msauto.applying.reach import Reach, contact_of
 from msauto.errors import (
     FateUnknownError,
     NotSentError,
@@ -17,9 +17,9 @@ from msauto.errors import (
     UnreachableError,
     UnreadableError,
 )
+from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Target
 from msauto.model.result import Result
-from msauto.model.wanted import Batch
 from tests.unit.applying.applying_world import Stage, World, WorldReader, WorldSender, command_target, fields_target
 
 COUNT = 200

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from msauto.applying.executor import Stop, apply
-from msauto.applying.turns import Patience
+from msauto.applying.states import Patience
 from msauto.errors import LedgerError
 from msauto.model.events import (
     TargetFinished,
@@ -141,7 +141,7 @@ def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch
             raise KeyError("oh")
         return {}
 
-    monkeypatch.setattr("msauto.applying.keeping.memories", fail)
+    monkeypatch.setattr("msauto.applying.memory_writes.memories", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unproved", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"

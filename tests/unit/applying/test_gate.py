@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from msauto.applying.gate import Gate
+from msauto.applying.group_commit import Gate
 from msauto.errors import LedgerError
 from tests.unit.applying.applying_world import DictJournal
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.life import Server
-from msauto.applying.recover import Recovered, recover
+from msauto.applying.recovery import Recovered, recover
+from msauto.applying.target_executor import Server
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult

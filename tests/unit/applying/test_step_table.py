@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from msauto.applying.step import ImpossibleError, abandon, begin, begin_again, conclude, step
-from msauto.applying.turns import (
+from msauto.applying.states import (
     Answered,
     Event,
     Failed,
@@ -26,11 +25,12 @@ from msauto.applying.turns import (
     State,
     Stopped,
     Unreadable,
-    Verdict,
     Waited,
     WriteAhead,
 )
+from msauto.applying.transitions import ImpossibleError, abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference, RequestResult
+from msauto.verification.verifying import Verdict
 
 PATIENCE = Patience(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)

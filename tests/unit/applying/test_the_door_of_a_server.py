@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msauto.applying.executor import Server, Stop, apply
+from msauto.model.desired import Batch
 from msauto.model.plan import Expect, Plan, Request, Target
 from msauto.model.ports import Answer
 from msauto.model.result import Result, TargetResult
-from msauto.model.wanted import Batch
 from tests.unit.applying.applying_world import (
     Stage,
     World,

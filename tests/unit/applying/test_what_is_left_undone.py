@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from msauto.applying.batches import Watch, numbers, waves
+from msauto.model.desired import Batch
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expect, Json, Plan, Request, Settlement, Target
 from msauto.model.result import TargetResult
-from msauto.model.wanted import Batch
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
 RUN = "run-1"

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from msauto.errors import Place
+from msauto.model.desired import InputFile, Source
 from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
-from msauto.model.wanted import InputFile, Source
 
 SOURCE = Source(Place("news.yml", 9, 18), "Describe the episode")
 

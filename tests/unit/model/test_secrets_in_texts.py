@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.errors import InputError, MsautoError, Place, Problem, ServerError
-from msauto.model.forms import can_hide
-from msauto.model.secrets import HIDDEN, Secrets, SecretsFound
-from msauto.server.address import encode
+from msauto.interface.address import encode
+from msauto.secrets.encodings import can_hide
+from msauto.secrets.taint import HIDDEN, Secrets, SecretsFound
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_hide)
 AROUND = st.text(st.sampled_from("xyz =/"), max_size=6)
@@ -142,7 +142,7 @@ def test_what_is_known_stays_a_value_when_more_comes_up() -> None:
 
 
 def test_a_secret_of_many_is_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.model import forms
+    from msauto.secrets import encodings as forms
 
     asked: list[str] = []
     coded = forms.coded

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from msauto.applying.keeping import fetched
-from msauto.applying.proving import differences_of
+from msauto.applying.memory_writes import fetched
+from msauto.interface.dialect import Dialect
+from msauto.model.desired import Intent, SelectRef, Work
 from msauto.model.live import (
     Asset,
     ClipEntries,
@@ -30,12 +31,12 @@ from msauto.model.live import (
 from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import XmpAnswer
 from msauto.model.result import Difference
-from msauto.model.spec import Dialect, ServerSpec
-from msauto.model.wanted import Intent, SelectRef, Work
+from msauto.model.server import ServerSpec
 from msauto.planning.reading import read_live
-from msauto.planning.remember import memories, word_of
-from msauto.planning.survey import Survey, survey
-from msauto.server.shapes.links import index_links, links_of
+from msauto.planning.survey.survey import Survey, survey
+from msauto.server.parsers.links import index_links, links_of
+from msauto.verification.memory_updates import memories, word_of
+from msauto.verification.verifying import differences_of
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import Clock, DictDisk, DictMemory
 

@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msauto.model.desired import DatabaseRef, Intent, Source, Wanted, XmpBatchWanted
 from msauto.model.facts import Facts
-from msauto.model.wanted import DatabaseRef, Intent, Source, Wanted, XmpBatchWanted
-from msauto.playbook.asset_module import asset_ref, asset_wanted, ref_of
-from msauto.playbook.document import Document, Spot
 from msauto.playbook.files import Files
-from msauto.playbook.lookups import Surroundings
-from msauto.playbook.rss_module import rss_ref, rss_wanted
-from msauto.playbook.run_modules import run_wanted
-from msauto.playbook.schema import read_as
-from msauto.playbook.schema_asset import AssetArgs
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.validation import read_as
+from msauto.playbook.tasks.asset_module import asset_ref, asset_wanted, ref_of
+from msauto.playbook.tasks.operation_modules import run_wanted
+from msauto.playbook.tasks.rss_module import rss_ref, rss_wanted
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.yaml.loader import load_yaml
 
 
 def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str = ",") -> Intent:

@@ -6,11 +6,11 @@ import asyncio
 import gc
 
 from msauto.errors import Place
+from msauto.model.desired import AssetWanted, Intent, Said, SelectRef, Source, Work
 from msauto.model.live import Asset
 from msauto.model.plan import Address
-from msauto.model.spec import ServerSpec
-from msauto.model.wanted import AssetWanted, Intent, Said, SelectRef, Source, Work
-from msauto.planning.survey import Survey, survey
+from msauto.model.server import ServerSpec
+from msauto.planning.survey.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader
 from tests.unit.planning.small_ports import Clock, DictMemory
 

@@ -10,18 +10,18 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.diffing.assignment import pair
 from msauto.errors import InputError
+from msauto.model.desired import InputFile, Intent, Resolved
 from msauto.model.limits import Limits
 from msauto.model.plan import Expect, Plan, Target
 from msauto.model.ports import LiveTarget
-from msauto.model.wanted import InputFile, Intent, Resolved
-from msauto.planning.assemble import assemble
-from msauto.planning.expect import difference, holds, last_words
+from msauto.planning.assembly import assemble
 from msauto.planning.fingerprint import is_fresh
-from msauto.planning.pairing import pair
-from msauto.planning.planfile import plan_from_json, plan_schema, plan_to_json
-from msauto.planning.planschema import checksum
 from msauto.planning.reading import folders_to_read, read_live, xmp_names
+from msauto.planning.saved_plans.plan_file import plan_from_json, plan_schema, plan_to_json
+from msauto.planning.saved_plans.plan_schema import checksum
+from msauto.verification.expectations import difference, holds, last_words
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.model.plan import Change
-from msauto.planning.planfile import plan_from_json, plan_to_json
+from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.report.text import render_plan
 from msauto.simulator import Segment, SimDialect, Simulator, empty_house
 from tests.stage import Stage

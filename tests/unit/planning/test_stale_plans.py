@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.model.plan import Target, TargetId
-from msauto.planning.stale import why_stale
+from msauto.planning.saved_plans.stale import why_stale
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 

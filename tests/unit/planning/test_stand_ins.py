@@ -11,8 +11,8 @@ import pytest
 
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
-from msauto.model.secrets import STAND_IN, Secrets
-from msauto.planning.standins import SALT, SecretMemory
+from msauto.secrets.taint import STAND_IN, Secrets
+from msauto.secrets.tokens import SALT, SecretMemory
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
 TOKEN = "tok-1234"

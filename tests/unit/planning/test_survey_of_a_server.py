@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import FateUnknownError, InputError, Place, Problem
-from msauto.model.facts import Facts
-from msauto.model.live import Asset
-from msauto.model.plan import Address, Target
-from msauto.model.spec import ServerSpec
-from msauto.model.wanted import (
+from msauto.model.desired import (
     AssetWanted,
     CommandWanted,
     Exactly,
@@ -28,7 +24,11 @@ from msauto.model.wanted import (
     Wanted,
     Work,
 )
-from msauto.planning.survey import Survey, survey
+from msauto.model.facts import Facts
+from msauto.model.live import Asset
+from msauto.model.plan import Address, Target
+from msauto.model.server import ServerSpec
+from msauto.planning.survey.survey import Survey, survey
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
 from tests.unit.planning.small_ports import Clock, DictMemory

@@ -14,7 +14,7 @@ from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.history import RunDetails
 from msauto.model.plan import Plan
-from msauto.model.spec import ServerSpec
+from msauto.model.server import ServerSpec
 from msauto.simulator import Item, Marker, Segment, SimDialect, Simulator, empty_house
 from tests.stage import Stage
 

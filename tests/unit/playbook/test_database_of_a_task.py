@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
+from msauto.model.desired import AssetWanted, DatabaseRef, TitleRef
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.model.wanted import AssetWanted, DatabaseRef, TitleRef
 from msauto.playbook.resolve import Options, resolve
 
 INVENTORY = "all: {hosts: {a: {server: {url: http://a}, database: host}}}\n"

@@ -12,12 +12,12 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.document import said_outside
 from msauto.playbook.files import Files
-from msauto.playbook.lookups import Surroundings
-from msauto.playbook.sandbox import AssetView
-from msauto.playbook.templates import render_text
-from msauto.playbook.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.templates.environment import render_text
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.sandbox import AssetView
+from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.yaml.document import said_outside
 
 SPOT = said_outside("test")
 ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_time": "2026-11-13T10:00:00"})

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from msauto.playbook.freezes import freeze_at
-from msauto.playbook.settings import DAYS, Freeze
+from msauto.playbook.settings.freezes import freeze_at
+from msauto.playbook.settings.settings import DAYS, Freeze
 
 EVENING = Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo")
 NIGHT = Freeze(("fri",), time(22), time(2), "Europe/Oslo")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.model.spec import Auth, Secret, Tls
-from msauto.model.wanted import Resolved, TitleRef
+from msauto.model.desired import Resolved, TitleRef
+from msauto.model.server import Auth, Secret, Tls
 from msauto.playbook.files import Files
-from msauto.playbook.inventory import load_inventory
-from msauto.playbook.patterns import PatternError, match_hosts
+from msauto.playbook.inventory.inventory import load_inventory
+from msauto.playbook.inventory.patterns import PatternError, match_hosts
 from msauto.playbook.resolve import Options, resolve
-from msauto.playbook.variables import Level, Variables
+from msauto.playbook.variables.variables import Level, Variables
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 HOSTS = ["a1", "a2", "b1"]

@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 
 from msauto.errors import InputError
-from msauto.planning.planfile import plan_schema
+from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.resolve import Options, validate
-from msauto.playbook.schema import json_schema
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.yaml.loader import load_yaml
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "schemas"

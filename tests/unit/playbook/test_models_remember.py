@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from msauto.playbook.schema_model import Model
+from msauto.playbook.schema.strict_model import Model
 
 
 class Inner(Model):

@@ -9,7 +9,7 @@ from _pytest.mark import ParameterSet
 
 from msauto.errors import InputError, Problem
 from msauto.playbook.resolve import Options, validate
-from msauto.playbook.settings import load_settings
+from msauto.playbook.settings.settings import load_settings
 
 BIG = str(10**30)
 NO_WHOLE = ("nan", "inf", "-inf", "1e400", "1.5", "true", '"many"', '"²"', "9" * 5000, "0x" + "f" * 9000)

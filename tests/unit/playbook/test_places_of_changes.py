@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msauto.model.desired import AssetWanted, RssWanted
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.model.wanted import AssetWanted, RssWanted
 from msauto.playbook.resolve import Options, resolve
 
 PLAYBOOK = """\

@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError, Place
-from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.live import Asset, Entry
-from msauto.model.timecode import Timecode
-from msauto.model.wanted import (
+from msauto.model.desired import (
     ABSENT,
     AssetWanted,
     ChannelRef,
@@ -24,6 +21,9 @@ from msauto.model.wanted import (
     SelectRef,
     TitleRef,
 )
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Asset, Entry
+from msauto.model.timecode import Timecode
 from msauto.playbook.resolve import Options, chosen, resolve
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from msauto.errors import InputError
-from msauto.model.spec import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
+from msauto.playbook.inventory.servers import named_servers
 from msauto.playbook.resolve import Options, validate
-from msauto.playbook.servers import named_servers
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError, Place
-from msauto.model.secret_names import SECRET_WORDS, is_secret_name
-from msauto.playbook.document import Document
-from msauto.playbook.redacted_lines import redact_lines
 from msauto.playbook.resolve import Options
-from msauto.playbook.settings import load_settings
-from msauto.playbook.told import tell_variables
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.variables.variable_report import tell_variables
+from msauto.playbook.yaml.document import Document
+from msauto.playbook.yaml.loader import load_yaml
+from msauto.secrets.names import SECRET_WORDS, is_secret_name
+from msauto.secrets.redacted_lines import redact_lines
 
 NAMES = [
     spelt

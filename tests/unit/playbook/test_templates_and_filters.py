@@ -12,12 +12,12 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Marker
-from msauto.playbook.document import said_outside
 from msauto.playbook.files import Files
-from msauto.playbook.lookups import Surroundings
-from msauto.playbook.sandbox import AssetView, EnvView
-from msauto.playbook.templates import evaluate_expression, render_text
-from msauto.playbook.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.templates.environment import evaluate_expression, render_text
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.sandbox import AssetView, EnvView
+from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.yaml.document import said_outside
 
 SPOT = said_outside("test")
 ASSET = Asset(

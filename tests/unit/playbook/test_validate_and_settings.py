@@ -9,7 +9,7 @@ from msauto.errors import InputError
 from msauto.model.limits import Limits
 from msauto.playbook.files import Files, how_to_find
 from msauto.playbook.resolve import Options, validate
-from msauto.playbook.settings import Freeze, Settings, load_settings
+from msauto.playbook.settings.settings import Freeze, Settings, load_settings
 
 INVENTORY = """
 all:

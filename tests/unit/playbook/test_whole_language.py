@@ -7,8 +7,8 @@ from pathlib import Path
 import jsonschema
 
 from msauto.playbook.resolve import Options, resolve
-from msauto.playbook.schema import json_schema
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.yaml.loader import load_yaml
 
 PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"
 

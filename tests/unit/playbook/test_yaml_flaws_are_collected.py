@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import InputError, Problem
 from msauto.playbook.resolve import Options, resolve, validate
-from msauto.playbook.yaml import load_yaml
+from msauto.playbook.yaml.loader import load_yaml
 
 INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import InputError, Place
-from msauto.playbook.yaml import dump_yaml, load_yaml, resolve_scalar
+from msauto.playbook.yaml.loader import dump_yaml, load_yaml, resolve_scalar
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.playbook.document import Document, Spot
-from msauto.playbook.schema_values import is_template
-from msauto.playbook.templates import render_text
-from msauto.playbook.yaml import load_yaml
-from msauto.playbook.yamltext import WIDTH, Line, Noted, comment, literal, yaml_lines
+from msauto.playbook.schema.values import is_template
+from msauto.playbook.templates.environment import render_text
+from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.yaml.loader import load_yaml
+from msauto.playbook.yaml.writer import WIDTH, Line, Noted, comment, literal, yaml_lines
 
 
 class NoNames(dict[str, Any]):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from msauto.errors import Place
+from msauto.model.desired import Source
 from msauto.model.plan import Action, Aspect, Basis, Body, Change, Json, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
-from msauto.model.wanted import Source
 
 GOLDEN = Path(__file__).parent / "golden"
 PAL = Fraction(25)

@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from msauto.report import markdown, sentences, values, visible
+from msauto.report import markdown, sentences, values
+from msauto.report import sanitizing as visible
 
 
 @pytest.mark.parametrize("module", [markdown, sentences, values, visible])

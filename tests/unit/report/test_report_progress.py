@@ -20,7 +20,7 @@ from msauto.model.events import (
 )
 from msauto.model.result import RequestResult, TargetResult
 from msauto.report.progress import Progress
-from msauto.report.visible import display_width
+from msauto.report.sanitizing import display_width
 from tests.unit.report.made_plans import episode, film, mixed_result
 
 ERASE = "\r\x1b[2K"

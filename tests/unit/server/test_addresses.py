@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import AddressError, MsautoError
+from msauto.interface import address
+from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address
-from msauto.model.spec import Dialect
-from msauto.server import address
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder, show_folder
-from msauto.server.shapes.channel import parse_channel
-from msauto.server.shapes.clip import parse_clip
-from msauto.server.shapes.failure import parse_failure
-from msauto.server.shapes.listing import parse_listing
-from msauto.server.shapes.xmp import parse_xmp
+from msauto.server.parsers.channel import parse_channel
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.failure import parse_failure
+from msauto.server.parsers.listing import parse_listing
+from msauto.server.parsers.user_fields import parse_xmp
 
 CASES = Path(__file__).parents[2] / "cases" / "xml"
 

@@ -24,10 +24,11 @@ from msauto.errors import (
     UnreadableError,
     UnsupportedError,
 )
+from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address, Request
-from msauto.model.spec import Auth, Dialect, Secret, ServerSpec, Tls
+from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.server.access import spec_of
-from msauto.server.verbs import Verbs
+from msauto.server.operations import Verbs
 from msauto.simulator import SimDialect, Simulator, house_of
 
 TITLE = "Back\\Slash / Film: 50% @ night?"

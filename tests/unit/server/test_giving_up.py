@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from msauto.errors import MsautoError, RejectedError, ServerError, UnreachableError
-from msauto.model.spec import ServerSpec, Timeouts
-from msauto.server.giving_up import PlanningClient
+from msauto.model.server import ServerSpec, Timeouts
+from msauto.server.availability.planning_client import PlanningClient
 from msauto.simulator import Simulator
 
 

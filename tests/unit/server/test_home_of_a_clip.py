@@ -8,8 +8,8 @@ import pytest
 
 from msauto.errors import RejectedError, UnreachableError
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.server.home import settle_home
-from msauto.server.shapes.clip import parse_clip
+from msauto.server.folder_resolution import settle_home
+from msauto.server.parsers.clip import parse_clip
 
 RAW: Folder = ("Raw",)
 BOTH: Folder = ("NEWS", "Raw")

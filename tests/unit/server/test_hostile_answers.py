@@ -13,10 +13,10 @@ import pytest
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder
-from msauto.server.shapes.channel import parse_channel
-from msauto.server.shapes.clip import parse_clip
-from msauto.server.shapes.listing import parse_listing
-from msauto.server.shapes.xmp import parse_xmp
+from msauto.server.parsers.channel import parse_channel
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.listing import parse_listing
+from msauto.server.parsers.user_fields import parse_xmp
 
 CASES = Path(__file__).parents[2] / "cases" / "xml"
 LONGEST = 3000
@@ -67,11 +67,11 @@ HOSTILE = """
 import resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 from msauto.errors import UnreadableError
-from msauto.server.shapes.channel import parse_channel, parse_channels
-from msauto.server.shapes.clip import parse_clip
-from msauto.server.shapes.failure import parse_failure, show_body
-from msauto.server.shapes.listing import parse_databases, parse_listing, parse_mam
-from msauto.server.shapes.xmp import parse_xmp
+from msauto.server.parsers.channel import parse_channel, parse_channels
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.failure import parse_failure, show_body
+from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
+from msauto.server.parsers.user_fields import parse_xmp
 parsers = [
     parse_clip, lambda d: parse_listing(d, "NEWS", ("a",)), parse_databases, parse_mam,
     lambda d: parse_channel(d, "c"), parse_channels, parse_xmp, lambda d: parse_xmp(d, asked="dc:x"),

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
+from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
-from msauto.model.spec import Auth, Dialect, Secret, ServerSpec
-from msauto.server.probe import Findings, Trial, probe, probe_by_trial
+from msauto.model.server import Auth, Secret, ServerSpec
+from msauto.probe.probe import Findings, Trial, probe, probe_by_trial
 from msauto.simulator import House, Marker, Segment, SimDialect, Simulator
-from msauto.simulator.asset_xml import clip_xml
+from msauto.simulator.resources.asset_xml import clip_xml
 
 TITLE = "Scratch / тест"
 FIELD = "dc:rights"
@@ -38,7 +39,7 @@ def house() -> House:
 
 
 def _item(file: str) -> Any:
-    from msauto.simulator.rss import read_item
+    from msauto.simulator.resources.rss import read_item
 
     return read_item(file, b"Headline", SimDialect())
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from msauto.errors import MsautoError
-from msauto.model.spec import Dialect, ServerSpec
-from msauto.server.probe import Trial, probe_by_trial
+from msauto.interface.dialect import Dialect
+from msauto.model.server import ServerSpec
+from msauto.probe.probe import Trial, probe_by_trial
 from msauto.simulator import SimDialect, Simulator
 from tests.unit.server.test_probe import FIELD, TITLE, Still, house, let_all, shown
 

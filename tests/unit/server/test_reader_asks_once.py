@@ -10,10 +10,11 @@ import httpx2
 import pytest
 
 from msauto.errors import FateUnknownError, RejectedError, UnreadableError
+from msauto.interface.dialect import Dialect
+from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, Link
 from msauto.model.plan import Address
-from msauto.model.spec import Dialect, ServerSpec
-from msauto.model.wanted import SelectRef
+from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from tests.unit.server.noon import Noon

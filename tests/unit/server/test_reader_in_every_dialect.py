@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from msauto.model.desired import SelectRef
 from msauto.model.live import Listing
 from msauto.model.plan import Address
-from msauto.model.spec import ServerSpec
-from msauto.model.wanted import SelectRef
+from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 from msauto.simulator import House, SimDialect, Simulator

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import AddressError
+from msauto.interface import requests
+from msauto.interface.dialect import Dialect
 from msauto.model.plan import Body, Request
-from msauto.model.spec import Dialect
-from msauto.server import requests
 
 A = "/storage/NEWS@x"
 BODY = Body(b"<a/>", "text/xml")

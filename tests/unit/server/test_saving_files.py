@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import DownloadError, NotSentError
-from msauto.server.fetching import Arrival, Fetching, Headers, Unwatched
+from msauto.server.downloads.fetching import Arrival, Fetching, Headers, Unwatched
 from tests.wire.patience import NoWait
 
 
@@ -45,7 +45,7 @@ def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch:
 
     dest = tmp_path / "film.mp4"
     dest.write_bytes(b"old")
-    monkeypatch.setattr("msauto.server.download.os.write", full)
+    monkeypatch.setattr("msauto.server.downloads.part_file.os.write", full)
     with pytest.raises(DownloadError, match="No space left") as caught:
         save(dest, b"new")
     assert "free some space" in caught.value.remedy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from msauto.diffing.comparison import segment_matches
 from msauto.model.live import Segment
-from msauto.planning.compare import segment_matches
-from msauto.server.shapes.clip import parse_clip
+from msauto.server.parsers.clip import parse_clip
 
 
 def segments_of(*inner: str) -> tuple[Segment, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import UnsupportedError
-from msauto.model.spec import ServerSpec
-from msauto.server.versions import Feature, feature_of_command, require, supports
+from msauto.interface.versions import Feature, feature_of_command, require, supports
+from msauto.model.server import ServerSpec
 
 
 def spec(*version: int) -> ServerSpec:

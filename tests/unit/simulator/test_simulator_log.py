@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from msauto.simulator import SimDialect, Simulator, bulk_house
-from msauto.simulator.log import RequestLog
+from msauto.simulator.http.log import RequestLog
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 

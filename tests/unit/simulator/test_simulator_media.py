@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from msauto.simulator import Simulator
-from msauto.simulator.pictures import Card, draw_card
+from msauto.simulator.resources.pictures import Card, draw_card
 from tests.unit.simulator.asking import Asker, asset
 
 ICON = asset("Lower Third") + "/GETICON"

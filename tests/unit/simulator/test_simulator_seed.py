@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from msauto.simulator import bulk_house, empty_house, house_of, seeded_house
-from msauto.simulator.persist import house_to_json
-from msauto.simulator.seed import RATES
+from msauto.simulator.state.seed import RATES
+from msauto.simulator.state.state_file import house_to_json
 
 
 def test_what_the_examples_count_on() -> None:

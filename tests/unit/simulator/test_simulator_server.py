@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from msauto.simulator import Simulator, empty_house, seeded_house
-from msauto.simulator.persist import house_from_json, house_to_json, load_house
+from msauto.simulator.state.state_file import house_from_json, house_to_json, load_house
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 

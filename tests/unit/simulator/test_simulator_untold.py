@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from msauto.simulator import Simulator
-from msauto.simulator.persist import house_from_json, house_to_json
+from msauto.simulator.state.state_file import house_from_json, house_to_json
 from tests.unit.simulator.asking import Asker
 
 

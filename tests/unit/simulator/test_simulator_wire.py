@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.wire import (
+from msauto.simulator.http.wire import (
     Address,
     MalformedRequestError,
     decode_address,

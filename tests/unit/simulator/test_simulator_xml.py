@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.xml_out import attribute, text
+from msauto.simulator.http.xml_out import attribute, text
 from tests.unit.simulator.asking import Asker, asset
 
 TITLE = "Новости дня"

@@ -1,0 +1,134 @@
+"""Dead runs: what was under way when a run died is settled by reading, never by sending.
+
+A run that was killed, or whose machine lost its power, leaves requests as «sending» in the ledger, and targets that
+nobody proved. The next run looks at them before it plans: what is seen done is done, what is not is *unproved*, and
+what the proof shows is remembered. Then the ledger closes the dead run as interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from msauto.applying.cancellation import Stop
+from msauto.applying.group_commit import Gate
+from msauto.applying.states import Patience, Progress, Turn
+from msauto.applying.target_executor import Context, Life, Server
+from msauto.applying.transitions import begin_again
+from msauto.concurrency import Place, concurrent_list
+from msauto.model import events
+from msauto.model.history import RunDetails, TargetRecord
+from msauto.model.plan import Plan, Target
+from msauto.model.ports import Clock, Journal, Memory
+from msauto.model.result import RequestResult, Result, TargetResult
+
+_LONG_AGO = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What came of the targets that a dead run left open; ``left`` counts those whose server is not at hand."""
+
+    run: str
+    targets: tuple[TargetResult, ...]
+    left: int
+
+
+async def recover(
+    details: RunDetails,
+    server_of: Callable[[Target], Server | None],
+    journal: Journal,
+    memory: Memory,
+    clock: Clock,
+    *,
+    forks: int,
+    patience: Patience | None = None,
+) -> Recovered | None:
+    """Settle what a dead run left open; ``None`` where the run is alive after all.
+
+    ``server_of`` gives the server of a target, ``None`` for one that is not at hand, or that another run may be writing
+    to. Sends nothing. The run is closed once nothing of it is open any more. Raises ``LedgerError``.
+    """
+    run = details.summary.run
+    if not journal.reopen(run, [record.target for record in details.targets]):
+        return None
+    stop = Stop()
+    stop()  # whatever is not under way is not begun
+    context = Context(run, journal, memory, clock, events.Silent(), Gate(journal), stop, patience or Patience())
+    open_ones = [record for record in details.targets if is_open(record)]
+    at_hand = [(record, server) for record in open_ones if (server := server_of(record.target)) is not None]
+    mine = [record for record, _ in at_hand]
+
+    async def settle(both: tuple[TargetRecord, Server]) -> TargetResult:
+        return await _settle(_in_haste(context, both[0]), both[1], both[0])
+
+    found = await concurrent_list(settle, at_hand, limit=forks)
+    context.gate.flush()
+    if context.gate.broken is not None:
+        raise context.gate.broken
+    left = len(open_ones) - len(mine)
+    if left:
+        journal.leave(run)
+    else:
+        journal.end(run, _result(details, mine, found))
+    return Recovered(run, tuple(found), left)
+
+
+def is_open(record: TargetRecord) -> bool:
+    """Tell whether a target was begun, and nobody knows what came of it."""
+    return record.begun is not None and record.outcome is None
+
+
+def _in_haste(context: Context, record: TargetRecord) -> Context:
+    """Look just once where the last request left long ago: whatever the server was to do of it, it has done."""
+    left = [datetime.fromisoformat(known.sent) for known in record.requests if known.sent is not None]
+    if any(context.clock.now() - each < _LONG_AGO for each in left):
+        return context
+    return replace(context, patience=replace(context.patience, looks=()))
+
+
+async def _settle(context: Context, server: Server, record: TargetRecord) -> TargetResult:
+    places = asyncio.Semaphore(1)
+    await places.acquire()
+    life = Life(context, server, record.target, Place(places), again=_turn(record))
+    await life.live()
+    assert life.result is not None
+    return life.result
+
+
+def _turn(record: TargetRecord) -> Turn:
+    """Return where the target stood: what was settled, and whether the next request was under way."""
+    results: list[RequestResult] = []
+    sending = False
+    for known in record.requests:
+        if known.state in {"done", "failed", "unproved"}:
+            results.append(RequestResult(known.state, known.status, known.message, known.tries))
+            continue
+        sending = known.state == "sending"
+        break
+    progress = Progress(len(record.target.requests), wait=record.target.wait, results=tuple(results))
+    tries = record.requests[len(results)].tries if sending else 0
+    return begin_again(replace(progress, tries=tries), sending=sending)
+
+
+def _result(details: RunDetails, mine: list[TargetRecord], found: list[TargetResult]) -> Result:
+    """Return the result of the whole run, those targets included that it never reached."""
+    settled = {id(record): result for record, result in zip(mine, found, strict=True)}
+    results = tuple(settled.get(id(record)) or _known(record) for record in details.targets)
+    plan = Plan(
+        details.summary.started,
+        details.msauto,
+        targets=tuple(record.target for record in details.targets),
+        unchanged=details.summary.summary.get("unchanged", 0),
+        reads=details.summary.summary.get("reads", 0),
+    )
+    return Result(details.summary.run, plan, results, interrupted=True)
+
+
+def _known(record: TargetRecord) -> TargetResult:
+    if record.outcome is not None:
+        return TargetResult(record.target, record.outcome, record.message)
+    requests = (RequestResult("not sent"),) * len(record.target.requests)
+    return TargetResult(record.target, "not attempted", "the run died before its turn", requests)

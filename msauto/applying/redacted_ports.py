@@ -1,0 +1,92 @@
+"""The boundary of secrets while a plan is applied: the journal and the observer get what may be shown and kept.
+
+Here stands the one place where the real plan and what is told of it part: the executor sends the plan, and whoever
+records it or looks on is handed the same targets with their secrets hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from msauto.model import events
+from msauto.model.plan import Plan, Target
+from msauto.model.ports import Journal
+from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.secrets.redactor import Hider, hide_plan
+
+
+class HiddenJournal:
+    """A journal that is told no secret; each target is always the same value there as well."""
+
+    def __init__(self, journal: Journal, hider: Hider) -> None:
+        self._journal = journal
+        self._hider = hider
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make the calls inside durable as one."""
+        return self._journal.together()
+
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls durable as one, without waiting for it."""
+        return self._journal.commit(calls)
+
+    def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
+        """Open a run with its plan."""
+        return self._journal.start(self._plan(plan), playbooks)
+
+    def reopen(self, run: str, targets: Sequence[Target]) -> bool:
+        """Go on writing about a run that died."""
+        return self._journal.reopen(run, tuple(map(self._hider.target, targets)))
+
+    def leave(self, run: str) -> None:
+        """Let go of a run that was reopened."""
+        self._journal.leave(run)
+
+    def planned(self, run: str, target: Target) -> None:
+        """All requests of a target, before its first is sent."""
+        self._journal.planned(run, self._hider.target(target))
+
+    def sending(self, run: str, target: Target, index: int) -> None:
+        """The request is about to leave."""
+        self._journal.sending(run, self._hider.target(target), index)
+
+    def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
+        """What came of the request."""
+        self._journal.settled(run, self._hider.target(target), index, self._hider.request_result(result))
+
+    def finished(self, run: str, result: TargetResult) -> None:
+        """What came of the target."""
+        self._journal.finished(run, self._hider.target_result(result))
+
+    def end(self, run: str, result: Result) -> None:
+        """Close the run."""
+        targets = tuple(map(self._hider.target_result, result.targets))
+        self._journal.end(run, replace(result, plan=self._plan(result.plan), targets=targets))
+
+    def _plan(self, plan: Plan) -> Plan:
+        return replace(hide_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
+
+
+class HiddenObserver:
+    """An observer that is told no secret."""
+
+    def __init__(self, observer: events.Observer, hider: Hider) -> None:
+        self._observer = observer
+        self._hider = hider
+
+    def tell(self, event: events.Event) -> None:
+        """Pass on what may be shown."""
+        hider = self._hider
+        if isinstance(event, events.RequestSettled):
+            result = hider.request_result(event.result)
+            event = replace(event, target=hider.target(event.target), result=result)
+        elif isinstance(event, events.TargetFinished):
+            event = replace(event, result=hider.target_result(event.result))
+        elif isinstance(event, events.RunEnded):
+            event = replace(event, result=hider.result(event.result))
+        elif not isinstance(event, events.RunStarted):
+            event = replace(event, target=hider.target(event.target))
+        self._observer.tell(event)

@@ -1,0 +1,196 @@
+"""Links: shortcuts in folders (COPYLINK). A link is there when its folder lists an entry of that title.
+
+Its own link fields (SETFIELD, interface «Link») are set by its title, where that is not the asset's, and read where its
+folder lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msauto.aspects.link_fields import shown_field, wire_value
+from msauto.diffing.builder import Draft, Scene, left_alone, refuse
+from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
+from msauto.diffing.order import Phase
+from msauto.interface import address, requests, versions
+from msauto.model.desired import ABSENT, LinkWanted, Said, Source
+from msauto.model.identity import differing
+from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
+from msauto.model.plan import Address, Basis, Expect, Json
+
+
+def plan_links(scene: Scene, wanted: Sequence[Said[LinkWanted]], exactly: Source | None, draft: Draft) -> None:
+    """Bring the links to what is wanted; with ``exactly`` nothing else stays."""
+    named = []
+    for said in wanted:
+        title = scene.title if said.value.title is ABSENT else said.value.title
+        named.append((said.value.folder, title))
+        if said.value.present:
+            _add(scene, said, title, draft)
+        elif said.value.fields:
+            raise refuse("a link that is to be absent has no fields", said.source, "leave one of the two out")
+        else:
+            _take_away(scene, said.value.folder, title, said.source, draft)
+    if exactly:
+        _only(scene, named, exactly, draft)
+
+
+def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
+    """Tell whether a link would be the asset itself, where it lives."""
+    return asset.folder is not None and same_folder(asset.folder, folder) and same_text(link_title, title)
+
+
+def _key(folder: Folder, title: str) -> str:
+    return show_folder((*folder, title))
+
+
+def _entry(scene: Scene, folder: Folder, title: str, source: Source) -> Entry | None:
+    """Return the entry of that title in that folder; one of another clip is an error."""
+    entry = entry_called(scene.live.folders.get(folder) or (), folder, title)
+    if entry is not None and differing(scene.asset, entry):
+        raise refuse(
+            f"another clip stands at {_key(folder, title)}: it differs in {', '.join(differing(scene.asset, entry))}",
+            source,
+            "give the link another title, or look at what stands there",
+        )
+    return entry
+
+
+def _add(scene: Scene, said: Said[LinkWanted], title: str, draft: Draft) -> None:
+    folder, source = said.value.folder, said.source
+    if said.value.fields and same_text(title, scene.title):
+        raise refuse(
+            f"the link {_key(folder, title)} bears the asset's own title: its fields cannot be set, for that title "
+            "leads to the asset",
+            source,
+            "give the link a title of its own, or say `fields` of the asset",
+        )
+    if is_home(scene.asset, scene.title, folder, title):
+        draft.look("folder")
+        return
+    draft.look(f"link:{_key(folder, title)}")
+    wanted = {name: wire_value(scene, name, value, source) for name, value in said.value.fields.items()}
+    if "user_0" in wanted:
+        versions.require(scene.server, versions.Feature.SET_USER_0)
+    entry = _entry(scene, folder, title, source)
+    if entry is not None:
+        _change_fields(scene, entry, wanted, source, draft)
+        return
+    dialect = scene.server.dialect
+    if scene.live.folders.get(folder) is None and dialect.folder_missing == "refuse":
+        raise refuse(
+            f"there is no folder {show_folder(folder) or '/'} in {scene.database}: a link cannot be placed in it",
+            source,
+            "make the folder, or set `folder_missing: create` in the server's dialect if it makes folders by itself",
+        )
+    key = _key(folder, title)
+    # Nothing in the interface takes a link away again, unless the dialect names a way.
+    reversible = dialect.removes_links and not same_text(title, scene.title)
+    fields = {name: value for name, value in wanted.items() if value}
+    after: Json = {name: shown_field(name, value) for name, value in fields.items()} or key
+    number = draft.change("add", "link", key, before=None, after=after, source=source, reversible=reversible)
+    request = requests.copy_link(scene.path, title, folder, dialect)
+    draft.send(Phase.LINK_CREATE, request, [number], Expect("link", key, key))
+    for name, value in fields.items():
+        _set_field(scene, key, name, value, number, draft)
+
+
+def _change_fields(scene: Scene, entry: Entry, wanted: Mapping[str, str], source: Source, draft: Draft) -> None:
+    """Set the fields of a link that are not as wanted: read where its folder lists it, else as last written."""
+    key = _key(entry.folder, entry.title)
+    before: dict[str, Json] = {}
+    bases: dict[str, Basis] = {}
+    for name, value in wanted.items():
+        known, basis = _known(scene, entry, key, name)
+        draft.look(f"link-field:{key}#{name}")
+        if basis != "none" and same_value(name, known, value):
+            continue
+        still = scene.still.get(f"link-field:{key}#{name}", known)
+        if basis != "none" and not same_value(name, known, None if still is None else str(still)):
+            draft.warnings.append(left_alone(f"{scene.title}: {name} of link {key}", shown_field(name, known), still))
+            continue
+        before[name] = shown_field(name, known) if basis != "none" else None
+        bases[name] = basis
+    if not bases:
+        return
+    after: dict[str, Json] = {name: shown_field(name, wanted[name]) for name in bases}
+    overall = min(bases.values(), key=("live", "ledger", "none").index)
+    number = draft.change(
+        "change",
+        "link",
+        key,
+        before=before,
+        after=after,
+        source=source,
+        basis=overall,
+        reversible="none" not in bases.values(),
+    )
+    for name, basis in bases.items():
+        _set_field(scene, key, name, wanted[name], number, draft, visible=basis == "live")
+
+
+def _known(scene: Scene, entry: Entry, key: str, name: str) -> tuple[str | None, Basis]:
+    """Return the value that a link's field has, and how we know."""
+    shown = entry.attributes.get(name)
+    if shown is not None:
+        return shown, "live"
+    if scene.memory.get(f"link-reported:{key}#{name}") is True:
+        return "", "live"
+    remembered = scene.memory.get(f"link-field:{key}#{name}")
+    return (None, "none") if remembered is None else (str(remembered), "ledger")
+
+
+def _set_field(
+    scene: Scene, key: str, name: str, value: str, number: int, draft: Draft, *, visible: bool = False
+) -> None:
+    """Send SETFIELD to the link by its own title; that this leads to the link is checked before (``unlink``)."""
+    title = Address(parse_folder(key)[-1])
+    versions.require_address(scene.server, title)
+    path = address.asset_path(scene.database, title, dialect=scene.server.dialect)
+    expect = Expect("link", f"{key}#{name}", {name: value}, visible=visible)
+    draft.send(Phase.LINK_FIELD, requests.set_field(path, name, value), [number], expect)
+
+
+def _take_away(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft) -> None:
+    draft.look(f"link:{_key(folder, title)}")
+    if _entry(scene, folder, title, source) is not None:
+        _delete(scene, folder, title, source, draft)
+
+
+def _delete(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft, *, exactly: bool = False) -> None:
+    key = _key(folder, title)
+    if not scene.server.dialect.removes_links:
+        raise refuse(
+            f"the link {key} cannot be removed: the interface has no way to remove a link",
+            source,
+            "remove it by hand; or, tried on a scratch clip, set `link_delete: by_title` in the server's dialect",
+        )
+    if same_text(title, scene.title):
+        raise refuse(
+            f"the link {key} bears the asset's own title: deleting by that title would delete the asset",
+            source,
+            "remove it by hand",
+        )
+    number = draft.change(
+        "delete", "link", key, before=key, after=None, source=source, reversible=True, exactly=exactly
+    )
+    versions.require_address(scene.server, Address(title))
+    path = address.asset_path(scene.database, Address(title), dialect=scene.server.dialect)
+    # A server of another opinion deletes the clip for its link: then nobody may say that all is as wanted.
+    stays = Expect("asset", scene.title, True)
+    draft.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expect("link", key, None), stays)
+
+
+def _only(scene: Scene, named: Sequence[tuple[Folder, str]], exactly: Source, draft: Draft) -> None:
+    draft.look("links")
+    live = scene.live.links or ()
+    surplus = [
+        link
+        for link in live
+        if not is_home(scene.asset, scene.title, link.folder, link.title)
+        and not any(same_folder(link.folder, folder) and same_text(link.title, title) for folder, title in named)
+    ]
+    for link in surplus:
+        _delete(scene, link.folder, link.title, exactly, draft, exactly=True)
+    if surplus and len(surplus) == len(live):
+        draft.emptied.append(("link", len(surplus)))

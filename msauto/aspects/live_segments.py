@@ -1,0 +1,184 @@
+"""What the aspects segment and segmentation share: live segments in frames of the file, and the two requests."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.comparison import as_number
+from msauto.diffing.order import Phase
+from msauto.diffing.positions import in_point, to_wire
+from msauto.interface import requests
+from msauto.model.desired import Source
+from msauto.model.live import Segment
+from msauto.model.plan import Expect, Json
+from msauto.verification.expectations import show_segment
+
+
+def recreates(scene: Scene) -> bool:
+    """Tell whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
+    return scene.server.dialect.segment_update == "recreate"
+
+
+def live_segments(scene: Scene) -> tuple[Segment, ...]:
+    """Return the live segments, counted from the first frame of the file, by number."""
+    origin = in_point(scene.asset, scene.server.dialect)
+    found = [replace(segment, start=segment.start + origin) for segment in scene.asset.segments]
+    return tuple(sorted(found, key=lambda segment: segment.number))
+
+
+def show(scene: Scene, segment: Segment) -> dict[str, Json]:
+    """Return a live segment as plans show it, with the keywords that only the ledger knows."""
+    keywords = keywords_of(scene, segment)
+    return show_segment(segment) | ({"keywords": keywords} if keywords else {})
+
+
+def keywords_of(scene: Scene, segment: Segment) -> str | None:
+    """Return a segment's keywords: as shown, else as we last wrote them; ``None`` if nobody knows."""
+    if segment.keywords is not None:
+        return segment.keywords
+    remembered = scene.memory.get(f"segment-keywords:{segment.number}")
+    return None if remembered is None else str(remembered)
+
+
+def cannot_write_back(segment: Segment) -> tuple[str, ...]:
+    """Return what the interface has no way to write again: CREATESEGMENT knows neither track nor rating."""
+    losses = [f"its track {segment.track!r}"] if segment.track else []
+    if segment.rating and as_number(segment.rating) != 0:
+        losses.append(f"its rating {segment.rating}")
+    if len(segment.titles) > 1:
+        losses.append(f"its further titles {', '.join(map(repr, segment.titles[1:]))}")
+    return tuple(losses)
+
+
+def check_lossy(scene: Scene, segment: Segment, source: Source) -> None:
+    """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
+
+    Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
+    """
+    losses = cannot_write_back(segment)
+    if losses and not scene.lossy:
+        way = "making it anew, which loses" if recreates(scene) else "writing over it, which may lose"
+        raise refuse(
+            f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
+            source,
+            "say `lossy: true` in the task, or change the segment by hand",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NewSegment:
+    """A segment to create; ``start`` counts from the first frame of the file."""
+
+    number: int
+    start: int
+    duration: int
+    title: str | None = None
+    keywords: str | None = None
+
+    def shown(self) -> dict[str, Json]:
+        """Return it as plans show it."""
+        shown: dict[str, Json] = {"number": self.number, "start": self.start, "duration": self.duration}
+        told = {"title": self.title, "keywords": self.keywords}
+        return shown | {name: value for name, value in told.items() if value is not None}
+
+
+def show_change(scene: Scene, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
+
+    Keywords that are known to be empty, and stay so, are no difference.
+    """
+    before = show(scene, live)
+    if new.keywords == "" and keywords_of(scene, live) == "":
+        before["keywords"] = ""
+    lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
+    if as_number(live.rating) == 0:
+        lost.pop("rating", None)  # none at all
+    return before, before | lost | new.shown()
+
+
+def remake(
+    scene: Scene, live: Segment, number: int, title: str | None = None, keywords: str | None = None
+) -> NewSegment:
+    """Return a live segment as it would be created again, with what is named instead of what it has."""
+    kept = live.title or None
+    return NewSegment(
+        number,
+        live.start,
+        live.duration,
+        title if title is not None else kept,
+        keywords if keywords is not None else keywords_of(scene, live),
+    )
+
+
+def send_delete(scene: Scene, number: int, changes: Sequence[int], draft: Draft) -> None:
+    """Delete a segment."""
+    request = requests.delete_segment(scene.path, number)
+    draft.send(Phase.SEGMENT_DELETE, request, changes, Expect("segment", str(number), None))
+
+
+def send_create(scene: Scene, new: NewSegment, changes: Sequence[int], source: Source, draft: Draft) -> None:
+    """Create a segment, or write over the one of that number where the dialect says so."""
+    start = to_wire(new.start, in_point(scene.asset, scene.server.dialect), source)
+    request = requests.create_segment(scene.path, new.number, start, new.duration, new.title, new.keywords)
+    want: dict[str, Json] = {"start": start, "duration": new.duration}
+    told = {"title": new.title, "keywords": new.keywords}
+    want |= {name: value for name, value in told.items() if value is not None}
+    draft.send(Phase.SEGMENT_CREATE, request, changes, Expect("segment", str(new.number), want))
+
+
+Span = tuple[int, int]
+"""From a frame up to, not with, another."""
+
+
+def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
+    """Order segments that go from one span to another, so that each finds its new span left by the others.
+
+    Returns indices of ``moves``; where none needs another, in their order. Those that swap places have no such order:
+    they keep theirs, and a server that minds an overlap says so.
+
+    >>> free_first([((0, 10), (0, 15)), ((10, 20), (15, 25))])
+    [1, 0]
+    """
+    by_start = sorted((old, index) for index, (old, _) in enumerate(moves))
+    longest = max((end - start for (start, end), _ in moves), default=0)
+    ordered: dict[int, None] = {}
+    begun: set[int] = set()
+    for first in range(len(moves)):
+        stack = [first]
+        while stack:
+            index = stack[-1]
+            if index in begun:
+                ordered.setdefault(stack.pop())
+                continue
+            begun.add(index)
+            in_the_way = _within(by_start, moves[index][1], longest)
+            stack += [other for other in reversed(in_the_way) if other not in begun]
+    return list(ordered)
+
+
+def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> list[int]:
+    start, end = span
+    low = bisect_left(by_start, ((start - longest, 0), 0))
+    high = bisect_left(by_start, ((end, 0), 0))
+    return [index for (_, old_end), index in by_start[low:high] if old_end > start]
+
+
+def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
+    """Return warnings about segments (number, start, duration) that overlap or leave gaps between them.
+
+    Each is held against the one before it that reaches furthest: a short one may lie inside a long one.
+    """
+    warnings: list[str] = []
+    furthest, reached = 0, 0
+    for index, (number, start, duration) in enumerate(sorted(segments, key=lambda segment: (segment[1], segment[2]))):
+        end = start + duration
+        if index and start < reached:
+            warnings.append(f"{title}: segments {furthest} and {number} overlap by {min(reached, end) - start} frames")
+        elif index and start > reached:
+            warnings.append(f"{title}: {start - reached} frames lie between segments {furthest} and {number}")
+        if not index or end > reached:
+            furthest, reached = number, end
+    return warnings

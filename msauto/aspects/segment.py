@@ -1,0 +1,345 @@
+"""Segments: the number is the identity; without numbers the same start and duration, else the same title."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from msauto.aspects.live_segments import (
+    NewSegment,
+    cannot_write_back,
+    check_lossy,
+    editorial,
+    free_first,
+    keywords_of,
+    live_segments,
+    recreates,
+    remake,
+    send_create,
+    send_delete,
+    show,
+    show_change,
+)
+from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.comparison import same_text, segment_matches
+from msauto.diffing.positions import beyond, to_frames
+from msauto.model.desired import ABSENT, Said, SegmentWanted, Source
+from msauto.model.live import Segment
+from msauto.model.plan import Basis, Json
+from msauto.verification.memory_updates import BETWEEN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """A wanted segment in frames of the file; ``want`` holds only what is named."""
+
+    number: int | None
+    want: Mapping[str, Json]
+    source: Source
+
+    @property
+    def called(self) -> str:
+        return f"segment {self.number}" if self.number is not None else f"segment {dict(self.want)}"
+
+
+def plan_segments(scene: Scene, wanted: Sequence[Said[SegmentWanted]], exactly: Source | None, draft: Draft) -> None:
+    """Bring the segments to what is wanted; with ``exactly`` nothing else stays."""
+    draft.look("segments")
+    present = [_resolve(scene, said) for said in wanted if said.value.present]
+    absent = [_resolve(scene, said) for said in wanted if not said.value.present]
+    if any(_is_placed(item) for item in present):
+        draft.look("length")  # their ends are held against it
+    _check_conflicts(present, absent)
+    live = {segment.number: segment for segment in live_segments(scene)}
+    matched = _match(present, absent, live)
+    kept = {segment.number for _, segment in matched}
+    gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
+    surplus = [number for number in live if exactly and number not in kept and number not in gone]
+    before = len(draft.changes)
+    for item, segment in _in_order(scene, matched):
+        _change(scene, item, segment, draft)
+    new = _new(present, absent, matched, [n for n in live if n not in gone and n not in surplus], surplus, scene, live)
+    _delete(scene, live, gone, draft)
+    if exactly:
+        left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
+        _delete(scene, live, dict.fromkeys(left, exactly), draft, exactly=True)
+    for item, number, instead in new:
+        _create(scene, item, number, instead, draft)
+    if live and surplus and not kept and not new:
+        draft.emptied.append(("segment", len(live)))
+    if len(draft.changes) > before:
+        stay = [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
+        _warn(scene, matched, new, stay, draft)
+
+
+def _resolve(scene: Scene, said: Said[SegmentWanted]) -> _Wanted:
+    value = said.value
+    want: dict[str, Json] = {}
+    if value.start is not ABSENT:
+        want["start"] = to_frames(value.start, scene.asset, said.source)
+    if value.duration is not ABSENT:
+        want["duration"] = to_frames(value.duration, scene.asset, said.source)
+    if value.title is not ABSENT:
+        want["title"] = value.title
+    if value.keywords is not ABSENT:
+        want["keywords"] = value.keywords
+    return _Wanted(None if value.number is ABSENT else value.number, want, said.source)
+
+
+# Matching ------------------------------------------------------------------------------------------------------
+
+
+def _match(
+    present: Sequence[_Wanted], absent: Sequence[_Wanted], live: Mapping[int, Segment]
+) -> list[tuple[_Wanted, Segment]]:
+    """Pair each wanted segment with the live one that it is; those that need no change are served first."""
+    matched = {id(item): live[item.number] for item in present if item.number is not None and item.number in live}
+    numbered = {item.number for item in (*present, *absent)}
+    free = [segment for number, segment in live.items() if number not in numbered]
+    loose = [item for item in present if item.number is None]
+    for alike in (_wholly_alike, _at_same_place, _same_title):
+        _match_by(alike, [item for item in loose if id(item) not in matched], free, matched)
+    return [(item, matched[id(item)]) for item in present if id(item) in matched]
+
+
+def _match_by(
+    alike: Callable[[_Wanted, Segment], bool],
+    loose: Sequence[_Wanted],
+    free: list[Segment],
+    matched: dict[int, Segment],
+) -> None:
+    for item in loose:
+        found = next((segment for segment in free if alike(item, segment)), None)
+        if found is not None:
+            matched[id(item)] = found
+            free.remove(found)
+
+
+def _wholly_alike(item: _Wanted, segment: Segment) -> bool:
+    shown = {name: value for name, value in item.want.items() if name != "keywords" or segment.keywords is not None}
+    return _at_same_place(item, segment) and segment_matches(shown, segment)
+
+
+def _at_same_place(item: _Wanted, segment: Segment) -> bool:
+    place = {name: value for name, value in item.want.items() if name in {"start", "duration"}}
+    return bool(place) and segment_matches(place, segment)
+
+
+def _same_title(item: _Wanted, segment: Segment) -> bool:
+    return "title" in item.want and same_text(str(item.want["title"]), segment.title)
+
+
+def _named(item: _Wanted, live: Mapping[int, Segment]) -> list[int]:
+    """Return the numbers of the live segments that an absent one names."""
+    if item.number is not None:
+        return [item.number] if item.number in live else []
+    return [number for number, segment in live.items() if item.want and segment_matches(item.want, segment)]
+
+
+def _check_conflicts(present: Sequence[_Wanted], absent: Sequence[_Wanted]) -> None:
+    for gone in absent:
+        for wanted in present:
+            if gone.number is None and gone.want.items() <= wanted.want.items():
+                raise refuse(
+                    f"{gone.called} is removed here and wanted at {wanted.source.place}",
+                    gone.source,
+                    "let one of the two go",
+                )
+
+
+# Changes -------------------------------------------------------------------------------------------------------
+
+
+def _in_order(scene: Scene, matched: Sequence[tuple[_Wanted, Segment]]) -> Sequence[tuple[_Wanted, Segment]]:
+    """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
+    if recreates(scene):
+        return matched
+    moves = []
+    for item, live in matched:
+        start = _whole(item.want.get("start", live.start))
+        end = start + _whole(item.want.get("duration", live.duration))
+        moves.append(((live.start, live.start + live.duration), (start, end)))
+    return [matched[index] for index in free_first(moves)]
+
+
+def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
+    _check_inside(scene, item, live)
+    keywords = keywords_of(scene, live)
+    if segment_matches(item.want, live, keywords):
+        return
+    check_lossy(scene, live, item.source)
+    _doubt_name(scene, item, live, draft)
+    new = _named_over(item, remake(scene, live, live.number))
+    before, after = show_change(scene, live, new)
+    number = draft.change(
+        "change",
+        "segment",
+        str(live.number),
+        before=before,
+        after=after,
+        source=item.source,
+        basis=_basis(item, live, keywords),
+        reversible=not cannot_write_back(live),
+    )
+    if recreates(scene):
+        send_delete(scene, live.number, [number], draft)
+    send_create(scene, new, [number], item.source, draft)
+
+
+def _doubt_name(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
+    """Warn where no title is wanted and a name shows that the server may have made up: then it stays for good."""
+    if item.want.get("title") == "" and live.name and not live.titles:
+        draft.warnings.append(
+            f"{scene.title}: segment {live.number} shows the name {live.name!r} and no title; "
+            'if the server makes names up, `title: ""` is never as wanted: leave `title` out'
+        )
+
+
+def _basis(item: _Wanted, live: Segment, keywords: str | None) -> Basis:
+    """Return how we know that a segment is not as wanted: only its keywords may be hidden from us."""
+    shown = {name: value for name, value in item.want.items() if name != "keywords"}
+    if live.keywords is not None or not segment_matches(shown, live):
+        return "live"
+    return "none" if keywords is None else "ledger"
+
+
+def _named_over(item: _Wanted, new: NewSegment) -> NewSegment:
+    return NewSegment(
+        new.number,
+        _whole(item.want.get("start", new.start)),
+        _whole(item.want.get("duration", new.duration)),
+        _text(item.want.get("title", new.title)),
+        _text(item.want.get("keywords", new.keywords)),
+    )
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else str(value)
+
+
+New = tuple[_Wanted, int, Segment | None]
+"""A wanted segment that is not there, the number that it takes, and the live one that it is written over."""
+
+
+def _new(
+    present: Sequence[_Wanted],
+    absent: Sequence[_Wanted],
+    matched: Sequence[tuple[_Wanted, Segment]],
+    staying: Sequence[int],
+    surplus: Sequence[int],
+    scene: Scene,
+    live: Mapping[int, Segment],
+) -> list[New]:
+    """Number the wanted segments that are not there: written over what goes where the dialect can, else lowest free."""
+    there = {id(item) for item, _ in matched}
+    over = [] if recreates(scene) else list(surplus)
+    named = {item.number for item in (*present, *absent) if item.number is not None}
+    held = {*named, *staying, *over, *_between(scene)}
+    free = (number for number in count(1) if number not in held)
+    new: list[New] = []
+    for item in (item for item in present if id(item) not in there):
+        item = _interrupted(scene, item, live)
+        _check_complete(item)
+        _check_inside(scene, item, None)
+        if item.number is not None:
+            new.append((item, item.number, None))
+        elif over:
+            taken = next((n for n in over if _same_title(item, live[n])), over[0])
+            over.remove(taken)
+            new.append((item, taken, live[taken]))
+        else:
+            new.append((item, next(free), None))
+    return new
+
+
+def _interrupted(scene: Scene, item: _Wanted, live: Mapping[int, Segment]) -> _Wanted:
+    """Name what a segment had that a run deleted to make it anew, and then ended before it did."""
+    for number, had in _between(scene).items():
+        places = [(want.get("start"), want.get("duration")) for want in (item.want, had)]
+        if number not in live and (item.number == number or (item.number is None and places[0] == places[1])):
+            return replace(item, number=number, want={**had, **item.want})
+    return item
+
+
+def _between(scene: Scene) -> dict[int, dict[str, Json]]:
+    """Return what the ledger remembers of segments that were deleted to be made anew, by number."""
+    found: dict[int, dict[str, Json]] = {}
+    for name, value in scene.memory.items():
+        if name.startswith(BETWEEN) and isinstance(value, dict):
+            kept = ("start", "duration", "title", "keywords")
+            found[int(name.removeprefix(BETWEEN))] = {key: value[key] for key in kept if value.get(key) is not None}
+    return found
+
+
+def _check_complete(item: _Wanted) -> None:
+    missing = [name for name in ("start", "duration") if name not in item.want]
+    if missing:
+        raise refuse(
+            f"{item.called} is not there, and the task does not name its {' and '.join(missing)}",
+            item.source,
+            "name start and duration, so that it can be created",
+        )
+
+
+def _is_placed(item: _Wanted) -> bool:
+    return "start" in item.want or "duration" in item.want
+
+
+def _check_inside(scene: Scene, item: _Wanted, live: Segment | None) -> None:
+    start = _whole(item.want.get("start", live.start if live else 0))
+    duration = _whole(item.want.get("duration", live.duration if live else 0))
+    if "duration" in item.want and duration == 0:
+        raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
+    if _is_placed(item) and scene.asset.frames is not None and start + duration > scene.asset.frames:
+        raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", scene.asset, item.source)
+
+
+def _create(scene: Scene, item: _Wanted, number: int, instead: Segment | None, draft: Draft) -> None:
+    new = _named_over(item, NewSegment(number, 0, 0))
+    if instead is not None:
+        # Written over another segment: what that one had and this one does not name must not shine through.
+        cleared = {"title": instead.title, "keywords": keywords_of(scene, instead)}
+        title = "" if new.title is None and cleared["title"] else new.title
+        keywords = "" if new.keywords is None and cleared["keywords"] else new.keywords
+        new = NewSegment(number, new.start, new.duration, title, keywords)
+    before = show(scene, instead) if instead else None
+    change = draft.change(
+        "change" if instead else "add", "segment", str(number), before=before, after=new.shown(), source=item.source
+    )
+    send_create(scene, new, [change], item.source, draft)
+
+
+def _delete(
+    scene: Scene, live: Mapping[int, Segment], gone: Mapping[int, Source], draft: Draft, *, exactly: bool = False
+) -> None:
+    for number, source in gone.items():
+        shown = show(scene, live[number])
+        change = draft.change(
+            "delete",
+            "segment",
+            str(number),
+            before=shown,
+            after=None,
+            source=source,
+            exactly=exactly,
+            reversible=not cannot_write_back(live[number]),
+        )
+        send_delete(scene, number, [change], draft)
+
+
+def _warn(
+    scene: Scene,
+    matched: Sequence[tuple[_Wanted, Segment]],
+    new: Sequence[New],
+    stay: Sequence[Segment],
+    draft: Draft,
+) -> None:
+    wanted = [_named_over(item, remake(scene, segment, segment.number)) for item, segment in matched]
+    wanted += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
+    after = [(s.number, s.start, s.duration) for s in wanted] + [(s.number, s.start, s.duration) for s in stay]
+    draft.warnings += editorial(scene.title, after)

@@ -1,0 +1,46 @@
+"""Batches of XMP metadata (interface, «Load XMP metadata in batch»): a database's own, before all of its assets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from msauto.diffing.builder import TASK, Draft
+from msauto.diffing.order import Phase
+from msauto.interface import requests, versions
+from msauto.model.desired import XmpBatchWanted
+from msauto.model.plan import Body, Expect, Json
+from msauto.model.server import ServerSpec
+from msauto.planning.survey.handlers import answer_told
+from msauto.verification.expectations import mapping
+
+MEDIA_TYPE = "text/xml"
+
+
+def batch_key(wanted: XmpBatchWanted) -> str:
+    """Return what a batch is known by: its connector and its content, whatever the file is called."""
+    return f"{wanted.connector} {hashlib.sha256(wanted.content).hexdigest()}"
+
+
+def plan_batch(
+    server: ServerSpec, database: str, wanted: XmpBatchWanted, memory: Mapping[str, Json], draft: Draft
+) -> None:
+    """Load a batch once: the ledger remembers its content. One whose answer was lost is told, and not sent again."""
+    key = batch_key(wanted)
+    remembered = memory.get(f"xmp_batch:{key}")
+    run = mapping(remembered).get("unproved")
+    if run is not None:
+        answer = answer_told(mapping(remembered))
+        draft.warnings.append(
+            f"{database}: the batch {wanted.src} was sent to {wanted.connector} by run {run} and {answer}: "
+            "it may be loaded, and is not sent again by itself\nlook on the server; if it is loaded, --forget-owed "
+            "ends this warning; if it is not, change the file (a comment will do): another content is another batch"
+        )
+    if remembered:
+        return
+    versions.require(server, versions.Feature.LOAD_XMP)
+    body = Body(wanted.content, MEDIA_TYPE)
+    after: dict[str, Json] = {"connector": wanted.connector, "bytes": len(wanted.content), "sha256": body.sha256}
+    number = draft.run("xmp_batch", wanted.src, after, wanted.source, TASK)
+    request = requests.load_xmp(database, wanted.connector, body)
+    draft.send(Phase.BATCH, request, [number], Expect("xmp_batch", key, "once", visible=False))

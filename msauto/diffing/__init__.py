@@ -1,0 +1,1 @@
+"""What every aspect plans with: the plan builder, its context, the order of requests, comparison, positions."""

@@ -1,0 +1,146 @@
+"""What the aspects write into and read from while one target is planned: :class:`Draft` and :class:`Scene`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from msauto.diffing.order import Phase, rank
+from msauto.errors import PlanningError
+from msauto.model.desired import Source
+from msauto.model.live import Asset, Folder
+from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expect, Json, Request
+from msauto.model.ports import LiveTarget
+from msauto.model.server import ServerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
+
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
+    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
+    the XMP batch that goes before it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    entry that shows an asset which is to be deleted.
+    """
+
+    server: ServerSpec
+    database: str
+    path_before: str
+    path: str
+    title: str
+    asset: Asset
+    live: LiveTarget
+    memory: Mapping[str, Json] = field(default_factory=dict)
+    lossy: bool = False
+    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
+    address: Address = Address("")  # noqa: RUF009 - frozen
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: Source | None = None
+    places: tuple[Folder, ...] = ()
+
+    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what a file of this clip is made from: where that is the same, so is the file."""
+        created = self.asset.attributes.get("create_time")
+        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
+        return {"asked": dict(asked), "clip": clip}
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Frames a second; ``None`` where the clip tells none."""
+        return self.asset.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why something is run: for a task, or as the handler of that name, perhaps one that an earlier run owes.
+
+    ``before``: before the asset is deleted, for nothing can be run on it after that.
+    """
+
+    handler: str = ""
+    owed: str = ""
+    before: bool = False
+
+    @property
+    def phase(self) -> Phase:
+        """Where in the order it is run."""
+        return Phase.HANDLER if self.handler else Phase.RUN
+
+
+TASK = Cause()
+"""Run for a task."""
+
+
+class Draft:
+    """Changes and requests of one target in the making. Requests name their changes by the number given here."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.looked: set[str] = set()
+        self.warnings: list[str] = []
+        self.emptied: list[tuple[Aspect, int]] = []
+        self.wait = 0.0
+        self._requests: list[tuple[int, Request]] = []
+
+    def change(
+        self,
+        action: Action,
+        aspect: Aspect,
+        key: str,
+        *,
+        before: Json,
+        after: Json,
+        source: Source,
+        basis: Basis = "live",
+        reversible: bool = True,
+        exactly: bool = False,
+    ) -> int:
+        """Add a change; return its number. What was never known cannot be taken back."""
+        reversible = reversible and basis != "none"
+        self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
+        return len(self.changes) - 1
+
+    def run(self, aspect: Aspect, key: str, after: Json, source: Source, cause: Cause) -> int:
+        """Add what is run rather than compared; return its number. Cannot be taken back."""
+        before: Json = True if cause.before else None
+        self.changes.append(
+            Change("run", aspect, key, before, after, "live", False, source, handler=cause.handler, owed=cause.owed)
+        )
+        return len(self.changes) - 1
+
+    def has_file(self, aspect: Aspect, dest: str, asked: Mapping[str, Json], scene: Scene, cause: Cause) -> bool:
+        """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
+        self.look("length")
+        remembered = scene.memory.get(f"{aspect}:{dest}")
+        if cause.handler or not isinstance(remembered, dict):
+            return False
+        there = scene.files.get(dest)
+        return there is not None and remembered == {**scene.made_from(asked), "sha256": there}
+
+    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expect) -> None:
+        """Add a download; the same file cannot be two things."""
+        self.send(phase, replace(request, dest=dest), changes, expect)
+
+    def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expect) -> None:
+        """Add a request that makes these changes and must show this when read again."""
+        self._requests.append((rank(phase), replace(request, changes=tuple(changes), expect=tuple(expect))))
+
+    def look(self, *names: str) -> None:
+        """Note what was compared: the fingerprint covers it."""
+        self.looked.update(names)
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the requests in the order of the table; within one phase, as the aspects added them."""
+        return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+
+
+def left_alone(what: str, live: Json, wrote: Json) -> str:
+    """Say that undo leaves a thing alone, for somebody has changed it since."""
+    return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
+
+
+def refuse(message: str, source: Source | None, remedy: str = "") -> PlanningError:
+    """Make the error of one target, at the place that asks for what cannot be."""
+    return PlanningError(message, place=source.place if source else None, remedy=remedy)

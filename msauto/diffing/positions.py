@@ -1,0 +1,107 @@
+"""Wanted positions to frames of one clip, checked against its length, and the server's way to count them.
+
+Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
+counts from the in point (``first_frame``): translated here, at the edge of the aspects, both ways.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from msauto.diffing.builder import refuse
+from msauto.errors import PlanningError
+from msauto.interface.dialect import Dialect
+from msauto.model.desired import Position, Source
+from msauto.model.live import Asset, whole
+from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
+
+
+def show_length(asset: Asset) -> str:
+    """Say how long a clip is, in frames and as a time code."""
+    frames, rate = asset.frames, asset.rate
+    if frames is None:
+        return "the clip tells no length"
+    if rate is None:
+        return f"the clip is {frames} frames long"
+    return f"the clip is {frames} frames long ({show_timecode(frames, rate)} at {show_rate(rate)})"
+
+
+def to_frames(position: Position, asset: Asset, source: Source) -> int:
+    """Return whole frames from the first frame of the file; never negative. Plain frames need no rate."""
+    rate = asset.rate
+    if rate is None:
+        if position.timecode.kind != "frames":
+            raise refuse(
+                f"{position} needs a frame rate, and the clip tells none (frame_time)",
+                source,
+                "write the position as a number of frames",
+            )
+        rate = Fraction(1)
+    try:
+        frames = position.to_frames(rate)
+    except TimecodeError as error:
+        raise refuse(f"{error}; {show_length(asset)}", source, "correct the time code") from error
+    if frames < 0:
+        raise _too_early(position, -frames, asset, source, rate)
+    return frames
+
+
+def _too_early(position: Position, missing: int, asset: Asset, source: Source, rate: Fraction) -> PlanningError:
+    """Make the error of a position before the clip: where the task names an origin, that is what it counts from."""
+    told = f"{position} lies {missing} frame{'s' if missing > 1 else ''} before the clip's first frame"
+    if position.origin is None:
+        return refuse(f"{told}; {show_length(asset)}", source, "correct the position")
+    frame = position.timecode.to_frames(rate)
+    meant = ""
+    if asset.frames is not None and frame < asset.frames:
+        meant = f" ({show_timecode(frame + position.origin.to_frames(rate), rate)} for frame {frame})"
+    return refuse(
+        f"{told}, which has the position {position.origin} in this task (`origin`); {show_length(asset)}",
+        source,
+        f"write the task's positions from {position.origin} on{meant}, or take `origin` out",
+    )
+
+
+def to_point(position: Position, asset: Asset, source: Source) -> int:
+    """Return the frame of a position that must lie within the clip."""
+    frame = to_frames(position, asset, source)
+    if asset.frames is not None and frame >= asset.frames:
+        raise beyond(f"{_shown(position, frame)} lies beyond the end", asset, source)
+    return frame
+
+
+def beyond(what: str, asset: Asset, source: Source) -> PlanningError:
+    """Make the error of what does not fit into the clip; the message names the clip's length in frames."""
+    return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
+
+
+def _shown(position: Position, frame: int) -> str:
+    return f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
+
+
+def position_of(value: str | Position, source: Source) -> Position:
+    """Read a position that came as text."""
+    if isinstance(value, Position):
+        return value
+    try:
+        return Position(Timecode.parse(value))
+    except TimecodeError as error:
+        raise refuse(str(error), source, "write frames or a time code") from error
+
+
+def in_point(asset: Asset, dialect: Dialect) -> int:
+    """Return the frame of the file from which the server counts positions."""
+    if not dialect.counts_from_in:
+        return 0
+    return whole(asset.attributes.get("first_frame")) or 0
+
+
+def to_wire(frame: int, origin: int, source: Source) -> int:
+    """Return a frame as the server counts it."""
+    if frame < origin:
+        raise refuse(
+            f"frame {frame} lies before the in point (frame {origin}), from which this server counts",
+            source,
+            "move the in point first (first_frame), in a run of its own",
+        )
+    return frame - origin

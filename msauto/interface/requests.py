@@ -1,0 +1,229 @@
+"""A constructor for each call of the interface: plain values in, a frozen :class:`Request` out («Endpoints»).
+
+Paths are relative to the server. Commands take the path that :func:`msauto.interface.address.asset_path` made. The
+order of parameters is fixed, so that the same plan is always the same bytes. Versions are no concern of this
+module; see :mod:`msauto.interface.versions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+from msauto.errors import AddressError
+from msauto.interface.address import (
+    channel_path,
+    encode,
+    folder_path,
+    folder_value,
+    link_title_value,
+    query,
+    rss_item_path,
+)
+from msauto.interface.dialect import Dialect
+from msauto.model.live import Folder
+from msauto.model.plan import Body, Request
+
+Format = Literal["StoredTree", "mam", "folderlist"]
+PROFILES: Final = tuple(f"WP{number}" for number in range(1, 9))
+SETFIELD_NAMES: Final = (
+    "type", "clip_name", "comment", "layer", "first_frame", "last_frame", "icon_pos",
+    *(f"user_{number}" for number in range(8)),
+)  # fmt: skip
+NEW_MARKER: Final = -1
+"""The uid that makes a new identifier (interface, «Asset commands», CREATEMARKER)."""
+
+Position = int | str
+"""Frames, or a time code as the interface takes it for segments."""
+
+# Commands on an asset (interface, «Asset commands») ------------------------------------------------------------
+
+
+def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -> Request:
+    """Build any command: ``POST <asset>?command=<name>&…``.
+
+    >>> set_field("/storage/NEWS@Evening%20News", "comment", "Ready").path
+    '/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready'
+    """
+    given = list(parameters)
+    _refuse_twice(["command", *(key for key, _ in given)], name)
+    return Request("POST", asset + query([("command", name), *given]))
+
+
+def set_field(asset: str, name: str, value: str) -> Request:
+    """SETFIELD: change a link field; an empty value clears it."""
+    return command(asset, "SETFIELD", [("name", name), ("val", value)])
+
+
+def set_user_fields(asset: str, fields: Mapping[str, Sequence[str]], separator: str = ",") -> Request:
+    """SETUSERFIELDS: one parameter for each XMP field, its values joined by the separator.
+
+    The separator is encoded with the rest (``%2C``): a server decodes a parameter once, then splits it.
+    """
+    if not fields:
+        raise AddressError("SETUSERFIELDS without a field says nothing", remedy="name at least one field")
+    return command(asset, "SETUSERFIELDS", [(name, separator.join(values)) for name, values in fields.items()])
+
+
+def create_segment(
+    asset: str,
+    number: int,
+    start: Position,
+    duration: Position,
+    title: str | None = None,
+    keywords: str | None = None,
+) -> Request:
+    """CREATESEGMENT: add a segment; ``None`` is not sent, an empty text is."""
+    parameters = [("seg_num", str(number)), ("start_frame", str(start)), ("duration", str(duration))]
+    return command(asset, "CREATESEGMENT", [*parameters, *_given(title=title, keywords=keywords)])
+
+
+def create_segmentation(asset: str, duration: Position, title: str | None = None) -> Request:
+    """CREATESEGMENTATION: divide the whole asset into segments of this duration."""
+    return command(asset, "CREATESEGMENTATION", [("duration", str(duration)), *_given(title=title)])
+
+
+def delete_segment(asset: str, number: int) -> Request:
+    """DELETESEGMENT by number."""
+    return command(asset, "DELETESEGMENT", [("seg_num", str(number))])
+
+
+def create_marker(
+    asset: str,
+    uid: int,
+    frame: int | None = None,
+    track: str | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> Request:
+    """CREATEMARKER: ``NEW_MARKER`` makes a new marker, an existing uid changes that one. ``frame`` in frames."""
+    position = str(frame) if frame is not None else None
+    parameters = [("uid", str(uid)), *_given(frame=position, track=track), *(fields or {}).items()]
+    return command(asset, "CREATEMARKER", parameters)
+
+
+def delete_marker(asset: str, uid: int) -> Request:
+    """DELETEMARKER by uid."""
+    return command(asset, "DELETEMARKER", [("uid", str(uid))])
+
+
+def copy_link(asset: str, title: str, folder: Folder, dialect: Dialect = Dialect()) -> Request:
+    """COPYLINK: a new link to the asset, in a folder."""
+    value = link_title_value(title, dialect=dialect)
+    return command(asset, "COPYLINK", [("title", value), ("folder", folder_value(folder))])
+
+
+def restore(asset: str) -> Request:
+    """RESTORE: bring the high-resolution file back from the archive."""
+    return command(asset, "RESTORE")
+
+
+def delete_asset(asset: str) -> Request:
+    """DELETE the asset (interface, «Delete asset»)."""
+    return Request("DELETE", asset)
+
+
+# Databases and channels ----------------------------------------------------------------------------------------
+
+
+def load_xmp(database: str, connector: str, body: Body) -> Request:
+    """PUT a batch of XMP metadata through a connector (interface, «Load XMP metadata in batch»)."""
+    if not connector:
+        raise AddressError("the connector's name is empty", remedy="name the metadata connector")
+    return Request("PUT", folder_path(database) + query([("connector", connector)]), body=body)
+
+
+def put_rss(channel: str, file: str, body: Body) -> Request:
+    """PUT data into a channel (interface, «RSS add data»)."""
+    return Request("PUT", rss_item_path(channel, file), body=body)
+
+
+def delete_rss(channel: str, guid: str) -> Request:
+    """DELETE an item of a channel by its guid (interface, «RSS delete data»)."""
+    if not guid:
+        raise AddressError("the guid is empty", remedy="name the item's guid")
+    return Request("DELETE", channel_path(channel) + query([("guid", guid)]))
+
+
+# Reading -------------------------------------------------------------------------------------------------------
+
+
+def get_databases() -> Request:
+    """GET all databases, with a description of all that they hold: large (interface, «List databases»)."""
+    return Request("GET", "/storage")
+
+
+def get_listing(
+    database: str,
+    folder: Folder = (),
+    *,
+    format: Format | None = None,  # noqa: A002 - the interface's word
+    datetime: str | None = None,
+    mimetype: str | None = None,
+) -> Request:
+    """GET a listing; ``datetime`` is ISO without a zone, ``None`` is not sent («List assets and folders»)."""
+    parameters = _given(format=format, datetime=datetime, mimetype=mimetype)
+    return Request("GET", folder_path(database, folder) + query(parameters))
+
+
+def get_asset(asset: str) -> Request:
+    """GET the Clip XML (interface, «Asset information»)."""
+    return Request("GET", asset)
+
+
+def get_user_fields(asset: str, field: str | None = None) -> Request:
+    """GET XMP field values: one field, or all (interface, «XMP field values»)."""
+    return Request("GET", f"{asset}/GETUSERFIELDS{query(_given(field=field))}")
+
+
+def get_proxy(asset: str, profile: str, *, preview: bool = False) -> Request:
+    """GET a web proxy, which the server makes meanwhile if it must (interface, «Web proxy»)."""
+    if profile not in PROFILES:
+        raise AddressError(f"{profile!r} is no web-proxy profile", remedy="WP1 to WP8")
+    return Request("GET", f"{asset}{'/PVW' if preview else ''}/{profile}")
+
+
+def get_thumbnail(
+    asset: str,
+    *,
+    pos: int | None = None,
+    dur: int | None = None,
+    w: int | None = None,
+    h: int | None = None,
+    params: Mapping[str, str] | None = None,
+) -> Request:
+    """GET a PNG; ``pos`` and ``dur`` in frames, ``w`` and ``h`` in pixels (interface, «PNG thumbnail»).
+
+    ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
+    """
+    plain = [(key, str(value)) for key, value in (("pos", pos), ("dur", dur), ("w", w), ("h", h)) if value is not None]
+    pairs = [f"param={encode(name)}:{encode(value)}" for name, value in (params or {}).items()]
+    text = "&".join([part for part in [query(plain).removeprefix("?"), *pairs] if part])
+    return Request("GET", f"{asset}/GETICON{'?' if text else ''}{text}")
+
+
+def get_channels() -> Request:
+    """GET the list of RSS channels (interface, «RSS channel list»)."""
+    return Request("GET", "/rss")
+
+
+def get_channel(channel: str) -> Request:
+    """GET one channel (interface, «RSS channel»)."""
+    return Request("GET", channel_path(channel))
+
+
+def request_line_length(request: Request) -> int:
+    """Return the bytes of the request line with its line end, which servers cap."""
+    return len(f"{request.method} {request.path} HTTP/1.1\r\n".encode())
+
+
+def _given(**values: str | None) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def _refuse_twice(names: Sequence[str], command_name: str) -> None:
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise AddressError(
+                f"{command_name} would carry the parameter {name!r} twice, and no server can tell which is meant",
+                remedy="the interface has no way to write a field of this name",
+            )

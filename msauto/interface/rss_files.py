@@ -1,0 +1,90 @@
+"""Items of a feed as files: which name a guid gives, and what a shown item was (field notes, «feed service»).
+
+A feed service turns a folder of ``.txt`` and ``.xml`` files into a channel. The channel shows no file names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Final, Literal
+
+from msauto.model.live import RssItem
+
+_FORBIDDEN: Final = re.compile(r'[<>:"/\\|?*]')
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
+_LONGEST: Final = 200
+"""Bytes of a guid that becomes a file name as it is: most file systems take 255, with the ending."""
+_DROPPED: Final = re.compile("\\A\ufeff")
+_NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
+
+
+def default_file(guid: str, *, text: bool) -> str:
+    """Return the file name of an item that names none: the guid with its ending, where that is a safe file name.
+
+    A guid that is none (an address, for one) gives a readable part and a digest. No two guids give the same name: a
+    guid that looks as if it were made so gets a digest of its own.
+
+    >>> default_file("n-1", text=True), default_file("http://example.com/4711", text=False)
+    ('n-1.txt', 'http-example.com-4711~582040e373ad51a1.xml')
+    """
+    return (guid if is_file_name(guid) else _derived(guid)) + (".txt" if text else ".xml")
+
+
+def is_file_name(guid: str) -> bool:
+    """Tell whether a guid can be (the stem of) a file name on every file system."""
+    return (
+        guid.isprintable()
+        and guid == guid.strip(" .")
+        and 0 < len(guid.encode()) <= _LONGEST
+        and not _FORBIDDEN.search(guid)
+        and not _DEVICE.fullmatch(guid)
+        and not _DERIVED.fullmatch(guid)
+    )
+
+
+def _derived(guid: str) -> str:
+    exact = unicodedata.normalize("NFC", guid)
+    readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
+    return f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def stem_of(file: str) -> str:
+    """Return a file name without its ending."""
+    return file.rpartition(".")[0] or file
+
+
+def ending_of(file: str) -> str:
+    """Return the ending of a file name, with its dot; empty if it has none."""
+    return file[len(stem_of(file)) :]
+
+
+def file_key(file: str) -> str:
+    """Return what makes two names one file: some file systems tell neither case nor how accents are composed."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())
+
+
+def form_of(item: RssItem) -> Literal["text", "item"] | None:
+    """Tell whether an item came in a text or in an item document; ``None`` where what it shows may be either.
+
+    Of a text the description is the whole and the title its first line; a link, a date, or a description without
+    the title stand in a document only.
+    """
+    if (item.link or "").strip() or (item.pub_date or "").strip():
+        return "item"
+    title, description = ((text or "").replace("\r\n", "\n").strip() for text in (item.title, item.description))
+    if not title or not description:
+        return None
+    return "text" if description == title or description.startswith(f"{title}\n") else "item"
+
+
+def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
+    """Return the place (from 1) and the name of the first character that a channel drops; ``None`` if there is none.
+
+    A byte order mark at the beginning is taken for the encoding of a file. ``line``: a name of one line, which holds
+    neither tabs nor line ends. What XML cannot carry at all is for :mod:`msauto.interface.characters` to say.
+    """
+    found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
+    return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")

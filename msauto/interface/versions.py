@@ -1,0 +1,96 @@
+"""Features and the product version that each came with (interface, «Versioning»)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msauto.errors import UnsupportedError
+from msauto.interface.address import namespace_of
+from msauto.model.plan import Address
+from msauto.model.server import ServerSpec
+
+
+class Feature(Enum):
+    """A feature of the interface: what to call it, and the product version since which it is there."""
+
+    LOAD_XMP = ("loading XMP metadata through a connector", (2, 0, 60))
+    RESTORE = ("RESTORE", (2, 0, 160))
+    THUMBNAIL = ("PNG thumbnails (GETICON)", (2, 3, 63))
+    FOLDERLIST = ("format=folderlist", (2, 3, 90))
+    SET_USER_FIELDS = ("SETUSERFIELDS", (2, 6, 1))
+    CREATE_MARKER = ("CREATEMARKER", (2, 6, 1))
+    DELETE_MARKER = ("DELETEMARKER", (2, 6, 1))
+    PARTNER_EXPORT_VERSION = ("PARTNER_EXPORT_VERSION", (2, 8, 0))
+    PARTNER_COPY_PROGRAM_FIELDS = ("PARTNER_COPY_PROGRAM_FIELDS", (2, 8, 23))
+    PARTNER_MOVE_TO_ASSET = ("PARTNER_MOVE_TO_ASSET", (2, 8, 40))
+    KEY_ID = ("NS:ID in place of a title", (2, 9, 69))
+    GET_USER_FIELDS = ("reading XMP fields (GETUSERFIELDS)", (2, 9, 69))
+    SET_USER_0 = ("SETFIELD on user_0", (2, 9, 87))
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        return self.value[0]
+
+    @property
+    def since(self) -> tuple[int, ...]:
+        """The product version that it came with."""
+        return self.value[1]
+
+
+_OF_COMMAND = {
+    feature.name: feature
+    for feature in (
+        Feature.RESTORE,
+        Feature.PARTNER_EXPORT_VERSION,
+        Feature.PARTNER_COPY_PROGRAM_FIELDS,
+        Feature.PARTNER_MOVE_TO_ASSET,
+    )
+} | {
+    "SETUSERFIELDS": Feature.SET_USER_FIELDS,
+    "CREATEMARKER": Feature.CREATE_MARKER,
+    "DELETEMARKER": Feature.DELETE_MARKER,
+}
+
+
+def feature_of_command(command: str) -> Feature | None:
+    """Return the feature that a command of the interface needs; ``None`` if it was always there, or is unknown."""
+    return _OF_COMMAND.get(command)
+
+
+def supports(spec: ServerSpec, feature: Feature) -> bool:
+    """Tell whether the set product version has the feature; no version set means the newest."""
+    return spec.version is None or _padded(spec.version) >= _padded(feature.since)
+
+
+def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
+    """Raise :class:`UnsupportedError`, naming both versions, where the set product version lacks the feature.
+
+    ``need`` says what it is needed for, where that is not plain from the playbook.
+    """
+    if spec.version is not None and not supports(spec, feature):
+        before = f"{need}: " if need else ""
+        raise UnsupportedError(
+            f"{before}{feature.title} came with version {show_version(feature.since)}, "
+            f"and this server is set to {show_version(spec.version)}",
+            server=spec.name,
+            remedy="update the server, or correct `version` in its inventory entry",
+        )
+
+
+def require_address(spec: ServerSpec, address: Address) -> None:
+    """Raise :class:`UnsupportedError` where the address takes ``NS:ID`` and the set product version lacks that form."""
+    if address.namespace:
+        require(spec, Feature.KEY_ID)
+    elif namespace_of(address, spec.dialect):
+        need = f"the title {address.name!r} holds a colon (dialect `title_address: {spec.dialect.title_address}`)"
+        require(spec, Feature.KEY_ID, need=need)
+
+
+def show_version(version: tuple[int, ...]) -> str:
+    """Write a version as people do: ``2.9.87``."""
+    return ".".join(str(number) for number in version)
+
+
+def _padded(version: tuple[int, ...]) -> tuple[int, ...]:
+    return (*version, 0, 0, 0, 0)[: max(4, len(version))]

@@ -1,0 +1,400 @@
+"""Wanted state, and the intents that yield it once facts are known.
+
+A playbook resolves to **intents**: a :data:`Ref` (which target) and a pure ``evaluate(facts) -> Wanted | None``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from msauto.errors import Place
+from msauto.model.facts import Facts
+from msauto.model.live import Folder
+from msauto.model.server import ServerSpec
+from msauto.model.timecode import Timecode
+from msauto.secrets.taint import SecretsFound
+
+T = TypeVar("T")
+
+
+class _Absent(Enum):
+    ABSENT = "not named"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Final = _Absent.ABSENT
+"""Not named by the playbook, hence not managed. An empty value, by contrast, clears."""
+
+Absent = Literal[_Absent.ABSENT]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where in the playbooks a wanted value stands, and the name of its task."""
+
+    place: Place
+    task: str = ""
+
+    @property
+    def told(self) -> str:
+        """The task and the place, as errors that compare tasks name them: ``the task 'Cards' (news.yml:9:18)``."""
+        return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[T]):
+    """A wanted value, and where it was said; ``also`` where more was said of the same thing."""
+
+    value: T
+    source: Source
+    also: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position: a time code less the ``origin`` of its task. Frames only once the rate is known.
+
+    A frame number counts from the clip's first frame whatever the origin; durations have no origin.
+    """
+
+    timecode: Timecode
+    origin: Timecode | None = None
+
+    def to_frames(self, rate: Fraction) -> int:
+        """Whole frames from the first frame of the file; raises ``TimecodeError``. May be negative."""
+        frames = self.timecode.to_frames(rate)
+        if self.origin is None or self.timecode.kind == "frames":
+            return frames
+        return frames - self.origin.to_frames(rate)
+
+    def __str__(self) -> str:
+        return self.timecode.text
+
+
+# Which target -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TitleRef:
+    """One asset by title; ``was`` are former titles, one of which may be found instead.
+
+    Both found is an error, unless both are one clip, or it ``may_stay`` (undo): then the one found by its former title
+    keeps it. ``link_id`` (undo): the entry that was renamed, where the clip answers to both titles.
+    """
+
+    database: str
+    title: str
+    was: tuple[str, ...] = ()
+    may_stay: bool = False
+    link_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IdRef:
+    """One asset by a key field: ``NS:ID`` (interface, «Asset (clip)»)."""
+
+    database: str
+    namespace: str
+    identifier: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRef:
+    """All assets of a listing that ``where`` holds for.
+
+    Times without a zone are the server's own. ``expect_min``/``expect_max`` bound how many may be found.
+    """
+
+    database: str
+    folder: Folder = ()
+    recursive: bool = False
+    created_after: datetime | date | None = None
+    created_before: datetime | date | None = None
+    created_within: timedelta | None = None
+    mimetypes: tuple[str, ...] = ()
+    where: Callable[[Facts], bool] | None = field(default=None, compare=False)
+    expect_min: int | None = None
+    expect_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRef:
+    """One RSS channel."""
+
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseRef:
+    """A media database as a whole."""
+
+    database: str
+
+
+Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
+
+# What is wanted of it ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentWanted:
+    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it."""
+
+    number: int | Absent = ABSENT
+    start: Position | Absent = ABSENT
+    duration: Position | Absent = ABSENT
+    title: str | Absent = ABSENT
+    keywords: str | Absent = ABSENT
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationWanted:
+    """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
+
+    duration: Position
+    title: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerWanted:
+    """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
+
+    ``anew`` above 0: one more, whatever stands at its place; the number tells it from others like it (undo).
+    """
+
+    uid: int | Absent = ABSENT
+    at: Position | Absent = ABSENT
+    track: str | Absent = ABSENT
+    fields: Mapping[str, str] = field(default_factory=dict)
+    present: bool = True
+    anew: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkWanted:
+    """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
+
+    folder: Folder
+    title: str | Absent = ABSENT
+    present: bool = True
+    fields: Mapping[str, str | Position] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
+
+    segments: Source | None = None
+    markers: Source | None = None
+    links: Source | None = None
+    tracks: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetWanted:
+    """What one task wants of one asset, or, united, what all tasks want of it.
+
+    An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
+    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists:
+    of several tasks these are united, while a single text is the whole value. ``still`` (undo): what must still be
+    there, by ``field:name`` and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are
+    told with the plan. ``with_links``: the asset may be deleted although links show it.
+    """
+
+    source: Source
+    present: bool = True
+    missing: Literal["error", "skip"] = "error"
+    unfinalized: Literal["error", "skip", "allow"] = "error"
+    lossy: bool = False
+    folder: Said[Folder] | None = None
+    title: Said[str] | None = None
+    fields: Mapping[str, Said[str | Position]] = field(default_factory=dict)
+    xmp: Mapping[str, Said[tuple[str, ...]]] = field(default_factory=dict)
+    xmp_lists: frozenset[str] = frozenset()
+    segments: tuple[Said[SegmentWanted], ...] = ()
+    segmentation: Said[SegmentationWanted] | None = None
+    markers: tuple[Said[MarkerWanted], ...] = ()
+    links: tuple[Said[LinkWanted], ...] = ()
+    exactly: Exactly = Exactly()
+    restore: Said[float] | None = None  # seconds that the proof may wait for the file
+    still: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    with_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RssItemWanted:
+    """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
+
+    guid: str
+    file: str = ""
+    text: str | Absent = ABSENT
+    item: Mapping[str, str] | Absent = ABSENT
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RssWanted:
+    """What one task wants of one channel.
+
+    ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
+    """
+
+    source: Source
+    items: tuple[Said[RssItemWanted], ...] = ()
+    exactly: Source | None = None
+    still: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandWanted:
+    """One of the commands that are run rather than compared (interface, «Asset commands»)."""
+
+    source: Source
+    name: str
+    params: tuple[tuple[str, str], ...] = ()
+    run: Literal["always", "once", "changed"] = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailWanted:
+    """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
+
+    source: Source
+    dest: str
+    pos: Position | None = None
+    dur: Position | None = None
+    w: int | None = None
+    h: int | None = None
+    params: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyWanted:
+    """A viewing copy of an asset as a file (interface, «Web proxy»)."""
+
+    source: Source
+    dest: str
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class XmpBatchWanted:
+    """XMP metadata to be loaded into a database through a connector; ``src`` is the file as given."""
+
+    source: Source
+    connector: str
+    src: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """The conditions of an ``assert`` hold; nothing is wanted. One that fails is an error instead."""
+
+    source: Source
+
+
+RunWanted = CommandWanted | ThumbnailWanted | ProxyWanted
+"""What is run on an asset rather than compared field by field; handlers are of these."""
+
+Wanted = AssetWanted | RssWanted | CommandWanted | ThumbnailWanted | ProxyWanted | XmpBatchWanted | Asserted
+
+# The bridge from playbooks to planning --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What runs once for each target that a task changed which names it under ``notify``.
+
+    ``order`` is the number of its play, its own there, and its loop item's: which one it is, and when it runs.
+    """
+
+    name: str
+    source: Source
+    evaluate: Callable[[Facts], Wanted | None]
+    order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What one task wants of one or many targets of one server, not yet evaluated.
+
+    ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
+    there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
+    ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
+    ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
+    ``if_missing``: what is told where ``missing`` is ``skip`` and it is not there. ``named``: where the task names its
+    asset.
+    """
+
+    ref: Ref
+    source: Source
+    evaluate: Callable[[Facts], Wanted | None]
+    missing: Literal["error", "skip"] = "error"
+    absent: bool = False
+    notify: tuple[Handler, ...] = ()
+    batch: int = 0
+    if_missing: str = ""
+    named: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Servers that are applied together, before the next batch begins (``serial`` of a play).
+
+    ``max_fail`` is the percentage of its servers that may fail before nothing more is begun, ``None``: not all of
+    them; ``fatal`` stops at the first one.
+    """
+
+    play: str
+    servers: tuple[str, ...]
+    max_fail: float | None = None
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that the playbooks ask of one server, in the order of the tasks."""
+
+    server: ServerSpec
+    intents: tuple[Intent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
+
+    ``content`` is kept until all secrets are known: the plain hash of a file that holds one would let it be guessed.
+    """
+
+    path: str
+    sha256: str
+    content: bytes = field(default=b"", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What playbooks and inventory come to: work for each server, and the files that were read.
+
+    ``secrets`` are the texts that must not show; evaluating the intents finds more of them.
+    """
+
+    work: tuple[Work, ...]
+    inputs: tuple[InputFile, ...] = ()
+    warnings: tuple[str, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    secrets: SecretsFound = field(default_factory=SecretsFound, compare=False, repr=False)

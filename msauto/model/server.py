@@ -1,0 +1,105 @@
+"""A media server as an inventory describes it: address, authentication, TLS, time-outs, version, dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msauto.interface.dialect import Dialect
+
+DEFAULT_PORT = 7901
+"""Interface, «Limits»: the port is one of the few fixed constants."""
+
+
+class Secret:
+    """A text that must never show. Only :meth:`reveal` gives it out, at the edge where it is sent."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: to connect, between bytes of an answer, for a listing, for a web proxy that is made meanwhile.
+
+    A whole answer may take ten times as long; of a file that is fetched 64 KiB must come within one.
+    """
+
+    connect: float = 5.0
+    read: float = 30.0
+    listing: float = 300.0
+    proxy: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """How to get in; at most one of basic and bearer, and any headers (interface, «Authentication»: not shown)."""
+
+    username: str | None = None
+    password: Secret | None = None
+    bearer: Secret | None = None
+    headers: tuple[tuple[str, Secret], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS towards an ``https`` server; paths of PEM files. ``verify=False`` trusts anybody.
+
+    ``key_password`` opens a key that is encrypted.
+    """
+
+    verify: bool = True
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    key_password: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy on the way to the server; ``url`` is ``http://``, host and port."""
+
+    url: str
+    username: str | None = None
+    password: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One media server: the ``server:`` block of a host.
+
+    ``url`` is scheme, host and port without a path; ``version`` the product version as numbers, ``None`` means
+    newest; ``timezone`` an IANA name for times that carry none; ``request_line`` the cap in bytes. ``proxy`` is
+    the only proxy used: the environment is not looked at.
+    """
+
+    name: str
+    url: str
+    version: tuple[int, ...] | None = None
+    timezone: str | None = None
+    auth: Auth = Auth()
+    tls: Tls = Tls()
+    timeouts: Timeouts = Timeouts()
+    connections: int = 16
+    request_line: int = 8000
+    dialect: Dialect = Dialect()
+    proxy: Proxy | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)

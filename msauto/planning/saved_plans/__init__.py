@@ -1,0 +1,1 @@
+"""Plans as JSON files: write them, read them strictly, and check that they still fit."""

@@ -1,0 +1,322 @@
+"""One asset, or one channel: what is wanted and what is live become a target with changes and requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from msauto.aspects.asset import plan_deletion
+from msauto.aspects.command import plan_command
+from msauto.aspects.field import plan_fields
+from msauto.aspects.link import is_home, plan_links
+from msauto.aspects.marker import plan_markers
+from msauto.aspects.proxy import plan_proxy
+from msauto.aspects.restore import plan_restore
+from msauto.aspects.rss_identity import RssScene
+from msauto.aspects.rss_item import plan_items
+from msauto.aspects.segment import plan_segments
+from msauto.aspects.segmentation import plan_segmentation
+from msauto.aspects.thumbnail import plan_thumbnail
+from msauto.aspects.title import plan_title
+from msauto.aspects.xmp import plan_xmp
+from msauto.aspects.xmp_batch import plan_batch
+from msauto.diffing.builder import TASK, Cause, Draft, Scene, refuse
+from msauto.errors import MsautoError, PlanningError
+from msauto.interface import requests
+from msauto.interface.address import asset_path
+from msauto.model.desired import (
+    ABSENT,
+    AssetWanted,
+    CommandWanted,
+    LinkWanted,
+    RssWanted,
+    RunWanted,
+    Source,
+    ThumbnailWanted,
+    XmpBatchWanted,
+)
+from msauto.model.live import Asset, Folder, RssChannel
+from msauto.model.plan import Address, Json, Target, TargetId
+from msauto.model.ports import LiveTarget
+from msauto.model.server import ServerSpec
+from msauto.planning.fingerprint import fingerprint
+from msauto.planning.survey.editorial import check_editorial
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An asset as it was found: its answer, how it was addressed, and what it is called."""
+
+    server: ServerSpec
+    database: str
+    asset: Asset
+    address: Address
+    title: str
+    looked: frozenset[str] = field(default=frozenset())
+
+    @property
+    def create_time(self) -> str | None:
+        """The creation time as the server spells it: part of what tells this clip from a later one."""
+        return self.asset.attributes.get("create_time")
+
+    def id(self, title: str) -> TargetId:
+        """Return what the ledger keeps its memories under, if the asset is called ``title``."""
+        return TargetId(self.server.name, self.database, "asset", title, self.asset.link_id, self.create_time)
+
+
+def title_after(found: Found, wanted: AssetWanted | None) -> str:
+    """Return what the asset is called after the run."""
+    return wanted.title.value if wanted and wanted.title else found.title
+
+
+def link_places(found: Found, wanted: AssetWanted) -> tuple[Folder, ...]:
+    """Return the folders that links are wanted in, without the asset's own home."""
+    title = title_after(found, wanted)
+    folders = (said.value.folder for said in wanted.links if not _at_home(found.asset, title, said.value))
+    return tuple(dict.fromkeys(folders))
+
+
+def _at_home(asset: Asset, title: str, link: LinkWanted) -> bool:
+    return link.present and is_home(asset, title, link.folder, title if link.title is ABSENT else link.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the comparison of an asset may use beside what is wanted: all read before.
+
+    ``places`` are folder and title of the other entries that show an asset which is to be deleted.
+    """
+
+    live: LiveTarget
+    memory: Mapping[str, Json]
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: Source | None = None
+    places: tuple[Folder, ...] = ()
+
+
+class AssetPlan:
+    """One asset while it is planned: its tasks, then the handlers that their changes call, then the target."""
+
+    def __init__(self, found: Found, wanted: AssetWanted | None, given: Given) -> None:
+        self.draft = Draft()
+        self.held = False
+        self._found = found
+        self._wanted = wanted
+        self._scene = _scene(found, wanted, given)
+        self._ran: set[tuple[str, str]] = set()
+        self.draft.look(*found.looked)
+
+    @property
+    def deleting(self) -> bool:
+        """The asset goes: nothing can be run on it after that."""
+        return self._wanted is not None and not self._wanted.present
+
+    def tasks(self, runs: Sequence[RunWanted]) -> None:
+        """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
+        found, wanted, draft = self._found, self._wanted, self.draft
+        _run_all([*_aspects(self._scene, found, wanted, draft), *(_run(self._scene, run, draft, TASK) for run in runs)])
+
+    def know(self, memory: Mapping[str, Json]) -> None:
+        """Take what is remembered as it is known by now."""
+        self._scene = replace(self._scene, memory=memory)
+
+    def handler(self, wanted: RunWanted, name: str, owed: str) -> None:
+        """Plan what a handler runs, unless another one runs just that on this target."""
+        cause = Cause(name, owed, before=self.deleting)
+        mine = Draft()
+        _run(self._scene, wanted, mine, cause)()
+        keys = {(change.aspect, change.key) for change in mine.changes}
+        if not keys & self._ran:
+            self._ran |= keys
+            _run(self._scene, wanted, self.draft, cause)()
+
+    def hold(self) -> None:
+        """Leave out all that was planned so far."""
+        kept, self.draft = self.draft.warnings, Draft()
+        self.draft.warnings += kept
+        self.held = True
+
+    def target(self, looked: Collection[str], live: LiveTarget) -> tuple[Target, tuple[str, ...]]:
+        """Return the target, and warnings. Raises ``PlanningError`` for what no request can hold."""
+        found, draft = self._found, self.draft
+        draft.look(*looked)
+        _check_requests(found.server, draft)
+        target = Target(
+            server=found.server.name,
+            database=found.database,
+            kind="asset",
+            name=found.title,
+            folder=found.asset.folder,
+            address=found.address,
+            address_after=Address(found.title) if self.deleting else self._scene.address,
+            link_id=found.asset.link_id,
+            create_time=found.create_time,
+            rate=found.asset.rate,
+            places=self._scene.places,
+        )
+        return _drafted(target, draft, live), tuple(draft.warnings)
+
+
+def plan_database(
+    server: ServerSpec, database: str, batches: Sequence[XmpBatchWanted], memory: Mapping[str, Json]
+) -> tuple[Target, tuple[str, ...]]:
+    """Return the target of a database, with the batches that are to be loaded; and warnings."""
+    draft = Draft()
+    seen: set[tuple[str, bytes]] = set()
+    for batch in batches:
+        if (batch.connector, batch.content) not in seen:
+            plan_batch(server, database, batch, memory, draft)
+        seen.add((batch.connector, batch.content))
+    _check_requests(server, draft)
+    address = Address(database)
+    target = Target(server.name, database, "database", database, address=address, address_after=address)
+    return _drafted(target, draft, LiveTarget()), tuple(draft.warnings)
+
+
+def plan_channel(
+    server: ServerSpec, channel: RssChannel, wanted: RssWanted, memory: Mapping[str, Json]
+) -> tuple[Target, tuple[str, ...]]:
+    """Return the target of a channel, and warnings."""
+    draft = Draft()
+    draft.warnings += wanted.notes
+    plan_items(RssScene(server, channel, memory, wanted.still), wanted.items, wanted.exactly, draft)
+    _check_requests(server, draft)
+    address = Address(channel.name)
+    live = LiveTarget(channel=channel)
+    target = Target(
+        server=server.name,
+        database="",
+        kind="rss_channel",
+        name=channel.name,
+        address=address,
+        address_after=address,
+    )
+    return _drafted(target, draft, live), tuple(draft.warnings)
+
+
+def _drafted(target: Target, draft: Draft, live: LiveTarget) -> Target:
+    if not draft.changes:
+        return target  # only counted, never kept: its fingerprint would be made for nothing
+    looked = tuple(sorted(draft.looked))
+    return replace(
+        target,
+        changes=tuple(draft.changes),
+        requests=draft.requests(),
+        looked=looked,
+        fingerprint=fingerprint(looked, live),
+        wait=draft.wait,
+        emptied=tuple(draft.emptied),
+    )
+
+
+def _scene(found: Found, wanted: AssetWanted | None, given: Given) -> Scene:
+    before = asset_path(found.database, found.address, dialect=found.server.dialect)
+    title = title_after(found, wanted)
+    renamed = title != found.title and not found.address.namespace
+    after = asset_path(found.database, Address(title), dialect=found.server.dialect) if renamed else before
+    return Scene(
+        server=found.server,
+        database=found.database,
+        path_before=before,
+        path=after,
+        title=title,
+        asset=found.asset,
+        live=given.live,
+        memory=given.memory,
+        lossy=wanted.lossy if wanted else False,
+        address=found.address if found.address.namespace else Address(title),
+        files=given.files,
+        batch=given.batch,
+        places=given.places,
+    )
+
+
+# The aspects of one asset --------------------------------------------------------------------------------------
+
+Step = Callable[[], None]
+
+
+def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draft) -> Iterator[Step]:
+    if wanted is None:
+        return
+    scene = replace(scene, still=wanted.still)
+    draft.warnings += wanted.notes
+    if not wanted.present:
+        yield lambda: plan_deletion(scene, wanted.source, draft)
+        return
+    title, restore, segmentation = wanted.title, wanted.restore, wanted.segmentation
+    if title is not None:
+        yield lambda: plan_title(scene, found.title, title, draft)
+    if restore is not None:
+        yield lambda: plan_restore(scene, restore, draft)
+    yield lambda: plan_fields(scene, wanted.fields, draft)
+    yield lambda: plan_xmp(scene, wanted.xmp, draft)
+    yield lambda: _check_in_point(scene, wanted, draft)
+    exactly = wanted.exactly
+    if segmentation is not None:
+        yield lambda: _check_either(wanted)
+        yield lambda: plan_segmentation(scene, segmentation, exactly.segments, draft)
+    elif wanted.segments or exactly.segments:
+        yield lambda: plan_segments(scene, wanted.segments, exactly.segments, draft)
+    if wanted.markers or exactly.markers:
+        yield lambda: plan_markers(scene, wanted.markers, exactly, draft)
+    yield lambda: plan_links(scene, wanted.links, exactly.links, draft)
+    yield lambda: check_editorial(scene, wanted, draft)
+
+
+def _run(scene: Scene, wanted: RunWanted, draft: Draft, cause: Cause) -> Step:
+    if isinstance(wanted, CommandWanted):
+        return lambda: plan_command(scene, wanted, draft, cause)
+    if isinstance(wanted, ThumbnailWanted):
+        return lambda: plan_thumbnail(scene, wanted, draft, cause)
+    return lambda: plan_proxy(scene, wanted, draft, cause)
+
+
+def _check_either(wanted: AssetWanted) -> None:
+    if wanted.segments and wanted.segmentation:
+        raise refuse(
+            f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
+            f"({wanted.segmentation.source.place})",
+            wanted.segments[0].source,
+            "say one of the two",
+        )
+
+
+def _check_in_point(scene: Scene, wanted: AssetWanted, draft: Draft) -> None:
+    """Refuse to move the in point together with positions that the server counts from it."""
+    counted = wanted.segments or wanted.markers or wanted.segmentation or wanted.exactly.markers
+    moved = [change for change in draft.changes if change.aspect == "field" and change.key == "first_frame"]
+    if scene.server.dialect.counts_from_in and moved and counted:
+        raise refuse(
+            "first_frame changes, and this server counts the positions of segments and markers from it",
+            moved[0].source,
+            "change first_frame in a run of its own, before segments and markers",
+        )
+
+
+def _run_all(steps: Sequence[Step]) -> None:
+    """Take every step; raise all that is wrong as one error."""
+    errors: list[MsautoError] = []
+    for step in steps:
+        try:
+            step()
+        except MsautoError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise PlanningError("\n".join(map(str, errors)))
+
+
+def _check_requests(server: ServerSpec, draft: Draft) -> None:
+    """Refuse a request whose line is longer than the server takes: it would be cut, or refused half-way."""
+    for request in draft.requests():
+        length = requests.request_line_length(request)
+        if length > server.request_line:
+            change = draft.changes[request.changes[0]]
+            raise refuse(
+                f"{change.aspect} {change.key}: its request line has {length} bytes, and the cap is "
+                f"{server.request_line}",
+                change.source,
+                "write a shorter value, or raise `request_line` of the server if it takes longer ones",
+            )

@@ -1,0 +1,305 @@
+"""One asset of the survey: find the clip, evaluate what the tasks want of it, read the rest, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeGuard
+
+from msauto.diffing.builder import refuse
+from msauto.diffing.comparison import plain
+from msauto.errors import MsautoError
+from msauto.model.desired import (
+    AssetWanted,
+    ProxyWanted,
+    RunWanted,
+    ThumbnailWanted,
+    TitleRef,
+    Wanted,
+)
+from msauto.model.facts import NoAssetError
+from msauto.model.plan import Address, Settlement, Target
+from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.server import ServerSpec
+from msauto.model.timecode import TimecodeError
+from msauto.planning.fingerprint import slow_if_secret
+from msauto.planning.limits import removes
+from msauto.planning.reading import read_folders, read_xmp_fields
+from msauto.planning.survey.asset_plan import AssetPlan, Found, Given, link_places
+from msauto.planning.survey.clip_finder import Asked, ClipFinder, HeldBackError, check_guard
+from msauto.planning.survey.deletion import Deletion, check_deletion, places_of
+from msauto.planning.survey.fact_layers import Layers, XmpAnswers
+from msauto.planning.survey.grouping import Group, Member
+from msauto.planning.survey.handlers import certain, held_back, notified, owed_calls
+from msauto.planning.survey.merge import unite
+from msauto.planning.survey.recall import Recalled, recall
+from msauto.planning.survey.repeating import repeating
+from msauto.planning.survey.unlink import check_unlinks
+from msauto.secrets.taint import Secrets
+from msauto.server.same_clip import read_entries_of
+
+State = Literal["changed", "unchanged", "skipped", "left out"]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the survey of one server works with.
+
+    ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
+    settled. ``answers`` is what is known of XMP fields here. ``secrets`` tells those that came up so far.
+    """
+
+    server: ServerSpec
+    reader: Reader
+    memory: Memory
+    find_links: bool = False
+    disk: Disk = field(default_factory=NoDisk)
+    owing: frozenset[tuple[str, str]] = frozenset()
+    forget: bool = False
+    answers: XmpAnswers = field(default_factory=XmpAnswers)
+    secrets: Callable[[], Secrets] = Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one target: only one that changes, or is in error, is kept.
+
+    ``clip`` is the hash of what identifies the clip, so that two names of one clip are noticed; ``None``: not known.
+    """
+
+    state: State
+    target: Target | None = None
+    warnings: tuple[str, ...] = ()
+    settlements: tuple[Settlement, ...] = ()
+    clip: int | None = None
+
+    @classmethod
+    def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> Outcome:
+        """Keep the target if it has changes."""
+        if target.changes:
+            return cls("changed", target, warnings, settlements)
+        return cls("unchanged", None, warnings, settlements)
+
+
+async def survey_asset(world: World, group: Group) -> Outcome:
+    """Plan one asset; errors stay with their target. Raises ``SplitError`` for a merged group of several clips."""
+    finder = ClipFinder(world.reader, group)
+    try:
+        outcome = await _survey(world, group, finder)
+    except HeldBackError as held:
+        outcome = Outcome("left out", warnings=(str(held),))
+    except (MsautoError, TimecodeError) as error:
+        outcome = Outcome("changed", in_error(world, group, error))
+    return replace(outcome, clip=finder.clip)
+
+
+def in_error(world: World, group: Group, error: Exception) -> Target:
+    """Return a target that cannot be planned."""
+    address = group.by_id[0] if group.by_id else Address(group.name)
+    return Target(
+        world.server.name,
+        group.database,
+        group.kind,
+        group.name,
+        error=str(error),
+        address=address,
+        address_after=address,
+    )
+
+
+async def _survey(world: World, group: Group, finder: ClipFinder) -> Outcome:
+    layers = Layers(world.reader, group.database, finder, world.answers)
+    said, unknown = await _evaluate(layers, group, finder)
+    owing = _is_owing(world, group)
+    if not said and not unknown and not owing:
+        return Outcome("skipped")
+    clip = await layers.clip()
+    here, away = finder.divide(said)
+    missing = await _not_there(world, group, away, unknown)
+    if clip is None or (not here and not owing):
+        told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
+        return Outcome(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
+    asset, address, title = clip
+    group = finder.named()
+    here = [(member, finder.renamed(member, wanted)) for member, wanted in here]
+    finder.check_aliases(here)
+    looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
+    found = Found(world.server, group.database, asset, address, title, looked)
+    aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
+    outcome = await _compare(world, group, layers, found, here, aliases)
+    return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
+
+
+async def _evaluate(layers: Layers, group: Group, finder: ClipFinder) -> tuple[list[Asked], list[Member]]:
+    """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
+    said: list[Asked] = []
+    unknown: list[Member] = []
+    evaluated: list[tuple[Member, Wanted | None]] = []
+    for member in group.members:
+        try:
+            wanted = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
+        except NoAssetError:
+            unknown.append(member)
+        else:
+            evaluated.append((member, wanted))
+            said += [(member, wanted)] if wanted is not None else []
+    if said:
+        await layers.clip()
+    for member, wanted in evaluated:
+        finder.check_entry(member, wanted)
+    return said, unknown
+
+
+async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown: Sequence[Member]) -> State:
+    """Tell what comes of intents whose asset is not there; an error unless they allow for it, or it is to be absent."""
+    if not away and not unknown:
+        return "unchanged"
+    if not await world.reader.has_database(group.database):
+        raise refuse(
+            f"server {world.server.name} has no database {group.database!r}",
+            group.members[0].intent.source,
+            "look at the databases with `msauto show databases`",
+        )
+    state: State = "unchanged"
+    for member, wanted in (*away, *((member, None) for member in unknown)):
+        if member.intent.absent or (isinstance(wanted, AssetWanted) and not wanted.present):
+            continue
+        if member.intent.missing != "skip" and not (isinstance(wanted, AssetWanted) and wanted.missing == "skip"):
+            raise refuse(
+                f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
+                member.intent.named or member.intent.source,
+                "correct the title, or say `missing: skip`",
+            )
+        state = "skipped"
+    return state
+
+
+def _asked(member: Member, group: Group) -> str:
+    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
+    former = f" (nor {', '.join(map(repr, was))})" if was else ""
+    return f"{member.title or group.name!r}{former}"
+
+
+# Comparing -----------------------------------------------------------------------------------------------------
+
+
+async def _compare(
+    world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked], aliases: Sequence[Found]
+) -> Outcome:
+    wanteds = [wanted for _, wanted in here if isinstance(wanted, AssetWanted)]
+    runs = [wanted for _, wanted in here if isinstance(wanted, RunWanted)]
+    wanted = None
+    if wanteds:
+        title = next((w.title.value for w in wanteds if w.title), found.title)
+        wanted = unite(wanteds, found.asset, title)
+        if not _finalized(found, min(wanteds, key=_strictness)):
+            return Outcome("skipped")
+        if wanted.folder is not None:
+            check_guard(found.asset, found.title, wanted.folder)
+            found = replace(found, looked=found.looked | {"folder"})
+    entries = None
+    if wanted is not None and not wanted.present:
+        chosen = [member.entry for member, _ in here if member.entry is not None]
+        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, wanted)
+        entries = await check_deletion(world.reader, deletion)
+        if entries is None:
+            return Outcome("unchanged", warnings=wanted.notes)
+    live = await _read_rest(world, layers, found, wanted)
+    recalled = recall(world.memory, found, group.names, aliases, forget=world.forget)
+    files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
+    given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
+    places = () if entries is None else places_of(found.asset, found.title, entries)
+    plan = AssetPlan(found, wanted, replace(given, places=places))
+    plan.tasks(runs)
+    repeating(here, layers, found, live.xmp, plan.draft)
+    await check_unlinks(world.reader, found.database, found.asset, found.title, plan.draft.changes)
+    known = world.secrets()
+
+    def recalled_anew() -> Recalled:
+        again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
+        return recall(world.memory, found, group.names, aliases, forget=world.forget) if again else recalled
+
+    warnings = await _call_handlers(plan, layers, group, here, wanted, recalled_anew)
+    live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
+    target, told = plan.target(layers.looked, live)
+    if world.find_links and entries is None and removes(plan.draft.changes):
+        titled = replace(found.asset, title=found.title)
+        shown = await read_entries_of(world.reader, found.database, titled)
+        target = replace(target, places=places_of(titled, found.title, shown))
+    target = slow_if_secret(target, live, world.secrets())
+    outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
+    if plan.held and not target.changes:
+        return replace(outcome, state="left out")
+    return outcome if here or target.changes else replace(outcome, state="skipped")
+
+
+def _may_be_there(run: RunWanted, recalled: Recalled) -> TypeGuard[ThumbnailWanted | ProxyWanted]:
+    """Tell whether a file is worth a look: only one that was fetched before can be the one that is wanted."""
+    kind = {ThumbnailWanted: "thumbnail", ProxyWanted: "proxy"}.get(type(run))
+    return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
+
+
+def _is_owing(world: World, group: Group) -> bool:
+    """Tell whether an earlier run has left something undone of an asset that these tasks are about."""
+    names = {plain(name) for name in (*group.names, group.name)}
+    if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
+        names.add(plain(group.by_id[1].title))
+    return any((group.database, plain(name)) in world.owing for name in names)
+
+
+async def _call_handlers(
+    plan: AssetPlan,
+    layers: Layers,
+    group: Group,
+    here: Sequence[Asked],
+    wanted: AssetWanted | None,
+    recalled: Callable[[], Recalled],
+) -> list[str]:
+    """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
+    asked = [(member.intent.notify, said) for member, said in here]
+    called = notified(asked, wanted, plan.draft.changes)
+    surely = notified(asked, wanted, certain(plan.draft.changes))
+    waits = held_back(recalled().items, called) if plan.deleting else []
+    if waits:
+        plan.hold()
+        return [f"{group.name!r} is not deleted: {warning}" for warning in waits]
+    known = [handler for member in group.members for handler in member.intent.notify]
+    calls, warnings = owed_calls(recalled().items, known, called, surely)
+    runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
+    plan.know(recalled().items)
+    for call, run in zip(calls, runs, strict=True):
+        if isinstance(run, RunWanted):
+            plan.handler(run, call.handler.name, call.owed)
+    return [f"{group.name}: {warning}" for warning in warnings]
+
+
+def _finalized(found: Found, wanted: AssetWanted) -> bool:
+    """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
+    if found.asset.finalized is not False or wanted.unfinalized == "allow":
+        return True
+    if wanted.unfinalized == "skip":
+        return False
+    raise refuse(
+        f"{found.title!r} is still being recorded (finalized is false)",
+        wanted.source,
+        "wait until it is done, or say `unfinalized: skip` or `unfinalized: allow`",
+    )
+
+
+def _strictness(wanted: AssetWanted) -> int:
+    """The least is the task that allows the least of a clip still being recorded."""
+    return ("error", "skip", "allow").index(wanted.unfinalized)
+
+
+async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWanted | None) -> LiveTarget:
+    """Read what only the comparison needs: XMP fields, the folders of links, all links."""
+    xmp, links = layers.xmp, layers.links
+    if wanted is None:
+        return LiveTarget(asset=found.asset, xmp=xmp, links=links)
+    if wanted.xmp and xmp is None and found.database not in world.answers.batches:
+        names = frozenset(wanted.xmp)
+        xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
+    if links is None and (wanted.exactly.links or not wanted.present):
+        links = await world.reader.read_links(found.database, found.asset)
+    folders = await read_folders(world.reader, found.database, link_places(found, wanted))
+    return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

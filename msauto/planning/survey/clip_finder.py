@@ -1,0 +1,352 @@
+"""Finding the clip of a group by each of its names, and telling which task means which entry of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from msauto.diffing.builder import refuse
+from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
+from msauto.errors import MsautoError, PlanningError
+from msauto.model.desired import ABSENT, AssetWanted, LinkWanted, Position, Said, TitleRef, Wanted
+from msauto.model.facts import Facts, Need
+from msauto.model.identity import clip_key, content_of
+from msauto.model.live import Asset, Entry, Folder, show_folder
+from msauto.model.plan import Address
+from msauto.model.ports import Reader
+from msauto.model.timecode import TimecodeError
+from msauto.planning.survey.grouping import Group, Member, check_entry
+from msauto.server.same_clip import are_one_clip
+
+Asked = tuple[Member, Wanted]
+"""A member of a group, and what it wants."""
+
+
+class HeldBackError(Exception):
+    """A target is left out of this run; the message is the warning that says why."""
+
+
+class SplitError(Exception):
+    """Groups were merged because their answers looked like one clip, and they are not."""
+
+
+FoundClip = tuple[Asset, Address, str]
+"""What the server answers, how it was addressed, and what the clip is called there."""
+
+Named = tuple[Group, FoundClip]
+"""One name of a group, and what it leads to."""
+
+
+class ClipFinder:
+    """Finds the clip of a group: by id, by its title, else by one of its former titles; for each name that it has."""
+
+    def __init__(self, reader: Reader, group: Group) -> None:
+        self._reader = reader
+        self._group = group
+        self._found: list[Named] = []
+        self._main: Named | None = None
+        self._keeps_title = False  # undo: another clip has its former title by now
+        self.warnings: tuple[str, ...] = ()
+
+    @property
+    def clip(self) -> int | None:
+        """The hash of what identifies the clip that was found."""
+        if self._main is None:
+            return None
+        asset = self._main[1][0]
+        key = clip_key(asset)
+        return None if key is None else hash((self._group.database, key, content_of(asset)))
+
+    async def __call__(self) -> FoundClip | None:
+        """Return the clip, or ``None`` if no name leads to one. Raises ``SplitError`` where they lead to several."""
+        for part in self._group.parts:
+            found = await self._locate(part)
+            if found is not None:
+                self._found.append((part, found))
+        if not self._found:
+            return None
+        if not await self._are_one([found for _, found in self._found]):
+            raise SplitError
+        self._main = await self._main_name()
+        return self._main[1]
+
+    @property
+    def aliases(self) -> tuple[FoundClip, ...]:
+        """What the other names of the clip led to."""
+        return tuple(found for part, found in self._found if self._main is not None and found is not self._main[1])
+
+    async def _main_name(self) -> Named:
+        """Return the name that a clip of several names goes by: one to be changed, an id, the entry where it lives.
+
+        It is the same whatever the order of the tasks, for the ledger keeps what it remembers of a clip by that name.
+        """
+        found = self._found
+        if len(found) == 1:
+            return found[0]
+        renamed = _renamed(found)
+        ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
+        if ids or renamed is not None:
+            return next(iter([*ids, *([renamed] if renamed else [])]))
+        homes = [one for one in found if await self._is_at_home(one)]
+        return min(homes or found, key=lambda one: (one[1][0].link_id is None, one[1][0].link_id or 0))
+
+    async def _is_at_home(self, one: Named) -> bool:
+        part, (asset, _, title) = one
+        if asset.folder is None:
+            return False
+        if any(_is_home(member.entry, asset) for member in part.members):
+            return True
+        listing = await self._reader.read_folder(part.database, asset.folder)
+        return listing is not None and entry_called(listing.entries, asset.folder, title) is not None
+
+    async def _locate(self, part: Group) -> FoundClip | None:
+        if part.by_id is not None:
+            address, answer = part.by_id
+            return None if answer is None else (answer, address, answer.title or part.name)
+        found: list[FoundClip] = []
+        for name in await self._names(part):
+            asset = await self._read(name)
+            if asset is not None:
+                found.append((asset, Address(name), name))
+        if len(found) < 2:
+            return found[0] if found else None
+        if await self._are_one(found):
+            return await self._one_of(part, found)
+        if _may_stay(part):
+            self._keeps_title = True
+            kept = found[-1]
+            self.warnings = (f"{kept[2]}: the title is left alone, for another clip is called {part.name!r} by now",)
+            return kept
+        raise PlanningError(
+            f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
+            place=_namer(part).intent.source.place,
+            remedy="rename or delete one of them, or take the former title out of `was`",
+        )
+
+    async def _are_one(self, found: Sequence[FoundClip]) -> bool:
+        """Tell whether all answers are of one clip."""
+        first, *others = (replace(asset, title=title) for asset, _, title in found)
+        for other in others:
+            if not await are_one_clip(self._reader, self._group.database, first, other):
+                return False
+        return True
+
+    async def _names(self, part: Group) -> Sequence[str]:
+        """Return the titles by which a clip may be found. Raises ``HeldBackError`` where its new title is still taken.
+
+        In a chain of renames a former title may be the new title of another clip: it counts only while that clip still
+        has its own former title.
+        """
+        names = list(part.names)
+        if part.chain and await self._read(part.name) is not None:
+            names = [name for name in names if name not in part.chain]
+        else:
+            for name, former in part.chain.items():
+                if await self._read(name) is not None and not await self._any(former):
+                    raise PlanningError(
+                        f"{name!r} may be the clip that is to be called {part.name!r}, or the one that was called "
+                        f"{former[0]!r}: none of the others is there",
+                        place=_namer(part).intent.source.place,
+                        remedy=f"take {name!r} out of `was` where that clip is renamed already",
+                    )
+        await self._check_held_back(part)
+        return names
+
+    async def _check_held_back(self, part: Group) -> None:
+        if not part.next_titles or await self._read(part.name) is None or not await self._any(part.names[1:]):
+            return
+        if not all([await self._read(title) is not None for title in part.next_titles]):
+            raise HeldBackError(
+                f"{part.name}: left out of this run: another clip has this title until it is called "
+                f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; it needs two runs"
+            )
+
+    async def _any(self, titles: Sequence[str]) -> bool:
+        return any([await self._read(title) is not None for title in titles])
+
+    async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
+        """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
+
+        The others are links that bear a former title, or already the new one. Where a server reports a link's own
+        folder, the smallest ``link_id`` is the clip's: a link is made after its clip.
+        """
+        refs = [member.intent.ref for member in part.members]
+        known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
+        for one in found:
+            if one[0].link_id in known:
+                return one
+        homes = [one for one in found if await self._is_at_home((part, one))]
+        return min(homes or found[:1], key=lambda one: (one[0].link_id is None, one[0].link_id or 0))
+
+    async def _read(self, name: str) -> Asset | None:
+        asset = await self._reader.read_asset(self._group.database, Address(name))
+        if asset is not None and asset.title is not None and not same_text(asset.title, name):
+            raise PlanningError(
+                f"asked for {name!r}, the server answers with {asset.title!r}: that is another clip",
+                place=self._group.members[0].intent.source.place,
+                remedy="write the title letter by letter as the server shows it",
+            )
+        return asset
+
+    # What each member means, once the clip is found ------------------------------------------------------------
+
+    def check_entry(self, member: Member, wanted: Wanted | None) -> None:
+        """Raise ``PlanningError`` where a select chose another clip than the one that was found by its title."""
+        found = self._of(member)
+        if member.entry is None or found is None or (wanted is None and not _needs_clip(member)):
+            return
+        check_entry(member.entry, found[1][0], member.intent.source)
+
+    def divide(self, asked: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
+        """Return the members that mean the clip that was found, and those whose own asset is missing."""
+        renames = any(_renames(member, wanted) for member, wanted in asked)
+        here = [(member, wanted) for member, wanted in asked if self._is_meant(member, wanted, renames=renames)]
+        return here, [one for one in asked if one not in here]
+
+    def _is_meant(self, member: Member, wanted: Wanted, *, renames: bool) -> bool:
+        """Tell whether a member means the clip; a former title means the renamed one only while a task renames it."""
+        one = self._of(member)
+        if one is None:
+            return False
+        part, (_, _, title) = one
+        if member.title is None or same_text(member.title, title):
+            return True
+        if same_text(member.title, part.name):
+            return not self._keeps_title or _may_stay(part)
+        was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
+        if any(same_text(title, name) for name in was):
+            return True
+        absent = isinstance(wanted, AssetWanted) and not wanted.present
+        return renames and not absent and any(same_text(member.title, name) for name in part.names)
+
+    def renamed(self, member: Member, wanted: Wanted) -> Wanted:
+        """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
+        one = self._of(member)
+        if one is None or member.title is None or not isinstance(wanted, AssetWanted):
+            return wanted
+        part, (asset, _, title) = one
+        if wanted.folder is not None and not self._is_main(title):
+            check_guard(asset, title, wanted.folder)  # of this entry, and not of the one that the target goes by
+            wanted = replace(wanted, folder=None)
+        if not wanted.present:
+            return replace(wanted, title=None)
+        wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
+        if not self._is_main(title):
+            wanted = replace(wanted, fields=_not_yet(wanted, asset))
+        if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
+            return replace(wanted, title=Said(part.name, wanted.title.source if wanted.title else wanted.source))
+        return replace(wanted, title=None)
+
+    def _titled(self, said: Said[LinkWanted], title: str) -> Said[LinkWanted]:
+        """Give a link of a merged group the title that its task knows the asset by, where it names none."""
+        if not self._group.merged or said.value.title is not ABSENT or self._is_main(title):
+            return said
+        return replace(said, value=replace(said.value, title=title))
+
+    def check_aliases(self, asked: Sequence[Asked]) -> None:
+        """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
+        for member, wanted in asked:
+            one = self._of(member)
+            if one is None or not isinstance(wanted, AssetWanted) or not wanted.fields:
+                continue
+            title = one[1][2]
+            if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, asked):
+                name, said = next(iter(wanted.fields.items()))
+                raise refuse(
+                    f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
+                    "for one of them beside other tasks for the other",
+                    said.source,
+                    "declare the fields of a link under `links:` of the clip, or in a run of their own",
+                )
+
+    def _also_selects_main(self, member: Member, asked: Sequence[Asked]) -> bool:
+        """Tell whether the select that chose a link chose the clip by its main name as well."""
+        others = (other for other, _ in asked if member.entry is not None and other.intent is member.intent)
+        return any((one := self._of(other)) is not None and self._is_main(one[1][2]) for other in others)
+
+    def _is_main(self, title: str) -> bool:
+        return self._main is not None and same_text(self._main[1][2], title)
+
+    def _of(self, member: Member) -> Named | None:
+        """Return the part that a member belongs to, if its name leads to the clip."""
+        return next((one for one in self._found if any(member is other for other in one[0].members)), None)
+
+    def named(self) -> Group:
+        """Return the group under the name of the clip that was found."""
+        assert self._main is not None
+        part, (_, _, title) = self._main
+        if self._keeps_title:
+            return replace(self._group, name=title, names=(title,))
+        return replace(self._group, name=part.name) if self._group.merged else self._group
+
+
+def _renamed(found: Sequence[Named]) -> Named | None:
+    """Return the name of which the clip is to get another title."""
+    return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+
+
+def check_guard(asset: Asset, title: str, guard: Said[Folder]) -> None:
+    """Raise ``PlanningError`` where a clip does not live in the folder that its task names."""
+    folder, otherwise = asset.folder, asset.folder_otherwise
+    if folder is not None and otherwise is None and same_folder(folder, guard.value):
+        return
+    lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
+    if otherwise is not None:
+        lives += f", or in {_shown(otherwise)}: this server may put the name of the database in front"
+    raise refuse(
+        f"{title!r} must live in {_shown(guard.value)}, and {lives}",
+        guard.source,
+        "correct the folder, or look whether this is the clip that is meant",
+    )
+
+
+def _shown(folder: Folder) -> str:
+    return show_folder(folder) or "/"
+
+
+def _not_yet(wanted: AssetWanted, asset: Asset) -> dict[str, Said[str | Position]]:
+    """Return the link fields that another entry of the clip does not have yet: those that it has need no request."""
+    return {name: said for name, said in wanted.fields.items() if not _has_field(asset, name, said.value)}
+
+
+def _has_field(asset: Asset, name: str, value: str | Position) -> bool:
+    live = asset.attributes.get(name)
+    if live is None or not isinstance(value, Position):
+        return live is not None and same_value(name, live, str(value))
+    try:
+        return same_value(name, live, str(value.to_frames(asset.rate or Fraction(1))))
+    except TimecodeError:
+        return False
+
+
+def _is_home(entry: Entry | None, asset: Asset) -> bool:
+    return entry is not None and asset.folder is not None and same_folder(entry.folder, asset.folder)
+
+
+def _renames(member: Member, wanted: Wanted) -> bool:
+    """Tell whether a task renames the clip: it names former titles and wants the clip there."""
+    ref = member.intent.ref
+    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(wanted, AssetWanted) and wanted.present
+
+
+def _needs_clip(member: Member) -> bool:
+    """Tell whether what a member wants depends on more than its entry of the listing."""
+    try:
+        member.intent.evaluate(Facts(entry=member.entry))
+    except Need:
+        return True
+    except MsautoError:
+        return False
+    return False
+
+
+def _namer(group: Group) -> Member:
+    """Return the member that names former titles."""
+    named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
+    return next(named, group.members[0])
+
+
+def _may_stay(group: Group) -> bool:
+    """Tell whether the clip may keep a former title: where undo alone speaks of it."""
+    return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)

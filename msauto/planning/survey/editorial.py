@@ -1,0 +1,192 @@
+"""Editorial warnings about what a run sets: it is possible, and hardly meant.
+
+Only what the run adds or changes is looked at, beside what that makes of the rest; how things are on the server
+already, and stay, is nobody's concern here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.comparison import track_of
+from msauto.diffing.positions import in_point
+from msauto.interface.vocabulary import DEFAULT_TRACK
+from msauto.model.desired import ABSENT, Absent, AssetWanted, Position, Source
+from msauto.model.live import Asset, Marker, parse_folder, whole
+from msauto.model.plan import Change
+from msauto.model.timecode import TimecodeError
+from msauto.planning.survey.outcome import asset_after
+from msauto.verification.expectations import mapping
+
+_START, _END = "Profanity Start", "Profanity End"
+
+
+def check_editorial(scene: Scene, wanted: AssetWanted, draft: Draft) -> None:
+    """Warn of what the changes of an asset make of it; refuse an in point after the out point where tasks name both.
+
+    Raises ``PlanningError``.
+    """
+    if not draft.changes:
+        return
+    after = asset_after(scene.asset, draft.requests())
+    _check_in_and_out(scene, wanted, after, draft)
+    warnings = [*_outside(scene, wanted, after, draft), *_unpaired(scene, after, draft), *_blank_ends(draft)]
+    draft.warnings += [f"{scene.title}: {warning}" for warning in dict.fromkeys(warnings)]
+
+
+# In and out ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """From the in point to the out point, both in frames of the file; ``None`` where the server does not say.
+
+    The out point may be the last frame or the one after it: the interface does not say which.
+    """
+
+    first: int | None
+    last: int | None
+
+    @classmethod
+    def of(cls, asset: Asset) -> _Span:
+        """Read both; an out point of 0 is none at all."""
+        return cls(whole(asset.attributes.get("first_frame")), whole(asset.attributes.get("last_frame")) or None)
+
+    @property
+    def is_reversed(self) -> bool:
+        return self.first is not None and self.last is not None and self.first > self.last
+
+    def misses(self, first: int, last: int) -> str | None:
+        """Say what of the frames from first to last is outside."""
+        if self.first is not None and first < self.first:
+            return f"{'lies' if last < self.first else 'begins'} before the IN point (frame {self.first})"
+        if self.last is not None and last > self.last:
+            return f"{'lies' if first > self.last else 'ends'} after the OUT point (frame {self.last})"
+        return None
+
+
+def _moved(draft: Draft) -> list[Change]:
+    names = {"first_frame", "last_frame"}
+    return [change for change in draft.changes if change.aspect == "field" and change.key in names]
+
+
+def _check_in_and_out(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> None:
+    moved, span = _moved(draft), _Span.of(after)
+    if not moved or not span.is_reversed:
+        return
+    told = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
+    if {"first_frame", "last_frame"} <= wanted.fields.keys() and not wanted.still:  # undo brings back what there was
+        raise refuse(told, moved[0].source, "let first_frame be at most last_frame")
+    draft.warnings.append(f"{scene.title}: {told} ({moved[0].source.place})")
+
+
+def _outside(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> Iterator[str]:
+    """Yield the named markers and segments outside the in and out points, where the run sets them or these points."""
+    span, moved = _Span.of(after), bool(_moved(draft))
+    if span.is_reversed:
+        return
+    set_here = {change.source.place for change in draft.changes if change.aspect in {"marker", "segment"}}
+    for what, first, last, source in (*_markers(scene, wanted), *_segments(scene, wanted)):
+        where = span.misses(first, last) if moved or source.place in set_here else None
+        if where is not None:
+            yield f"{what} {where} ({source.place})"
+
+
+Item = tuple[str, int, int, Source]
+"""What it is, its first and its last frame, and where a task names it."""
+
+
+def _markers(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
+    for said in wanted.markers:
+        value = said.value
+        frame = _frames(scene, value.at) if value.present else None
+        if frame is not None:
+            track = DEFAULT_TRACK if value.track is ABSENT else value.track
+            name = f"marker {track}@{frame}" if value.uid is ABSENT else f"marker uid {value.uid} (frame {frame})"
+            yield name, frame, frame, said.source
+
+
+def _segments(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
+    for said in wanted.segments:
+        value = said.value
+        start, length = _frames(scene, value.start), _frames(scene, value.duration)
+        if value.present and start is not None and length:
+            name = "segment" if value.number is ABSENT else f"segment {value.number}"
+            yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, said.source
+
+
+def _frames(scene: Scene, position: Position | Absent) -> int | None:
+    """Return the frame of a position; ``None`` where none is named, or it is wrong, which its own aspect tells."""
+    if position is ABSENT:
+        return None
+    try:
+        return position.to_frames(scene.rate or Fraction(1))
+    except TimecodeError:
+        return None
+
+
+# Profanity -----------------------------------------------------------------------------------------------------
+
+
+def _unpaired(scene: Scene, after: Asset, draft: Draft) -> Iterator[str]:
+    """Yield the starts without an end, and ends without a start, that the run makes."""
+    touched = [change for change in draft.changes if change.aspect == "marker"]
+    if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
+        return
+    before = {(marker.uid, track_of(marker)) for marker in _alone(scene.asset.markers)}
+    live = {marker.uid: marker for marker in scene.asset.markers}
+    origin = in_point(scene.asset, scene.server.dialect)
+    source = touched[0].source
+    for marker in _alone(after.markers):
+        if (marker.uid, track_of(marker)) in before and live[marker.uid].frame == marker.frame:
+            continue
+        other = _END if track_of(marker) == _START else _START
+        yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({source.place})"
+
+
+def _tracks(change: Change) -> set[str]:
+    return {str(mapping(side).get("track")) for side in (change.before, change.after)}
+
+
+def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
+    """Yield the starts that no end follows before the next start, and the ends that follow no start."""
+    begun: Marker | None = None
+    marked = [marker for marker in markers if track_of(marker) in {_START, _END}]
+    for marker in sorted(marked, key=lambda marker: (marker.frame, track_of(marker) == _START)):
+        if track_of(marker) == _END and begun is not None:
+            begun = None
+        elif track_of(marker) == _END:
+            yield marker
+        else:
+            if begun is not None:
+                yield begun
+            begun = marker
+    if begun is not None:
+        yield begun
+
+
+# Titles --------------------------------------------------------------------------------------------------------
+
+
+def _blank_ends(draft: Draft) -> Iterator[str]:
+    """Yield the titles that get a blank at an end."""
+    for change in _set(draft, "title", "segment", "segmentation", "marker", "link"):
+        title, had = _title(change, change.after), _title(change, change.before)
+        if title != title.strip() and title != had:
+            what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
+            yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
+
+
+def _title(change: Change, side: object) -> str:
+    if change.aspect == "title":
+        return str(side)
+    if change.aspect == "link":
+        return parse_folder(change.key)[-1] if side is not None else ""
+    return str(side.get("title", "")) if isinstance(side, Mapping) else ""
+
+
+def _set(draft: Draft, *aspects: str) -> Iterator[Change]:
+    return (change for change in draft.changes if change.aspect in aspects and change.action in {"add", "change"})

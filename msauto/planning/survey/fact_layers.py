@@ -1,0 +1,171 @@
+"""Facts of one clip, read layer by layer as templates touch them; each layer is read at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from msauto.diffing.builder import refuse
+from msauto.errors import PlanningError, UnsupportedError
+from msauto.model.desired import Source
+from msauto.model.facts import Facts, Need
+from msauto.model.live import Asset, Entry, Link, Xmp
+from msauto.model.plan import Address
+from msauto.model.ports import Reader
+from msauto.model.xmp_facts import Named
+
+T = TypeVar("T")
+
+Find = Callable[[], Awaitable[tuple[Asset, Address, str] | None]]
+"""Finds the clip: what the server says, how it was addressed, and what it is called; ``None``: not there."""
+
+
+@dataclass(slots=True)
+class XmpAnswers:
+    """What one survey has learned of how its server tells XMP fields.
+
+    ``batches`` are the XMP batches that go before the assets of their database. ``told``: it has told all fields of
+    some asset at once. ``doubted`` are the tasks for which an empty answer was taken for an asset without fields.
+    """
+
+    batches: Mapping[str, Source] = field(default_factory=dict)
+    told: bool = False
+    doubted: dict[Source | None, None] = field(default_factory=dict)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return one for each task that an empty answer may have misled."""
+        if self.told:
+            return ()
+        return tuple(
+            f"{_who(source)} looks at asset.xmp as a whole, and the server told no fields of any asset in this way: "
+            'it may be that it tells only those that are asked for by name, asset.xmp["ns:name"]'
+            for source in self.doubted
+        )
+
+
+class Layers:
+    """What was read of one clip so far. ``looked`` names the facts that templates touched.
+
+    ``xmp`` are all XMP fields, told at once; ``named`` what was told instead, where the server does not do that.
+    """
+
+    def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers | None = None) -> None:
+        self.looked: set[str] = set()
+        self.xmp: Xmp | None = None
+        self.named: Named | None = None
+        self.links: tuple[Link, ...] | None = None
+        self._reader = reader
+        self._database = database
+        self._find = find
+        self._answers = answers or XmpAnswers()
+        self._found: tuple[Asset, Address, str] | None = None
+        self._was_sought = False
+
+    async def clip(self) -> tuple[Asset, Address, str] | None:
+        """Return the clip, its address and its title; read when first asked."""
+        if not self._was_sought:
+            self._found = await self._find()
+            self._was_sought = True
+        return self._found
+
+    async def evaluate(
+        self, function: Callable[[Facts], T], entry: Entry | None = None, source: Source | None = None
+    ) -> T:
+        """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
+
+        ``source`` is the task that asks, for messages.
+        """
+        while True:
+            facts = self._facts(entry)
+            try:
+                value = function(facts)
+            except Need as need:
+                await self._read_layer(need, source)
+                continue
+            finally:
+                self.looked.update(f"fact:{name}" for name in facts.looked)
+                self.looked.update(f"xmp:{name}" for name in facts.asked)
+            if self.named is not None and "xmp" in facts.looked:
+                self._answers.doubted[source] = None
+            return value
+
+    def with_xmp(self, live: Xmp | None) -> Xmp | None:
+        """Return the XMP fields that a comparison has read, with those that templates have seen."""
+        if self.xmp is not None:
+            return self.xmp
+        known = self.named.known if self.named is not None else None
+        return live if known is None else {**(live or {}), **known}
+
+    def _facts(self, entry: Entry | None) -> Facts:
+        if not self._was_sought:
+            return Facts(entry=entry)
+        if self._found is None:
+            return Facts.none()
+        asset, _, title = self._found
+        asset = asset if asset.title is not None else replace(asset, title=title)
+        return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
+
+    async def _read_layer(self, need: Need, source: Source | None) -> None:
+        found = await self.clip()
+        if need.layer == "clip" or found is None:
+            return
+        asset, address, _ = found
+        if need.layer == "links":
+            self.links = await self._reader.read_links(self._database, asset)
+        elif need.name is not None:
+            await self._read_named(address, need.name, source)
+        elif self.named is not None:
+            raise _only_by_name(source)
+        else:
+            await self._read_all_xmp(address, source)
+
+    async def _read_all_xmp(self, address: Address, source: Source | None) -> None:
+        batch = self._answers.batches.get(self._database)
+        if batch is not None:
+            raise _unknown_yet(batch, source)
+        fields = await self._xmp(address, frozenset(), source)
+        if fields:
+            self.xmp = fields
+            self._answers.told = True
+        else:
+            self.named = Named(silent=fields is not None)
+
+    async def _read_named(self, address: Address, name: str, source: Source | None) -> None:
+        fields = await self._xmp(address, frozenset({name}), source)
+        if fields is None:
+            raise refuse(
+                f"{_who(source)} reads asset.xmp, and this server does not show XMP fields",
+                source,
+                "leave asset.xmp out of the playbook for this server",
+            )
+        if self.named is not None:
+            self.named.asked.add(name)
+            self.named.fields.update(fields)
+
+    async def _xmp(self, address: Address, names: frozenset[str], source: Source | None) -> Xmp | None:
+        try:
+            return (await self._reader.read_xmp(self._database, address, names)).fields
+        except UnsupportedError as error:
+            raise refuse(f"{_who(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
+
+
+def _who(source: Source | None) -> str:
+    return f"the task {source.task!r}" if source and source.task else "a template"
+
+
+def _unknown_yet(batch: Source, source: Source | None) -> PlanningError:
+    return refuse(
+        f"{_who(source)} reads asset.xmp, and the batch of {batch.place} is loaded before: what it leaves there is not "
+        "known yet",
+        source,
+        "load the batch in a run of its own, before this one",
+    )
+
+
+def _only_by_name(source: Source | None) -> PlanningError:
+    return refuse(
+        f"{_who(source)} looks at asset.xmp as a whole, and this server does not tell all XMP fields at once",
+        source,
+        'ask for each field by its name: asset.xmp["dc:title"]; where the server shows none at all, leave it out',
+    )

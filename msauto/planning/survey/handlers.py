@@ -1,0 +1,138 @@
+"""Which handlers run on a target: those of the tasks that changed it, and those that an earlier run left undone.
+
+A change is a task's if it was said there; of two tasks that say the same, the first one's, as in Ansible. All tasks
+count that said more of one and the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from msauto.errors import Place
+from msauto.model.desired import AssetWanted, Handler, Said, Wanted
+from msauto.model.plan import Change, Json
+from msauto.verification.expectations import mapping
+
+DEBT = "owed:handler:"
+"""What the ledger calls a handler whose target a run has changed, and that was not done since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A handler that is to run; ``owed`` names the run that left it undone."""
+
+    handler: Handler
+    owed: str = ""
+
+
+def notified(
+    asked: Iterable[tuple[tuple[Handler, ...], Wanted]], united: AssetWanted | None, changes: Sequence[Change]
+) -> list[Handler]:
+    """Return the handlers that the changes call, each once, in the order in which the plays define them."""
+    places = {change.source.place for change in changes}
+    for said in _said(united) if united else ():
+        if said.source.place in places:
+            places.update(source.place for source in said.also)
+    called = (
+        handler for handlers, wanted in asked if handlers and places & set(_places(wanted)) for handler in handlers
+    )
+    return in_order(called)
+
+
+def in_order(handlers: Iterable[Handler]) -> list[Handler]:
+    """Return handlers, each once, in the order in which the plays define them."""
+    return sorted({each.order: each for each in handlers}.values(), key=lambda each: each.order)
+
+
+def certain(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes of which it is known that there is a difference: not those of values that nobody knows."""
+    return [change for change in changes if change.basis != "none"]
+
+
+def held_back(memory: Mapping[str, Json], called: Iterable[Handler]) -> list[str]:
+    """Return why a deletion waits: a handler that runs before it was sent by an earlier run, and may have run.
+
+    Sending it again may run it twice, and deleting without it may be a loss for good: a person decides.
+    """
+    found = ((each.name, mapping(memory.get(f"{DEBT}{each.name}"))) for each in called)
+    return [_in_doubt(name, value, _DELETION_WAITS) for name, value in found if value.get("before")]
+
+
+def owed_calls(
+    memory: Mapping[str, Json], known: Iterable[Handler], called: Sequence[Handler], surely: Sequence[Handler]
+) -> tuple[list[Call], list[str]]:
+    """Return the handlers that are to run, and what to say of those of earlier runs that are not.
+
+    ``known`` are all that the tasks name; ``called`` those that the changes call, ``surely`` those that a certain one
+    does. Where the answer to a handler was lost, only a certain change calls it once more: a value that the server does
+    not report may be written again for want of knowledge alone, and that would send again what may have been done.
+    """
+    runs, warnings = {each.order: Call(each) for each in called}, list[str]()
+    by_name: dict[str, list[Handler]] = {}
+    for handler in in_order((*known, *called)):
+        by_name.setdefault(handler.name, []).append(handler)
+    sure = {each.name for each in surely}
+    for item, value in memory.items():
+        if not item.startswith(DEBT):
+            continue
+        name, run = item.removeprefix(DEBT), str(mapping(value).get("run", ""))
+        mine = by_name.get(name, [])
+        if not mapping(value).get("unknown"):
+            runs |= {handler.order: Call(handler, run) for handler in mine}
+            warnings += [] if mine else [_stranger(name, run)]
+        elif name in sure:
+            warnings.append(_in_doubt(name, mapping(value), "what changes now calls it once more"))
+        else:
+            held = any(runs.pop(handler.order, None) for handler in mine)
+            warnings.append(_in_doubt(name, mapping(value), _HELD if held else _NOT_AGAIN))
+    return [runs[order] for order in sorted(runs)], warnings
+
+
+_NOT_AGAIN = "it is not sent again by itself\nlook on the server; --forget-owed ends this warning"
+_HELD = (
+    "it is not sent again for a value that the server does not report, and that may be there already\n"
+    "look on the server; if it has to run, run it by a task of its own; --forget-owed ends this warning"
+)
+_DELETION_WAITS = (
+    "it runs before the deletion: neither is sent\n"
+    "look on the server; --forget-owed sends the handler again, and then deletes"
+)
+
+
+def answer_told(remembered: Mapping[str, Json]) -> str:
+    """Say what is known of the answer to a command of which nobody knows whether it ran."""
+    status = remembered.get("status")
+    return "its answer was lost" if status is None else f"the server answered {status}"
+
+
+def _in_doubt(name: str, value: Mapping[str, Json], then: str) -> str:
+    return (
+        f"the handler {name!r} was sent by run {value.get('run')} and {answer_told(value)}: it may have run, and {then}"
+    )
+
+
+def _stranger(name: str, run: str) -> str:
+    return (
+        f"the handler {name!r} is owed since run {run}, and no task of this run notifies it\n"
+        "run the playbook that has it, or drop it with --forget-owed"
+    )
+
+
+# Where a wanted value was said ---------------------------------------------------------------------------------
+
+
+def _places(wanted: Wanted) -> Iterator[Place]:
+    yield wanted.source.place
+    if isinstance(wanted, AssetWanted):
+        yield from (said.source.place for said in _said(wanted))
+        for exactly in (wanted.exactly.segments, wanted.exactly.markers, wanted.exactly.links):
+            if exactly is not None:
+                yield exactly.place
+
+
+def _said(wanted: AssetWanted) -> Iterator[Said[object]]:
+    for field in fields(wanted):
+        value = getattr(wanted, field.name)
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        yield from (part for part in parts if isinstance(part, Said))

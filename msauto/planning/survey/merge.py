@@ -1,0 +1,341 @@
+"""What tasks say of one asset or channel, united before it is compared; lists too.
+
+The same said twice is fine. Different values for one thing, or one task removing what another wants, is an error
+that names both places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from msauto.diffing.builder import refuse
+from msauto.diffing.comparison import as_number, plain, same_list, same_value, track_of
+from msauto.interface.vocabulary import DEFAULT_TRACK
+from msauto.model.desired import (
+    ABSENT,
+    AssetWanted,
+    Exactly,
+    LinkWanted,
+    MarkerWanted,
+    Position,
+    RssItemWanted,
+    RssWanted,
+    Said,
+    SegmentationWanted,
+    SegmentWanted,
+    Source,
+)
+from msauto.model.live import Asset
+from msauto.model.timecode import TimecodeError
+
+T = TypeVar("T")
+V = TypeVar("V", SegmentWanted, MarkerWanted, LinkWanted, RssItemWanted)
+
+
+def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWanted:
+    """Return what all tasks want of one asset; ``title`` is what it is called after the run.
+
+    Raises ``PlanningError`` naming both places of a contradiction.
+    """
+    _check_presence(wanteds)
+    if len(wanteds) == 1 and not _has_lists(wanteds[0]):
+        return wanteds[0]
+    keys = _Keys(asset, title)
+    _check_exactly(wanteds, keys)
+    return AssetWanted(
+        source=wanteds[0].source,
+        present=wanteds[0].present,
+        missing="error" if any(w.missing == "error" for w in wanteds) else "skip",
+        unfinalized=min((w.unfinalized for w in wanteds), key=("error", "skip", "allow").index),
+        lossy=any(w.lossy for w in wanteds),
+        with_links=any(w.with_links for w in wanteds),
+        folder=_one("the folder", [w.folder for w in wanteds], keys.plainly),
+        title=_one("the title", [w.title for w in wanteds], keys.plainly),
+        fields=_mapping("the field", [w.fields for w in wanteds], keys.field),
+        xmp=_xmp(wanteds),
+        xmp_lists=frozenset().union(*(w.xmp_lists for w in wanteds)),
+        segments=_list("segment", [w.segments for w in wanteds], keys.segment, keys),
+        segmentation=_one("the segmentation", [w.segmentation for w in wanteds], keys.segmentation),
+        markers=_list("marker", [w.markers for w in wanteds], keys.marker, keys),
+        links=_list("link", [w.links for w in wanteds], keys.link, keys),
+        exactly=_exactly([w.exactly for w in wanteds]),
+        still={name: value for w in wanteds for name, value in w.still.items()},
+        notes=tuple(note for w in wanteds for note in w.notes),
+        restore=max((w.restore for w in wanteds if w.restore), key=lambda said: said.value, default=None),
+    )
+
+
+def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
+    """Return what all tasks want of one channel."""
+    for one in (w for w in wanteds if w.exactly):
+        named = {plain(said.value.guid) for said in one.items}
+        for other in (w for w in wanteds if w is not one):
+            for said in other.items:
+                if said.value.present and plain(said.value.guid) not in named:
+                    raise _removed_and_wanted(f"item {said.value.guid}", one.exactly, said.source)
+    items: dict[str, Said[RssItemWanted]] = {}
+    for said in (said for wanted in wanteds for said in wanted.items):
+        earlier = items.setdefault(plain(said.value.guid), said)
+        if earlier.value.present != said.value.present:
+            gone, kept = (earlier, said) if said.value.present else (said, earlier)
+            raise _removed_and_wanted(f"item {said.value.guid}", gone.source, kept.source)
+        if replace(earlier.value, guid=said.value.guid) != said.value:
+            raise _contradiction(f"item {said.value.guid}", earlier, said)
+    return RssWanted(
+        wanteds[0].source,
+        tuple(items.values()),
+        next((w.exactly for w in wanteds if w.exactly), None),
+        still={guid: value for w in wanteds for guid, value in w.still.items()},
+        notes=tuple(note for w in wanteds for note in w.notes),
+    )
+
+
+def _has_lists(wanted: AssetWanted) -> bool:
+    return len(wanted.segments) > 1 or len(wanted.markers) > 1 or len(wanted.links) > 1
+
+
+def _check_presence(wanteds: Sequence[AssetWanted]) -> None:
+    gone = next((w for w in wanteds if not w.present), None)
+    kept = next((w for w in wanteds if w.present), None)
+    if gone and kept:
+        raise _removed_and_wanted("the asset", gone.source, kept.source)
+
+
+def _removed_and_wanted(what: str, gone: Source | None, wanted: Source) -> Exception:
+    removing = gone.told if gone else "one task"
+    return refuse(
+        f"{what} is removed by {removing} and wanted by {wanted.told}",
+        wanted,
+        "let one of the two tasks go, or let both say the same",
+    )
+
+
+def _contradiction(what: str, one: Said[T], other: Said[T]) -> Exception:
+    return refuse(
+        f"{what}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
+        f"{_show(other.value)} by {other.source.told}",
+        other.source,
+        "let both say the same",
+    )
+
+
+def _show(value: object) -> str:
+    if isinstance(value, SegmentationWanted):
+        return f"pieces of {value.duration}"
+    if isinstance(value, RssItemWanted):
+        return f"{value.text!r} in {value.file}" if value.item is ABSENT else f"{dict(value.item)} in {value.file}"
+    if isinstance(value, tuple):
+        return repr(value[0] if len(value) == 1 else list(value))
+    return str(value) if isinstance(value, Position) else repr(value)
+
+
+# Keys: what is the same thing, and the same value ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """What makes two wanted things the same one, seen from this asset."""
+
+    asset: Asset
+    title: str
+
+    def plainly(self, value: object) -> Hashable:
+        if isinstance(value, str):
+            return plain(value)
+        if isinstance(value, tuple):
+            return tuple(map(self.plainly, value))
+        if isinstance(value, Position):
+            return self.frames(value)
+        return repr(value)
+
+    def frames(self, position: Position) -> Hashable:
+        """Frames where they can be told; else the text, and the error comes where the position is used."""
+        rate = self.asset.rate or (Fraction(1) if position.timecode.kind == "frames" else None)
+        try:
+            return position.to_frames(rate) if rate else str(position)
+        except TimecodeError:
+            return str(position)
+
+    def field(self, name: str, value: object) -> Hashable:
+        number = as_number(value) if isinstance(value, str) else None
+        if isinstance(value, str) and number is not None and same_value(name, value, str(number)):
+            return number
+        return self.plainly(value)
+
+    def segment(self, value: SegmentWanted) -> Hashable:
+        if value.number is not ABSENT:
+            return value.number
+        place = (self.plainly(value.start), self.plainly(value.duration))
+        return (*place, plain(value.title)) if value.start is ABSENT and value.title is not ABSENT else place
+
+    def segmentation(self, value: object) -> Hashable:
+        if not isinstance(value, SegmentationWanted):
+            return None
+        return self.frames(value.duration), self.plainly(value.title)
+
+    def marker(self, value: MarkerWanted) -> Hashable:
+        if value.uid is not ABSENT:
+            return value.uid
+        if value.anew:
+            return ("anew", value.anew)
+        return (DEFAULT_TRACK if value.track is ABSENT else value.track, self.plainly(value.at))
+
+    def link(self, value: LinkWanted) -> Hashable:
+        title = self.title if value.title is ABSENT else value.title
+        return (*map(plain, value.folder), plain(title))
+
+    def track(self, value: MarkerWanted) -> str:
+        """Return the track that a wanted marker is on: its own, that of its uid, General."""
+        if value.track is not ABSENT:
+            return value.track
+        live = (m for m in self.asset.markers if m.uid == value.uid)
+        return next(map(track_of, live), DEFAULT_TRACK)
+
+
+# Uniting -------------------------------------------------------------------------------------------------------
+
+
+def _one(what: str, said: Iterable[Said[T] | None], key: Callable[[object], Hashable]) -> Said[T] | None:
+    first: Said[T] | None = None
+    for other in (s for s in said if s is not None):
+        if first is None:
+            first = other
+        elif key(first.value) != key(other.value):
+            raise _contradiction(what, first, other)
+    return first
+
+
+def _mapping(
+    what: str, said: Iterable[Mapping[str, Said[T]]], key: Callable[[str, object], Hashable]
+) -> dict[str, Said[T]]:
+    united: dict[str, Said[T]] = {}
+    for name, other in ((name, other) for fields in said for name, other in fields.items()):
+        first = united.setdefault(name, other)
+        if key(name, first.value) != key(name, other.value):
+            raise _contradiction(f"{what} {name}", first, other)
+    return united
+
+
+def _xmp(wanteds: Sequence[AssetWanted]) -> dict[str, Said[tuple[str, ...]]]:
+    """Unite XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+
+    A field that one task clears or sets to a single text has just that value: other values are a contradiction.
+    """
+    united: dict[str, Said[tuple[str, ...]]] = {}
+    whole: set[str] = set()
+    for wanted in wanteds:
+        for name, said in wanted.xmp.items():
+            first = united.setdefault(name, said)
+            if name not in wanted.xmp_lists or not said.value:
+                whole.add(name)
+            if first is said or same_list(first.value, said.value):
+                continue
+            if name in whole:
+                raise _contradiction(f"the XMP field {name}", first, said)
+            united[name] = replace(first, value=_joined(first.value, said.value), also=(*first.also, said.source))
+    return united
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    found = list(one)
+    for value in other:
+        if not any(same_list([value], [each]) for each in found):
+            found.append(value)
+    return tuple(found)
+
+
+def _list(
+    what: str, lists: Iterable[Sequence[Said[V]]], identity: Callable[[V], Hashable], keys: _Keys
+) -> tuple[Said[V], ...]:
+    united: dict[Hashable, Said[V]] = {}
+    for said in (said for items in lists for said in items):
+        key = identity(said.value)
+        first = united.get(key)
+        united[key] = said if first is None else _merge(f"{what} {_show_key(key)}", first, said, keys)
+    return tuple(united.values())
+
+
+def _show_key(key: Hashable) -> str:
+    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+_ATTRIBUTES: Mapping[type, tuple[str, ...]] = {
+    SegmentWanted: ("start", "duration", "title", "keywords"),
+    MarkerWanted: ("at", "track"),
+    LinkWanted: (),
+}
+
+
+def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
+    """Unite two wants of one item: each attribute that both name must be the same."""
+    if one.value.present != other.value.present:
+        gone, kept = (one, other) if other.value.present else (other, one)
+        raise _removed_and_wanted(what, gone.source, kept.source)
+    named: dict[str, Any] = {}
+    for name in _ATTRIBUTES[type(one.value)]:
+        values = [Said(getattr(said.value, name), said.source) for said in (one, other)]
+        told = [said for said in values if said.value is not ABSENT]
+        if len(told) == 2 and keys.plainly(told[0].value) != keys.plainly(told[1].value):
+            raise _contradiction(f"{name} of {what}", *told)
+        if told:
+            named[name] = told[0].value
+    fields = [_own_fields(said.value, said.source) for said in (one, other)]
+    if any(fields):
+        united = _mapping(f"{what}:", fields, keys.field)
+        named["fields"] = {name: said.value for name, said in united.items()}
+    united_value = replace(one.value, **named)
+    more: tuple[Source, ...] = () if united_value == one.value else (other.source,)
+    return replace(one, value=united_value, also=(*one.also, *more))
+
+
+def _own_fields(value: object, source: Source) -> dict[str, Said[str | Position]]:
+    fields: Mapping[str, str | Position] = value.fields if isinstance(value, MarkerWanted | LinkWanted) else {}
+    return {name: Said(text, source) for name, text in fields.items()}
+
+
+# Exactly -------------------------------------------------------------------------------------------------------
+
+
+def _exactly(all_of: Sequence[Exactly]) -> Exactly:
+    narrowed = [exactly for exactly in all_of if exactly.markers]
+    tracks: frozenset[str] | None = None
+    if narrowed and all(exactly.tracks is not None for exactly in narrowed):
+        tracks = frozenset().union(*(exactly.tracks or () for exactly in narrowed))
+    return Exactly(
+        segments=next((e.segments for e in all_of if e.segments), None),
+        markers=next((e.markers for e in all_of if e.markers), None),
+        links=next((e.links for e in all_of if e.links), None),
+        tracks=tracks,
+    )
+
+
+def _check_exactly(wanteds: Sequence[AssetWanted], keys: _Keys) -> None:
+    """Refuse what one task wants and another removes by ``exactly``, for its list does not name it."""
+    for one in (w for w in wanteds if w.exactly.segments or w.exactly.markers or w.exactly.links):
+        for other in (wanted for wanted in wanteds if wanted is not one):
+            _check_list("segment", one.exactly.segments, one.segments, other.segments, keys.segment)
+            _check_list("link", one.exactly.links, one.links, other.links, keys.link)
+            covered = [said for said in other.markers if _covers(one.exactly, keys.track(said.value))]
+            _check_list("marker", one.exactly.markers, one.markers, covered, keys.marker)
+
+
+def _covers(exactly: Exactly, track: str) -> bool:
+    return exactly.tracks is None or track in exactly.tracks
+
+
+def _check_list(
+    what: str,
+    exactly: Source | None,
+    complete: Sequence[Said[V]],
+    others: Sequence[Said[V]],
+    identity: Callable[[V], Hashable],
+) -> None:
+    if exactly is None:
+        return
+    named = {identity(said.value) for said in complete}
+    for said in others:
+        if said.value.present and identity(said.value) not in named:
+            raise _removed_and_wanted(f"{what} {_show_key(identity(said.value))}", exactly, said.source)

@@ -1,0 +1,67 @@
+"""An asset as it is after the requests of its plan, by what these are expected to show.
+
+Close enough for warnings: a new marker gets some uid that is free, and a segmentation leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from msauto.model.live import Asset, Marker, Segment, Xmp
+from msauto.model.plan import Expect, Json, Request
+from msauto.verification.expectations import mapping, texts
+
+
+def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
+    """Return the asset with its fields, markers and segments as the requests leave them, as the server counts."""
+    attributes = dict(asset.attributes)
+    markers = {marker.uid: marker for marker in asset.markers}
+    segments = {segment.number: segment for segment in asset.segments}
+    for expect in _expected(requests):
+        if expect.aspect == "field":
+            attributes[expect.key] = str(expect.want)
+        elif expect.aspect == "marker":
+            _leave_marker(markers, expect)
+        elif expect.aspect == "segment":
+            _leave_segment(segments, expect)
+    return replace(asset, attributes=attributes, markers=tuple(markers.values()), segments=tuple(segments.values()))
+
+
+def xmp_after(xmp: Xmp | None, requests: Iterable[Request]) -> Xmp:
+    """Return the XMP fields as the requests leave them."""
+    written = {expect.key: texts(expect.want) for expect in _expected(requests) if expect.aspect == "xmp"}
+    return {**(xmp or {}), **written}
+
+
+def _expected(requests: Iterable[Request]) -> Iterable[Expect]:
+    return (expect for request in requests for expect in request.expect)
+
+
+def _leave_marker(markers: dict[int, Marker], expect: Expect) -> None:
+    want = mapping(expect.want)
+    if expect.want is None:
+        markers.pop(_number(expect.key.removeprefix("uid ")), None)
+        return
+    uid = _number(want["uid"]) if "uid" in want else max(markers, default=0) + 1
+    had = markers[uid].fields if uid in markers else {}
+    named = {name: str(value) for name, value in want.items() if name not in {"uid", "frame"}}
+    markers[uid] = Marker(uid, _number(want["frame"]), {**had, **named})
+
+
+def _leave_segment(segments: dict[int, Segment], expect: Expect) -> None:
+    number, want = _number(expect.key), mapping(expect.want)
+    segments.pop(number, None)
+    if expect.want is not None:
+        title, keywords = str(want.get("title", "")), want.get("keywords")
+        segments[number] = Segment(
+            number,
+            _number(want["start"]),
+            _number(want["duration"]),
+            titles=(title,),
+            keywords=None if keywords is None else str(keywords),
+        )
+
+
+def _number(value: Json) -> int:
+    return int(str(value))

@@ -1,0 +1,52 @@
+"""What the ledger holds of one asset, under the title that it has and those that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from msauto.diffing.comparison import same_text
+from msauto.model.plan import Json, Settlement, TargetId
+from msauto.model.ports import Memory
+from msauto.planning.survey.asset_plan import Found
+from msauto.verification.expectations import mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The items by ``aspect:key``, and what is to be written where the open ones are taken as settled."""
+
+    items: Mapping[str, Json]
+    settlements: tuple[Settlement, ...] = ()
+
+
+def recall(
+    memory: Memory, found: Found, names: Iterable[str], aliases: Iterable[Found] = (), *, forget: bool
+) -> Recalled:
+    """Return what is remembered of an asset; ``forget`` what earlier runs have left open.
+
+    ``aliases`` are other entries of the clip: commands that ran on it under their names count.
+    """
+    items: dict[str, Json] = {}
+    settlements: list[Settlement] = []
+    former = [name for name in names if not same_text(name, found.title)]
+    mine = [found.id(name) for name in (*reversed(former), found.title)]
+    for target in (*(alias.id(alias.title) for alias in aliases), *mine):
+        known = dict(memory.recall(target))
+        if target not in mine:
+            known = {item: value for item, value in known.items() if item.startswith("command:")}
+        if forget:
+            settled = settlements_of(target, known)
+            settlements += settled
+            known |= {each.item: each.value for each in settled}
+        items |= known
+    return Recalled({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+
+
+def settlements_of(target: TargetId, items: Mapping[str, Json]) -> list[Settlement]:
+    """Return how what is open is settled: owed handlers are dropped, what may have run counts as run."""
+    return [
+        Settlement(target, item, None if item.startswith("owed:") else True)
+        for item, value in items.items()
+        if item.startswith("owed:") or mapping(value).get("unproved")
+    ]

@@ -1,0 +1,86 @@
+"""Warnings about values that change again on every run: ``comment: "{{ asset.comment }}x"`` grows every night.
+
+Only where a template has looked at what it sets, and that changes: the task is evaluated once more with the asset as
+it is after the run, and what it then wants must be what it wants now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from msauto.diffing.builder import Draft
+from msauto.diffing.comparison import same_list, same_value
+from msauto.errors import MsautoError
+from msauto.model.desired import AssetWanted, Intent, Said, Wanted
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.live import Xmp
+from msauto.model.plan import Change
+from msauto.planning.survey.asset_plan import Found
+from msauto.planning.survey.fact_layers import Layers
+from msauto.planning.survey.grouping import Member
+from msauto.planning.survey.outcome import asset_after, xmp_after
+
+T = TypeVar("T")
+_LISTS = {"marker": "markers", "segment": "segments"}
+
+
+def repeating(
+    asked: Sequence[tuple[Member, Wanted]], layers: Layers, found: Found, xmp: Xmp | None, draft: Draft
+) -> None:
+    """Warn of each value that the next run would change again."""
+    suspects = {(change.aspect, change.key) for change in draft.changes if _is_looked_at(change, layers.looked)}
+    if not suspects:
+        return
+    requests = draft.requests()
+    after = replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
+    fields = xmp_after(layers.with_xmp(xmp), requests)
+    warnings: list[str] = []
+    for member, wanted in asked:
+        again = _again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
+        if isinstance(wanted, AssetWanted) and again is not None:
+            warnings += _told(wanted, again, suspects)
+    draft.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
+
+
+def _is_looked_at(change: Change, looked: Collection[str]) -> bool:
+    if change.aspect == "xmp":
+        return f"xmp:{change.key}" in looked or "fact:xmp" in looked
+    return f"fact:{_LISTS.get(change.aspect, change.key)}" in looked
+
+
+def _again(intent: Intent, facts: Facts) -> AssetWanted | None:
+    try:
+        wanted = intent.evaluate(facts)
+    except (Need, NoAssetError, MsautoError):
+        return None
+    return wanted if isinstance(wanted, AssetWanted) and wanted.present else None
+
+
+def _told(now: AssetWanted, then: AssetWanted, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
+    for name, one, other in _both(now.fields, then.fields):
+        if ("field", name) in suspects and not same_value(name, str(one.value), str(other.value)):
+            yield _warning(f"the field {name}", one)
+    for name, values, others in _both(now.xmp, then.xmp):
+        if ("xmp", name) in suspects and not same_list(values.value, others.value):
+            yield _warning(f"the XMP field {name}", values)
+    for aspect, name in _LISTS.items():
+        if any(aspect == suspect for suspect, _ in suspects):
+            yield from _of_list(aspect, getattr(now, name), getattr(then, name))
+
+
+def _both(now: Mapping[str, Said[T]], then: Mapping[str, Said[T]]) -> Iterator[tuple[str, Said[T], Said[T]]]:
+    return ((name, said, then[name]) for name, said in now.items() if name in then)
+
+
+def _of_list(aspect: str, now: Sequence[Said[Any]], then: Sequence[Said[Any]]) -> Iterator[str]:
+    items = {said.source.place: said for said in then}
+    for said in now:
+        other = items.get(said.source.place)
+        if other is not None and other.value != said.value:
+            yield _warning(f"a {aspect}", said)
+
+
+def _warning(what: str, said: Said[Any]) -> str:
+    return f"{what} ({said.source.place}) reads what it sets: the next run would change it again"

@@ -1,0 +1,1 @@
+"""From a run in the ledger to the intents that take it back."""

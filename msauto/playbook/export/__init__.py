@@ -1,0 +1,1 @@
+"""Live state to playbooks."""

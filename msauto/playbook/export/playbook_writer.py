@@ -1,0 +1,343 @@
+"""Live state to playbooks that plan to nothing: a pure function of live values, offline.
+
+What a task cannot say (a segment's track, a marker of an unknown type, a value that holds the list separator) stands
+beside it as a comment; a list of which something had to be left out is never called complete by ``exactly``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from msauto.interface.vocabulary import TRACKS, track_named
+from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
+from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, LeftOut
+from msauto.model.timecode import Timecode, TimecodeError, show_timecode
+from msauto.playbook.export.rss_writer import channel_task
+from msauto.playbook.schema.asset import AttributeName, FieldsArgs
+from msauto.playbook.schema.values import NsName
+from msauto.playbook.yaml.writer import Line, Noted, comment, yaml_lines
+
+HEADER = "Exported by msauto"
+"""How the first line of every exported file begins, after ``#``: such a file may be replaced."""
+
+_FIELDS = tuple(FieldsArgs.model_fields)
+_POSITIONS = ("first_frame", "last_frame", "icon_pos")
+_MARKER_TEXTS = ("title", "comment", "user", "keywords")
+_MARKER_OWN = frozenset({*_MARKER_TEXTS, "rating", "track"})
+_NS_NAME = TypeAdapter(NsName)
+_ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What writing needs to know of the server: its list separator, what identifies its RSS items, what it removes.
+
+    Where links cannot be removed, ``exactly`` never names them: a link made by hand would stop every later run.
+    """
+
+    separator: str = ","
+    rss_guid: str = "auto"
+    removes_links: bool = False
+
+
+@dataclass(slots=True)
+class _Part:
+    """One list or mapping of a task: what can be said, comments on what cannot, and whether all was said."""
+
+    items: list[Any] = field(default_factory=list)
+    complete: bool = True
+
+    def leave_out(self, why: str) -> None:
+        """Note what cannot be said."""
+        self.items.append(Noted((why,)))
+        self.complete = False
+
+    @property
+    def says(self) -> bool:
+        """Tell whether anything is said."""
+        return any(not isinstance(item, Noted) or item.value is not None for item in self.items)
+
+
+# Playbooks -----------------------------------------------------------------------------------------------------
+
+
+def header_lines(about: str) -> Iterator[str]:
+    """Yield the first lines of an exported playbook."""
+    yield comment(f"{HEADER}: {about}.")
+    yield comment("On the server that it came from it plans to nothing. What is empty is left out.")
+
+
+def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[str]:
+    """Yield the head of a play; its tasks follow, by :func:`task_lines`."""
+    head = {"name": name, "hosts": hosts} | ({} if database is None else {"database": database})
+    yield from yaml_lines([head])
+    yield "  tasks:"
+
+
+def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | LeftOut, writing: Writing) -> Iterator[str]:
+    """Yield the lines of one task, or the comment on what was left out."""
+    if isinstance(snapshot, LeftOut):
+        yield f"    {comment(f'{_path(snapshot)}: {snapshot.why}.')}"
+        return
+    task = (
+        asset_task(snapshot, writing)
+        if isinstance(snapshot, AssetSnapshot)
+        else channel_task(snapshot.channel, writing.rss_guid)
+    )
+    yield from yaml_lines([task], 4)
+
+
+def _path(left: LeftOut) -> str:
+    return show_folder((*left.folder, left.title))
+
+
+# Assets --------------------------------------------------------------------------------------------------------
+
+
+def asset_task(snapshot: AssetSnapshot, writing: Writing) -> dict[str, Any]:
+    """Return the task that says all of an asset that can be said."""
+    asset = snapshot.asset
+    args: dict[str, Any] = {"title": asset.title or snapshot.title}
+    if asset.folder is not None and asset.folder_otherwise is None:
+        args["folder"] = show_folder(asset.folder) or "/"
+    if asset.finalized is False:
+        args["unfinalized"] = "allow"
+    _put(args, "fields", dict(_fields(asset)))
+    _put(args, "xmp", dict(_xmp(snapshot.xmp or {}, writing.separator)))
+    lists = {"segments": _segments(snapshot), "markers": _markers(snapshot), "links": _links(snapshot)}
+    for name, part in lists.items():
+        _put_list(args, name, part)
+    removable = [name for name in lists if name != "links" or writing.removes_links]
+    complete = [name for name in removable if lists[name].says and lists[name].complete]
+    if complete:
+        args["exactly"] = Line(complete)
+    return {"name": asset.title or snapshot.title, "asset": args}
+
+
+def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
+    """Put a mapping that says something; of one that holds only comments, the comments."""
+    if any(not isinstance(value, Noted) or value.value is not None for value in values.values()):
+        args[name] = values
+    elif values:
+        notes = tuple(note for value in values.values() for note in value.notes)
+        args[name] = Noted(tuple(f"{name}: {note}" for note in notes))
+
+
+def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
+    if part.says:
+        args[name] = part.items
+    elif part.items:
+        notes = tuple(note for item in part.items for note in item.notes)
+        args[name] = Noted(tuple(f"{name}: {note}" for note in notes))
+
+
+def _position(frames: int, rate: Fraction | None) -> str | int:
+    """Return a time code that stands for just these frames, else the frames."""
+    if rate is None:
+        return frames
+    text = show_timecode(frames, rate)
+    try:
+        same = Timecode.parse(text).to_frames(rate) == frames
+    except TimecodeError:
+        return frames
+    return text if same else frames
+
+
+def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
+    for name in _FIELDS:
+        value = asset.attributes.get(name)
+        if not value:
+            continue
+        if name not in _POSITIONS:
+            yield name, value
+        elif (why := _unfit(name, value, asset)) is not None:
+            yield name, Noted((f"{name} is left out: {why}",))
+        else:
+            yield name, _position(int(value), asset.rate)
+
+
+def _unfit(name: str, value: str, asset: Asset) -> str | None:
+    """Tell why a field cannot be said as a position, if it cannot."""
+    if not (value.strip().isascii() and value.strip().isdecimal()):
+        return f"{value!r} is no position that a task can say"
+    if name == "last_frame" and asset.finalized is False:
+        return "it grows while the clip is being recorded"
+    end = asset.frames
+    if end is not None and int(value) > (end if name == "last_frame" else end - 1):
+        return f"frame {value} is beyond the end of the clip ({end} frames)"
+    return None
+
+
+def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
+    for name, values in sorted(fields.items()):
+        if not any(values) and len(values) < 2:
+            continue
+        if not _is_ns_name(name):
+            yield name, Noted((f"{name} is shown without its namespace: a task says ns:name",))
+        elif any(separator in value for value in values):
+            yield name, Noted((f"{name} has a value that holds {separator!r}, which separates values",))
+        else:
+            yield name, values[0] if len(values) == 1 else Line(values)
+
+
+def _is_ns_name(name: str) -> bool:
+    try:
+        _NS_NAME.validate_python(name)
+    except ValidationError:
+        return False
+    return True
+
+
+# Segments ------------------------------------------------------------------------------------------------------
+
+
+def _segments(snapshot: AssetSnapshot) -> _Part:
+    part = _Part()
+    asset = snapshot.asset
+    ordered = sorted(asset.segments, key=lambda segment: segment.number)
+    for number in _twins(segment.number for segment in ordered):
+        part.leave_out(f"segment {number} is there more than once: only one of them can be told")
+    for segment in {segment.number: segment for segment in ordered}.values():
+        start = segment.start + snapshot.origin
+        why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
+        if why is not None:
+            part.leave_out(f"segment {segment.number} is left out: {why}")
+            continue
+        item = Line(_segment(segment, start, asset.rate))
+        notes = tuple(_lossy(segment))
+        part.items.append(Noted(notes, item) if notes else item)
+    return part
+
+
+def _twins(names: Iterable[Any]) -> list[Any]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:
+    if number < 0:
+        return "its number is negative"
+    if start < 0 or duration <= 0:
+        return f"it starts at frame {start} and is {duration} frames long"
+    if frames is not None and start + duration > frames:
+        return f"it ends at frame {start + duration}, beyond the end of the clip ({frames} frames)"
+    return None
+
+
+def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "number": segment.number,
+        "start": _position(start, rate),
+        "duration": _position(segment.duration, rate),
+    }
+    texts = {"title": segment.title, "keywords": segment.keywords}
+    return said | {name: text for name, text in texts.items() if text}
+
+
+def _lossy(segment: Segment) -> Iterator[str]:
+    """Yield what of a segment the interface cannot write back (interface, «Asset commands»: CREATESEGMENT)."""
+    if segment.track:
+        yield f"track of segment {segment.number}, which no task can set: {segment.track}"
+    if segment.rating and segment.rating.strip() != "0":
+        yield f"rating of segment {segment.number}, which no task can set: {segment.rating}"
+    for title in segment.titles[1:]:
+        yield f"further title of segment {segment.number}, which no task can set: {title}"
+
+
+# Markers -------------------------------------------------------------------------------------------------------
+
+
+def _markers(snapshot: AssetSnapshot) -> _Part:
+    part = _Part()
+    asset = snapshot.asset
+    markers = {marker.uid: marker for marker in asset.markers}
+    for uid in _twins(marker.uid for marker in asset.markers):
+        part.leave_out(f"there are several markers of uid {uid}: only one of them can be told")
+    places = Counter(_place(marker) for marker in markers.values())
+    for marker in sorted(markers.values(), key=lambda marker: (marker.frame, _track(marker), marker.uid)):
+        alone = places[_place(marker)] == 1
+        _add_marker(part, marker, marker.frame + snapshot.origin, asset, by_uid=not alone)
+    return part
+
+
+def _track(marker: Marker) -> str:
+    return track_named(marker.track)
+
+
+def _place(marker: Marker) -> tuple[int, str]:
+    return marker.frame, _track(marker)
+
+
+def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
+    """Add a marker: by its place, or by its uid where that cannot be said or is another's too."""
+    inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
+    known = _track(marker) in TRACKS
+    by_uid = by_uid or not inside or not known
+    if by_uid and marker.uid < 0:
+        part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
+        return
+    said: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+    said |= {"at": _position(frame, asset.rate)} if inside else {}
+    said |= {"track": _track(marker)} if known else {}
+    said |= {name: text for name in _MARKER_TEXTS if (text := marker.fields.get(name))}
+    further, unnamed = _attributes(marker)
+    notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
+    notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
+    notes += [f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in unnamed]
+    rating = _rating(marker)
+    if isinstance(rating, int):
+        said |= {"rating": rating} if rating else {}
+    else:
+        notes.append(f"rating of marker {marker.uid}, which no task can set: {rating}")
+    said |= {"attributes": further} if further else {}
+    part.items.append(Noted(tuple(notes), Line(said)) if notes else Line(said))
+
+
+def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
+    """Return the further attributes of a marker, and the names of those that no task can name."""
+    further: dict[str, str] = {}
+    unnamed: list[str] = []
+    for name, text in marker.fields.items():
+        if name in _MARKER_OWN or not text:
+            continue
+        try:
+            further[_ATTRIBUTE_NAME.validate_python(name)] = text
+        except ValidationError:
+            unnamed.append(name)
+    return further, unnamed
+
+
+def _rating(marker: Marker) -> int | str:
+    text = marker.fields.get("rating", "").strip()
+    try:
+        return int(text) if text else 0
+    except ValueError:
+        return text
+
+
+# Links ---------------------------------------------------------------------------------------------------------
+
+
+def _links(snapshot: AssetSnapshot) -> _Part:
+    part = _Part()
+    title = snapshot.asset.title or snapshot.title
+    for stranger in snapshot.strangers:
+        part.leave_out(f"another clip stands at {_shown(stranger)}: no link, though it has the same title")
+    home = (snapshot.asset.folder, title)
+    places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
+    for folder, name in places:
+        if name.strip():
+            said = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
+            part.items.append(Line(said))
+        else:
+            part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
+    return part
+
+
+def _shown(link: Link) -> str:
+    return show_folder((*link.folder, link.title))

@@ -1,0 +1,84 @@
+"""A live RSS channel to the task that says it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
+from msauto.model.live import RssChannel, RssItem
+from msauto.playbook.yaml.writer import Noted
+
+_FIELDS = ("title", "description", "link", "pubDate")
+
+
+def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
+    """Return the task that says all items of a channel; ``rss_guid`` is the server's dialect."""
+    items: list[Any] = []
+    taken: dict[str, str] = {}
+    counts = Counter(item.guid for item in channel.items)
+    for guid in dict.fromkeys(item.guid for item in channel.items):
+        item = next(each for each in channel.items if each.guid == guid)
+        said = _item(item, rss_guid)
+        why = _unfit(item, counts[guid], rss_guid) or _taken(said, taken, rss_guid)
+        items.append(said if why is None else Noted((f"an item is left out: {why}",)))
+    said = {"channel": channel.name, "items": items}
+    if not any(isinstance(item, Noted) for item in items):
+        said["exactly"] = True
+    if all(isinstance(item, Noted) for item in items):
+        said["items"] = Noted(tuple(note for item in items for note in item.notes), [])
+    return {"name": channel.name, "rss": said}
+
+
+def _unfit(item: RssItem, count: int, rss_guid: str) -> str | None:
+    guid = item.guid
+    if not guid:
+        return "it has no guid"
+    if count > 1:
+        return f"{count} items have the guid {guid}"
+    if rss_guid == "file" and not _is_file(guid):
+        return f"its guid {guid} is a file name on this server, and no file can be called so"
+    if bad_character(guid, line=True):
+        return f"its guid {guid!r} holds a character that no playbook can name"
+    return None
+
+
+def _taken(said: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
+    """Return why an item cannot stand beside those before it: the channel may show both under one name."""
+    file = said.get("file") or default_file(said["guid"], text="text" in said)
+    names = {file_key(name) for name in _shown_names(said["guid"], file, rss_guid)}
+    other = next((taken[name] for name in names if name in taken), None)
+    if other is not None:
+        return f"{said['guid']} may be the same file as the item {other}; `rss_guid` of the dialect would tell"
+    taken |= dict.fromkeys(names, said["guid"])
+    return None
+
+
+def _shown_names(guid: str, file: str, rss_guid: str) -> Iterable[str]:
+    return (guid, file, stem_of(file)) if rss_guid == "auto" else (file,)
+
+
+def _item(item: RssItem, rss_guid: str) -> dict[str, Any]:
+    """Say an item as a text where it came in one, else by its fields; empty ones are not said."""
+    fields = dict(zip(_FIELDS, (item.title, item.description, item.link, item.pub_date), strict=True))
+    said = {name: text for name, text in fields.items() if text and text.strip()}
+    ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""
+    named = rss_guid == "file" or ending in {".txt", ".xml"}
+    head = {"guid": item.guid} | ({"file": item.guid} if named else {})
+    form = "item" if ending == ".xml" else form_of(item)
+    if form == "item" and not (ending == ".txt" and not said.keys() & {"link", "pubDate"}):
+        return head | {"item": said}
+    return head | {"text": _text(said)}
+
+
+def _text(said: dict[str, str]) -> str:
+    """Return the text that an item came in: its description is the whole, where the title is its first line."""
+    title, description = said.get("title", ""), said.get("description", "")
+    if description.strip() == title.strip() or description.replace("\r\n", "\n").startswith(f"{title}\n"):
+        return description
+    return "\n".join(part for part in (title, description) if part)
+
+
+def _is_file(guid: str) -> bool:
+    return "/" not in guid and "\\" not in guid

@@ -1,0 +1,1 @@
+"""Inventories: hosts, groups, patterns, and the servers that they describe."""

@@ -1,0 +1,177 @@
+"""The hosts of a run: their variables, their names for templates, their servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msauto.errors import InputError
+from msauto.interface.server_url import UrlError, parse_server_url
+from msauto.model.server import ServerSpec
+from msauto.playbook.files import Files, repository_of
+from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
+from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
+from msauto.playbook.inventory.server_block import build_server, check_server, host_of
+from msauto.playbook.schema.values import Pending
+from msauto.playbook.templates.environment import render_data
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
+from msauto.playbook.variables.variables import HostVars, Level, Scope, Variable, Variables
+from msauto.playbook.yaml.document import Problems, Spot, said_outside
+
+
+def load_hosts(
+    inventories: Sequence[str], server_url: str | None, files: Files, flaws: Problems | None = None
+) -> Inventory:
+    """Return the inventory, or that of ``--server URL``: one server, named by its host; groups are not known there."""
+    if server_url is not None and inventories:
+        spot = said_outside("--server", server_url)
+        raise spot.error("--server and -i cannot be given together", "put the server into the inventory, and use -l")
+    if server_url is not None:
+        return _single(server_url)
+    if not inventories:
+        raise said_outside("inventory").error("no server is named", "give -i INVENTORY or --server URL")
+    inventory = load_inventory(inventories, files, flaws)
+    if not inventory.hosts:
+        raise said_outside(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
+    return inventory
+
+
+def _single(url: str) -> Inventory:
+    spot = said_outside("--server", url)
+    name = host_of(url, spot)
+    host = Host(name, spot, (Variable("server", {"url": url}, Level.INVENTORY_HOST, spot),))
+    return Inventory({name: host}, {"all": (name,)}, single=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """The URL of a host's server, where the inventory declares it, and where it names the host."""
+
+    name: str
+    url: str
+    spot: Spot
+    host: Spot
+
+
+class Hosts:
+    """All hosts of a run."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        extra: Sequence[Variable],
+        env: Mapping[str, str],
+        now: datetime,
+        files: Files,
+        lookup_folders: Sequence[str] = (),
+        download_folders: Sequence[str] = (),
+    ) -> None:
+        self.inventory = inventory
+        self._env = env
+        self._now = now
+        self._files = files
+        self._lookup_folders = lookup_folders
+        self._download_folders = download_folders
+        self._variables = {name: Variables((*host.variables, *extra)) for name, host in inventory.hosts.items()}
+        self._scopes: dict[str, dict[str, Scope]] = {}
+        self._servers: dict[str, ServerSpec | InputError] = {}
+
+    def match(self, pattern: str, spot: Spot) -> list[str]:
+        """Return the hosts of a pattern; raises :class:`InputError` where it matches nothing.
+
+        With ``--server`` there is one server, and every play means it, whatever group or host the play names.
+        """
+        if self.inventory.single:
+            return list(self.inventory.hosts)
+        try:
+            return match_hosts(pattern, list(self.inventory.hosts), self.inventory.groups)
+        except PatternError as error:
+            raise spot.error(str(error), error.remedy) from error
+
+    def limit(self, pattern: str | None) -> frozenset[str]:
+        """Return the hosts that ``--limit`` leaves; with ``--server`` it must name that server."""
+        hosts = list(self.inventory.hosts)
+        if pattern is None:
+            return frozenset(hosts)
+        try:
+            return frozenset(match_limit(pattern, hosts, self.inventory.groups, self._text))
+        except PatternError as error:
+            raise said_outside("--limit", pattern).error(str(error), error.remedy) from error
+
+    def _text(self, path: str) -> str:
+        return self._files.read(path).decode("utf-8-sig", "replace")
+
+    def scope(self, name: str, folder: str) -> Scope:
+        """Return what templates see on a host, for playbooks of a folder."""
+        if folder not in self._scopes:
+            self._scopes[folder] = self._scopes_of(folder)
+        return self._scopes[folder][name]
+
+    def server(self, name: str, folder: str) -> ServerSpec:
+        """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
+        if name not in self._servers:
+            try:
+                self._servers[name] = self._server(name, folder)
+            except InputError as error:
+                self._servers[name] = error
+        found = self._servers[name]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    def _server(self, name: str, folder: str) -> ServerSpec:
+        return build_server(name, self._block(name), self.scope(name, folder))
+
+    def _block(self, name: str) -> Variable:
+        variable = self._variables[name].winner("server")
+        if variable is None:
+            spot = self.inventory.hosts[name].spot
+            raise spot.error(f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True)
+        return variable
+
+    def address(self, name: str) -> ServerAddress | None:
+        """Return where the server of a host is; ``None`` where that cannot be known."""
+        variable = self._variables[name].winner("server")
+        if variable is None:
+            return None
+        with suppress(InputError, UrlError):
+            block = render_data(variable.value, self._lenient_scope(name), variable.spot, keep=True)
+            url = block.get("url") if isinstance(block, dict) else None
+            if isinstance(url, str) and not isinstance(url, Pending):
+                shown = parse_server_url(url).shown()
+                return ServerAddress(name, shown, variable.spot.child("url"), self.inventory.hosts[name].spot)
+        return None
+
+    def _lenient_scope(self, name: str) -> Scope:
+        return self.scope(name, "").with_env(EnvView(self._env, lenient=True))
+
+    def check_server(self, name: str) -> None:
+        """Raise for what is wrong with the block of a server; secrets need not be set."""
+        check_server(self._block(name), self._lenient_scope(name))
+
+    def _scopes_of(self, folder: str) -> dict[str, Scope]:
+        here = Path(folder or ".")
+        root = repository_of(here)
+        around = Surroundings(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
+        scopes: dict[str, Scope] = {}
+        shared: dict[str, Any] = {
+            "env": EnvView(self._env),
+            "now": self._now,
+            "playbook_dir": str(here.resolve()),
+            "groups": {group: list(members) for group, members in self.inventory.groups.items()},
+            "hostvars": HostVars(scopes),
+            "asset": AssetView(None),
+            "omit": OMIT,
+        }
+        for name, variables in self._variables.items():
+            own = {"inventory_hostname": name, "group_names": self._groups_of(name)}
+            scopes[name] = Scope(variables, {**shared, **own}, around)
+        return scopes
+
+    def _groups_of(self, host: str) -> list[str]:
+        return sorted(name for name, members in self.inventory.groups.items() if host in members and name != "all")

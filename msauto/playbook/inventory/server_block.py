@@ -1,0 +1,100 @@
+"""The ``server:`` block of a host, rendered, as a :class:`ServerSpec`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from msauto.interface.dialect import Dialect
+from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
+from msauto.playbook.files import beside
+from msauto.playbook.inventory.secret_sources import read_secret
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.strict_model import Model
+from msauto.playbook.schema.validation import read_as
+from msauto.playbook.templates.environment import render_data
+from msauto.playbook.variables.variables import Scope, Variable
+from msauto.playbook.yaml.document import Problems, Spot
+from msauto.secrets.tainted_text import Way, unfit
+
+
+def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
+    """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
+    spot = variable.spot
+    args = read_as(ServerArgs, _rendered(variable, scope), spot)
+    default = ServerSpec(name, "")
+    connections = default.connections if args.connections is None else args.connections
+    return ServerSpec(
+        name=name,
+        url=args.url,
+        version=args.version,
+        timezone=args.timezone,
+        auth=_auth(args.auth, name, spot.child("auth")),
+        tls=_tls(args.tls, spot),
+        timeouts=Timeouts(**_named(args.timeouts)),
+        connections=connections,
+        request_line=default.request_line if args.request_line is None else args.request_line,
+        dialect=Dialect(**_named(args.dialect)),
+        proxy=_proxy(args.proxy, spot.child("proxy")),
+        variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
+    )
+
+
+def _rendered(variable: Variable, scope: Scope) -> Any:
+    """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
+    data = render_data(variable.value, scope, variable.spot)
+    problems = Problems()
+    for way, message, remedy in unfit(data, _may_be_secret):
+        problems.add(variable.spot.child(*way).problem(message, remedy))
+    problems.check()
+    return data
+
+
+def _may_be_secret(way: Way) -> bool:
+    return way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
+
+
+def check_server(variable: Variable, scope: Scope) -> None:
+    """Raise for what is wrong with a block even where parts of it cannot be known yet."""
+    data = render_data(variable.value, scope, variable.spot, keep=True)
+    read_as(ServerArgs, data, variable.spot)
+
+
+def host_of(url: str, spot: Spot) -> str:
+    """Return the name of the one server of ``--server URL``: its host."""
+    return urlsplit(read_as(ServerArgs, {"url": url}, spot).url).hostname or ""
+
+
+def _named(args: Model | None) -> dict[str, Any]:
+    return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
+
+
+def _auth(args: AuthArgs | None, name: str, spot: Spot) -> Auth:
+    if args is None:
+        return Auth()
+    basic = args.basic
+    return Auth(
+        username=basic.username if basic else None,
+        password=_password(basic, spot.child("basic")) if basic else None,
+        bearer=read_secret(args.bearer, args.bearer_file, args.bearer_keyring, name, spot, "bearer"),
+        headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
+    )
+
+
+def _proxy(args: ProxyArgs | None, spot: Spot) -> Proxy | None:
+    return Proxy(args.url, args.username, _password(args, spot)) if args is not None else None
+
+
+def _password(args: BasicArgs | ProxyArgs, spot: Spot) -> Secret | None:
+    user = args.username or ""
+    return read_secret(args.password, args.password_file, args.password_keyring, user, spot, "password")
+
+
+def _tls(args: TlsArgs | None, spot: Spot) -> Tls:
+    if args is None:
+        return Tls()
+    paths = {name: getattr(args, name) for name in ("ca", "cert", "key")}
+    found = {name: beside(spot.document.file, path) for name, path in paths.items() if path is not None}
+    verify = True if args.verify is None else args.verify
+    password = None if args.key_password is None else Secret(args.key_password)
+    return Tls(verify=verify, key_password=password, **found)

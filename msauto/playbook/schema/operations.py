@@ -1,0 +1,139 @@
+"""The keys of the modules that run something, or ask: thumbnail, proxy, command, assert, xmp_batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, ClassVar, Literal
+
+from msauto.playbook.schema.asset import ONE_TARGET, SelectArgs
+from msauto.playbook.schema.key_rules import AnyOf, Inside, KeyRule, Needs, OneOf, WhenValue
+from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.times import Pos
+from msauto.playbook.schema.values import Between, Expressions, KeyId, Name, Opt, Plain, Text, Value
+
+Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
+_Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K
+_FOLLOWS = ("a handler works on the asset whose change called it", "leave it out")
+_OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
+
+
+class TargetKeys(Model):
+    """Which asset is meant."""
+
+    rules: ClassVar[tuple[KeyRule, ...]] = (ONE_TARGET,)
+
+    title: Opt[Name] = key("the asset's title")
+    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
+
+
+class RunTarget(TargetKeys):
+    """Which asset is meant, and what it means where it is not there."""
+
+    missing: Opt[Literal["error", "skip"]] = key("what an unknown title means; default error")
+
+
+class ThumbnailOnly(Model):
+    """A still image of the asset that called a handler (interface, «PNG thumbnail»)."""
+
+    hints: ClassVar = _OF_HANDLERS
+
+    pos: Opt[Pos] = key("the position: a time code or frames")
+    dur: Opt[Pos] = key("the composition's duration, for graphic templates")
+    w: Opt[_Pixels] = key("width in pixels; default the original width")
+    h: Opt[_Pixels] = key("height in pixels; default the original height")
+    params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
+    dest: Value[Name] = need("the file to write, beside the playbook")
+
+
+class ThumbnailArgs(RunTarget, ThumbnailOnly):
+    """A still image of an asset (interface, «PNG thumbnail»)."""
+
+    hints: ClassVar = {}
+
+
+class ProxyOnly(Model):
+    """A viewing copy of the asset that called a handler (interface, «Web proxy»)."""
+
+    hints: ClassVar = _OF_HANDLERS
+
+    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("the web profile")
+    dest: Value[Name] = need("the file to write, beside the playbook")
+
+
+class ProxyArgs(RunTarget, ProxyOnly):
+    """A viewing copy of an asset (interface, «Web proxy»)."""
+
+    hints: ClassVar = {}
+
+
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "PARTNER_EXPORT_VERSION": (),
+    "PARTNER_COPY_PROGRAM_FIELDS": (),
+    "PARTNER_MOVE_TO_ASSET": ("asset_id", "house_number"),
+}
+"""The parameters of each command (interface, «Asset commands»), but for ns and id."""
+_FROM_THE_TASK = ("ns", "id", "command")
+_CARD = "PARTNER_MOVE_TO_ASSET needs the program card"
+
+
+def _no_parameter(command: str, name: str) -> tuple[str, str]:
+    known = _PARAMETERS[command]
+    if name in _FROM_THE_TASK:
+        remedy = "it is the key name" if name == "command" else 'address the asset by its key: id: "handle:4711"'
+        return f"{name} is no parameter here: it follows from the task", remedy
+    remedy = f"its parameters are {' and '.join(known)}" if known else "it takes ns and id, which follow from the task"
+    return f"{command} has no parameter {name!r}", remedy
+
+
+_COMMAND_RULES: tuple[KeyRule, ...] = (
+    *(
+        WhenValue("name", name, (Inside("params", (), known, partial(_no_parameter, name)),))
+        for name, known in _PARAMETERS.items()
+    ),
+    WhenValue(
+        "name",
+        "PARTNER_MOVE_TO_ASSET",
+        (
+            Needs("name", ("params",), _CARD, "add params: {asset_id: ...}"),
+            Inside("params", (AnyOf((("asset_id",),), _CARD, "add asset_id to params"),)),
+        ),
+    ),
+)
+
+
+class CommandOnly(Model):
+    """A command on the asset that called a handler (interface, «Asset commands»)."""
+
+    hints: ClassVar = _OF_HANDLERS
+    rules: ClassVar = _COMMAND_RULES
+
+    name: Value[Command] = need("the command")
+    params: Opt[dict[str, Value[Text]]] = key("parameters of the command; ns and id follow the asset's address")
+    run: Opt[Literal["always", "once", "changed"]] = key(
+        "always (default), once in the life of the asset, or changed: where this run changes the asset"
+    )
+
+
+class CommandArgs(RunTarget, CommandOnly):
+    """A command that is run rather than compared (interface, «Asset commands»)."""
+
+    hints: ClassVar = {}
+    rules: ClassVar = (ONE_TARGET, *_COMMAND_RULES)
+
+
+class AssertArgs(TargetKeys):
+    """Conditions that must hold, or the plan is refused. Without an asset they are about variables alone."""
+
+    rules: ClassVar = (OneOf(ONE_TARGET.keys, ONE_TARGET.both),)
+
+    that: Plain[Expressions] = need("expressions, without braces, that must all hold")
+    msg: Opt[Text] = key("what to say where one does not")
+
+
+class XmpBatchArgs(Model):
+    """XMP metadata loaded through a connector (interface, «Load XMP metadata in batch»)."""
+
+    connector: Value[Name] = need("the metadata connector's name")
+    src: Value[Name] = need("the file to load, beside the playbook; its content is loaded once")

@@ -1,0 +1,237 @@
+"""Checks data against the models, in plain words and with places; and the JSON Schemas made from the models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from msauto.errors import InputError, Problem
+from msauto.playbook.schema.inventory import Inventory
+from msauto.playbook.schema.json_schema import with_rules
+from msauto.playbook.schema.key_rules import Broken
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
+from msauto.playbook.schema.values import kind_of
+from msauto.playbook.yaml.document import Path, Spot, nearest
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and the path of the value that it is about."""
+
+    path: Path
+    problem: Problem
+
+
+def read_as(model: type[M], data: Any, spot: Spot) -> M:
+    """Return the data as a model; raises :class:`InputError` with all that is wrong."""
+    found = findings(model, data, spot)
+    if isinstance(found, list):
+        raise InputError([each.problem for each in found])
+    return found
+
+
+def well_formed(model: type[M], data: Any) -> M | None:
+    """Return the data as a model, whatever the rules for its keys find; ``None`` where a value is wrong."""
+    try:
+        return model.model_validate(data, context={}, by_alias=True, by_name=False)
+    except ValidationError:
+        return None
+
+
+def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
+    """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
+
+    What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
+    """
+    context: dict[str, Any] = {}
+    valid: M | None = None
+    found: list[Finding] = []
+    try:
+        valid = model.model_validate(data, context=context, by_alias=True, by_name=False)
+    except ValidationError as error:
+        models = context.get("known", {})
+        errors = error.errors(include_url=False)
+        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
+        found += [_finding(each, data, spot, models) for each in errors if not _is_of_group(each, groups)]
+    broken = {key: rules for key, rules in context.get("broken", {}).items() if rules}
+    found += _rule_findings(data, spot, broken, ()) if broken else ()
+    if valid is not None and not found:
+        return valid
+    return [each for each in found if not spot.document.is_broken(each.path)]
+
+
+def _rule_findings(data: Any, spot: Spot, broken: Mapping[int, Sequence[Broken]], path: Path) -> Iterator[Finding]:
+    """Yield the rules that do not hold, of a mapping and of all in it."""
+    for each in broken.get(id(data), ()):
+        about = _about(each.message, path)
+        target = spot.child(*path, *each.way)
+        yield Finding(target.path, target.problem(about, each.remedy, key=each.on_key))
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in pairs:
+        yield from _rule_findings(value, spot, broken, (*path, key))
+
+
+_GROUPS = ("block", "import_tasks")
+
+
+def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
+    """Tell whether an error asks for a key where a group stands that cannot: it says nothing new."""
+    return error["type"] == "missing" and error["loc"][:-1] in groups
+
+
+_Models = Mapping[int, tuple[object, type[BaseModel]]]
+"""Which model met which mapping, by the mapping's identity."""
+
+
+def _finding(error: Any, data: Any, spot: Spot, models: _Models) -> Finding:
+    path, on_key = _walk(error["loc"], data)
+    context = error.get("ctx", {})
+    message, remedy, on_key = _words(error, path, on_key, data, models)
+    if context.get("key") and isinstance(_at(data, path), dict):
+        path, on_key = (*path, context["key"]), True
+    target = spot.child(*path)
+    return Finding(target.path, target.problem(message, remedy, key=on_key))
+
+
+def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
+    """Follow pydantic's way through the data; parts that are no step of ours (names of choices) fall out."""
+    path: list[str | int] = []
+    on_key = False
+    for part in loc:
+        if _leads_on(data, part):
+            data = data[part]
+            path.append(part)
+        elif part == "[key]":
+            on_key = True
+    return tuple(path), on_key
+
+
+def _leads_on(data: Any, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, dict) and part in data
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _words(error: Any, path: Path, on_key: bool, data: Any, models: _Models) -> tuple[str, str, bool]:
+    kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
+    label = _label(path)
+    if kind == "said":
+        return _about(str(context["said"]), path), str(context["remedy"]), on_key
+    if kind == "extra_forbidden":
+        _, model = models.get(id(_at(data, path[:-1])), (None, None))
+        return (*_unknown(str(loc[-1]), model), True)
+    if kind == "missing":
+        return f"{loc[-1]} is missing", "add it", on_key
+    if kind == "literal_error":
+        shown = error["input"] if isinstance(error["input"], str) else kind_of(error["input"])
+        choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        return f"{label} cannot be {str(shown)[:60]!r}", _choice(str(shown), choices), on_key
+    return (
+        f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {kind_of(error['input'])}",
+        "",
+        on_key,
+    )
+
+
+def _about(text: str, path: Path) -> str:
+    """Name what a message is about, unless it does so itself."""
+    label = _label(path)
+    return text if _is_sentence(text) or not label else f"{label} {text}"
+
+
+def _label(path: Path) -> str:
+    """Name a value by its key; an item of a list by that of the list."""
+    name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if path and isinstance(path[-1], int):
+        return f"an item of {name}" if name else "an item"
+    return name
+
+
+_EXPECTED = {
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
+_STARTS = ("must ", "has no value", "is ", "does not say", "says ", "holds ")
+
+
+def _is_sentence(text: str) -> bool:
+    return not text.startswith(_STARTS)
+
+
+def _choice(shown: str, choices: list[str]) -> str:
+    hint = nearest(shown, choices)
+    return hint if hint.startswith("did") else "it may be: " + ", ".join(choices)
+
+
+def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
+    known = getattr(model, "hints", {})
+    if name in known:
+        return str(known[name][0]), str(known[name][1])
+    keys = [info.alias or key for key, info in model.model_fields.items()] if model else []
+    if model is not None and issubclass(model, HandlerArgs):
+        hint = nearest(name, keys)
+        remedy = hint if hint.startswith("did") else "the modules of handlers are: " + ", ".join(HANDLER_MODULES)
+        return f"unknown module or key {name!r}", remedy
+    if model is not None and issubclass(model, TaskArgs):
+        hint = nearest(name, keys)
+        remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)
+        return f"unknown module or key {name!r}", remedy
+    return f"unknown key {name!r}", nearest(name, keys)
+
+
+# JSON Schemas -------------------------------------------------------------------------------------------------
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
+
+    >>> json_schema("playbook")["title"]
+    'msauto playbook'
+    """
+    from msauto.playbook.settings.settings import SettingsArgs
+
+    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": Inventory, "settings": SettingsArgs}
+    model = models.get(name)
+    if model is None:
+        raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
+    schema = schema_of_model(model)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
+    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
+    return with_rules(_tidy(model.model_json_schema(by_alias=True)))
+
+
+def _tidy(value: Any, *, names: bool = False) -> Any:
+    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
+    if isinstance(value, list):
+        return [_tidy(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
+
+
+def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
+    for key, each in value.items():
+        if key == "oneOf" and not names and not all("required" in choice for choice in each):
+            key = "anyOf"  # a value may fit two choices: a number is a text too
+        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
+            yield key, each

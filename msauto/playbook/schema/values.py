@@ -1,0 +1,333 @@
+"""The kinds of values that playbooks, inventories and settings hold, as pydantic types with plain words.
+
+A value may still be a template: :class:`Pending` stands for one that is not rendered yet, and passes wherever
+:data:`Value` or :data:`Opt` allows it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import (
+    Discriminator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from msauto.interface.characters import unreportable
+from msauto.model.live import Folder, parse_folder
+from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
+from msauto.secrets.tainted_text import Marked
+
+T = TypeVar("T")
+
+
+class Pending(str):
+    """The text of a template that is not rendered yet. A text that only looks like one is a plain ``str``."""
+
+    __slots__ = ()
+
+
+class MarkedTemplate(Pending):
+    """A template whose result is marked as secret."""
+
+    __slots__ = ()
+
+
+def is_template(text: str) -> bool:
+    """Tell whether a text of a playbook is a template."""
+    return "{{" in text or "{%" in text
+
+
+def mark(data: Any) -> Any:
+    """Return plain data in which each template is a :class:`Pending`."""
+    if isinstance(data, dict):
+        return {key: mark(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [mark(value) for value in data]
+    if not isinstance(data, str) or not is_template(data):
+        return data
+    return MarkedTemplate(data) if isinstance(data, Marked | MarkedTemplate) else Pending(data)
+
+
+_BY_FILTER = re.compile(r"\|\s*secret\b")
+
+
+def is_marked(value: Any) -> bool:
+    """Tell whether a text is written as a secret: by the tag, or by the filter."""
+    by_filter = isinstance(value, Pending) and _BY_FILTER.search(value) is not None
+    return isinstance(value, Marked | MarkedTemplate) or by_filter
+
+
+def has_pending(data: Any) -> bool:
+    """Tell whether anything in the data is still to be rendered."""
+    if isinstance(data, dict):
+        return any(has_pending(value) for value in data.values())
+    if isinstance(data, list):
+        return any(has_pending(value) for value in data)
+    return isinstance(data, Pending)
+
+
+def said(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+    """Return an error in plain words; ``key`` names the key of the mapping that it is about."""
+    text = message.replace("{", "{{").replace("}", "}}")
+    return PydanticCustomError("said", text, {"said": message, "remedy": remedy, "key": key})
+
+
+TEMPLATE_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\{[{%]", "description": "a template"}
+
+
+class _Templated:
+    """Lets a template pass in place of a value; an explicit null never does: absent is not empty."""
+
+    def __init__(self, *, template: bool = True) -> None:
+        self._template = template
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._validate, handler(source))
+
+    def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
+        if value is None:
+            raise said("has no value", 'write "" to clear it, or leave the key out')
+        if self._template and isinstance(value, Pending):
+            return value
+        return handler(value)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        inner = dict(handler(schema))
+        choices = [each for each in inner.pop("anyOf", []) if each != {"type": "null"}]
+        if len(choices) == 1:
+            inner = {**inner, **choices[0]}
+        elif choices:
+            inner["anyOf"] = choices
+        if not self._template or (inner.get("type") == "string" and set(inner) <= {"type", "description"}) or not inner:
+            return inner
+        return {"anyOf": [inner, TEMPLATE_SCHEMA]}
+
+
+TEMPLATED = _Templated()
+Value: TypeAlias = Annotated[T, TEMPLATED]
+"""A value, or a template."""
+Opt: TypeAlias = Annotated[T | None, TEMPLATED]
+"""A value or a template; the key may be left out."""
+Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
+"""A value that cannot be a template; the key may be left out."""
+
+
+MOST = 2**63 - 1
+"""The largest count, identifier or rating: what 64 bits hold, more than any server can keep."""
+LONGEST_TIMEOUT = 604_800  # seconds, a week: nobody waits for ever by a slip
+
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((type(None),), "nothing"),
+    ((bool,), "true or false"),
+    ((int, float), "a number"),
+    ((str,), "text"),
+    ((list,), "a list"),
+    ((dict,), "a mapping"),
+)
+
+
+def kind_of(value: Any) -> str:
+    """Say in plain words what a value is."""
+    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an object that is no value")
+
+
+def _text(value: Any) -> str:
+    return reportable(_label(value))
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
+    if isinstance(value, WrittenInt | WrittenFloat):
+        raise said(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        raise said("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    raise said(f"must be text, not {kind_of(value)}")
+
+
+def reportable(text: str) -> str:
+    """Return a text that a server can report; raise for any other."""
+    why = unreportable(text)
+    if why is not None:
+        raise said(why, "leave the character out")
+    return text
+
+
+def _strict_text(value: Any) -> str:
+    if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
+        written = getattr(value, "text", str(value))
+        raise said(f"must be text, and {written} is a number", f'quote it: "{written}"')
+    return _text(value)
+
+
+def _name(value: Any) -> str:
+    text = _text(value)
+    if not text.strip():
+        raise said("must not be empty")
+    return text
+
+
+def _secret(value: Any) -> str:
+    if not isinstance(value, str):
+        raise said(f"must be text, not {kind_of(value)}", "quote it")
+    return str(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    digits = isinstance(value, str) and value.strip().isdecimal()
+    remedy = "leave the quotes out, or add | int to the template" if digits else ""
+    raise said(f"must be a whole number, not {shown_value(value)}", remedy)
+
+
+def _rating(value: Any) -> int:
+    number = _whole(value)
+    if -MOST - 1 <= number <= MOST:
+        return number
+    raise said("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
+
+
+def _count(value: Any) -> int:
+    number = _whole(value)
+    if number < 0:
+        raise said("must not be negative")
+    if number > MOST:
+        raise said("is too large", f"at most {MOST}")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A whole number within bounds, both included: ``Annotated[int, Between(1, 512)]``."""
+
+    low: int
+    high: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+    def _read(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
+            return int(value)
+        raise said(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    raise said(f"must be a number of 0 or more, not {shown_value(value)}")
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
+        return float(value)
+    raise said(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise said(f"must be true or false, not {shown_value(value)}")
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as messages show it: short, and never a number with too many digits."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return "a number with too many digits"  # Python makes no text of one with more than 4,300
+    if isinstance(value, int | float):
+        return str(getattr(value, "text", value))[:60]
+    return repr(value[:60]) if isinstance(value, str) else kind_of(value)
+
+
+def _folder(value: Any) -> Folder:
+    return parse_folder(_text(value))
+
+
+def _expression(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and is_template(value):
+        raise said("is an expression already", "leave the braces {{ }} out")
+    if isinstance(value, str) and value.strip():
+        return str(value)
+    raise said(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
+
+
+def as_list(value: Any) -> Any:
+    """Return a list as it is, anything else as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def _expressions(value: Any) -> tuple[str, ...]:
+    return tuple(_expression(each) for each in as_list(value))
+
+
+def one_or_list(value: Any) -> str:
+    """Tell which of the two a value is, for pydantic's choice."""
+    return "list" if isinstance(value, list) else "one"
+
+
+def _ns_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
+        return reportable(value)
+    raise said(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
+
+
+def _key_id(value: Any) -> str:
+    text = _name(value)
+    if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
+        raise said(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
+    return text
+
+
+def _schema(**schema: Any) -> WithJsonSchema:
+    return WithJsonSchema(schema)
+
+
+_EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
+
+Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
+"""Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""
+Label = Annotated[str, PlainValidator(_label), _schema(type=["string", "integer"])]
+"""Text that no server is sent: a task's name."""
+Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
+Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
+SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
+Rating = Annotated[int, PlainValidator(_rating), _schema(type="integer", minimum=-MOST - 1, maximum=MOST)]
+Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0, maximum=MOST)]
+Seconds = Annotated[
+    float, PlainValidator(_seconds), _schema(type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)
+]
+Number = Annotated[float, PlainValidator(_number), _schema(type="number", minimum=0)]
+Flag = Annotated[bool, PlainValidator(_flag), _schema(type="boolean")]
+FolderText = Annotated[Folder, PlainValidator(_folder), _schema(type=["string", "integer"])]
+Expressions = Annotated[
+    tuple[str, ...],
+    PlainValidator(_expressions),
+    _schema(anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}]),
+]
+Texts = Annotated[Annotated[list[Value[Text]], Tag("list")] | Annotated[Text, Tag("one")], Discriminator(one_or_list)]
+"""A text, or a list of texts: :func:`as_list` makes a list of either."""
+NsName = Annotated[str, PlainValidator(_ns_name), _schema(type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
+KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r"^[^:\s][^:]*:.+")]

@@ -1,0 +1,1 @@
+"""The settings file `msauto.toml`, its freezes, and run windows."""

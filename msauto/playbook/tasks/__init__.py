@@ -1,0 +1,1 @@
+"""Plays and tasks to intents."""

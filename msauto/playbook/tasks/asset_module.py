@@ -1,0 +1,257 @@
+"""The ``asset`` module: rendered arguments to a ref and to :class:`AssetWanted`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msauto.errors import InputError, Problem
+from msauto.model.desired import (
+    ABSENT,
+    Absent,
+    AssetWanted,
+    Exactly,
+    IdRef,
+    LinkWanted,
+    MarkerWanted,
+    Position,
+    Ref,
+    Said,
+    SegmentationWanted,
+    SegmentWanted,
+    SelectRef,
+    Source,
+    TitleRef,
+)
+from msauto.model.facts import Facts
+from msauto.model.timecode import Timecode
+from msauto.playbook.schema.asset import (
+    AssetArgs,
+    ExactlyArgs,
+    FieldsArgs,
+    LinkArgs,
+    MarkerArgs,
+    MarkersExactly,
+    RestoreArgs,
+    SegmentArgs,
+    SelectArgs,
+    exactly_lists,
+)
+from msauto.playbook.schema.operations import TargetKeys
+from msauto.playbook.schema.validation import read_as
+from msauto.playbook.schema.values import Pending, as_list
+from msauto.playbook.tasks.asset_checks import check_asset
+from msauto.playbook.yaml.document import Spot
+
+DEFAULT_WAIT = 1800.0
+"""Seconds that the proof waits for a file from the archive, where the task does not say."""
+
+REF_KEYS = ("title", "id", "was", "select", "missing")
+"""What says which asset is meant: rendered before any server is asked."""
+
+_MARKER_TEXTS = ("title", "comment", "user", "keywords")
+Where = Callable[[Facts], bool]
+
+
+def asset_ref(args: AssetArgs, database: str, where: Where | None) -> Ref:
+    """Return which assets are meant; the arguments that say so are rendered."""
+    was = tuple(as_list(args.was)) if args.was is not None else ()
+    return ref_of(args.title, args.id, args.select, database, where, was)
+
+
+def ref_of(
+    title: str | None,
+    key_id: str | None,
+    select: SelectArgs | None,
+    database: str,
+    where: Where | None,
+    was: tuple[str, ...] = (),
+) -> Ref:
+    """Return which assets a title, an id or a selection means."""
+    if title is not None:
+        return TitleRef(database, title, was)
+    if key_id is not None:
+        namespace, _, identifier = key_id.partition(":")
+        return IdRef(database, namespace, identifier)
+    if select is None:
+        raise TypeError("validated arguments name one target")
+    return _select(select, database, where)
+
+
+def named_at(args: TargetKeys | AssetArgs, spot: Spot, task: str) -> Source | None:
+    """Return where a task names its asset; ``None`` where it names none."""
+    name = next((name for name in ("title", "id", "select") if getattr(args, name) is not None), None)
+    return None if name is None else Source(spot.child(name).place, task)
+
+
+def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
+    mimetype = args.mimetype
+    types = () if mimetype is None else tuple(as_list(mimetype))
+    return SelectRef(
+        database=database,
+        folder=args.folder or (),
+        recursive=bool(args.recursive),
+        created_after=args.created_after,
+        created_before=args.created_before,
+        created_within=args.created_within,
+        mimetypes=types,
+        where=where,
+        expect_min=args.expect.min if args.expect else None,
+        expect_max=args.expect.max if args.expect else None,
+    )
+
+
+def asset_wanted(data: Any, spot: Spot, task: str, separator: str) -> AssetWanted:
+    """Return what rendered arguments want; raises :class:`InputError` with all that is wrong.
+
+    ``separator`` is the server's list separator: no XMP value may hold it.
+    """
+    args = read_as(AssetArgs, data, spot)
+    problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
+    if problems:
+        raise InputError(problems)
+    return _Wanted(args, spot, task).build()
+
+
+def check_separators(args: AssetArgs, spot: Spot, separator: str) -> Iterator[Problem]:
+    """Yield the XMP values that hold the server's list separator; pending templates are left alone."""
+    fields: Any = args.xmp  # still a template, perhaps
+    for name, values in fields.items() if isinstance(fields, dict) else ():
+        for index, value in enumerate(as_list(values)):
+            if separator in value and not isinstance(value, Pending):
+                yield _value_spot(spot.child("xmp", name), index).problem(
+                    f"the value holds {separator!r}, which separates the values of an XMP field on this server",
+                    "write it without; or set dialect: {list_separator: ...} as the server is set",
+                )
+
+
+def _value_spot(spot: Spot, index: int) -> Spot:
+    inner = spot.child(index)
+    return inner if inner.path in inner.document.places else spot
+
+
+class _Wanted:
+    """Converts one task's arguments, each value with its place."""
+
+    def __init__(self, args: AssetArgs, spot: Spot, task: str) -> None:
+        self._args = args
+        self._spot = spot
+        self._task = task
+
+    def build(self) -> AssetWanted:
+        args = self._args
+        return AssetWanted(
+            source=self._source(),
+            present=args.state != "absent",
+            missing=args.missing or "error",
+            unfinalized=args.unfinalized or "error",
+            lossy=bool(args.lossy),
+            with_links=bool(args.with_links),
+            folder=None if args.folder is None else Said(args.folder, self._source("folder")),
+            title=None if args.title is None else Said(args.title, self._source("title")),
+            fields=self._fields(),
+            xmp={name: Said(_values(texts), self._source("xmp", name)) for name, texts in (args.xmp or {}).items()},
+            xmp_lists=frozenset(name for name, texts in (args.xmp or {}).items() if isinstance(texts, list)),
+            segments=tuple(self._segments()),
+            segmentation=self._segmentation(),
+            markers=tuple(self._markers()),
+            links=tuple(self._links()),
+            exactly=self._exactly(),
+            restore=self._restore(),
+        )
+
+    def _source(self, *path: str | int) -> Source:
+        """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
+        spot = self._spot.child(*path)
+        return Source(spot.key_place if path else spot.place, self._task)
+
+    def _position(self, timecode: Timecode | None) -> Position | Absent:
+        return ABSENT if timecode is None else Position(timecode, self._args.origin)
+
+    def _fields(self) -> dict[str, Said[str | Position]]:
+        found: dict[str, Said[str | Position]] = {}
+        fields = self._args.fields
+        for name in fields.model_fields_set if fields else ():
+            value = getattr(fields, name)
+            said = Position(value, self._args.origin) if isinstance(value, Timecode) else value
+            found[name] = Said(said, self._source("fields", name))
+        return dict(sorted(found.items()))
+
+    def _segments(self) -> Iterator[Said[SegmentWanted]]:
+        for index, item in enumerate(self._args.segments or []):
+            yield Said(self._segment(item), self._source("segments", index))
+
+    def _segment(self, item: SegmentArgs) -> SegmentWanted:
+        return SegmentWanted(
+            number=_or_absent(item.number),
+            start=self._position(item.start),
+            duration=ABSENT if item.duration is None else Position(item.duration),
+            title=_or_absent(item.title),
+            keywords=_or_absent(item.keywords),
+            present=item.state != "absent",
+        )
+
+    def _segmentation(self) -> Said[SegmentationWanted] | None:
+        args = self._args.segmentation
+        if args is None:
+            return None
+        return Said(SegmentationWanted(Position(args.duration), _or_absent(args.title)), self._source("segmentation"))
+
+    def _markers(self) -> Iterator[Said[MarkerWanted]]:
+        for index, item in enumerate(self._args.markers or []):
+            yield Said(self._marker(item), self._source("markers", index))
+
+    def _marker(self, item: MarkerArgs) -> MarkerWanted:
+        fields = {name: getattr(item, name) for name in _MARKER_TEXTS if getattr(item, name) is not None}
+        if item.rating is not None:
+            fields["rating"] = str(item.rating)
+        fields |= item.attributes or {}
+        return MarkerWanted(
+            uid=_or_absent(item.uid),
+            at=self._position(item.at),
+            track=ABSENT if item.track is None else item.track,
+            fields=fields,
+            present=item.state != "absent",
+        )
+
+    def _links(self) -> Iterator[Said[LinkWanted]]:
+        for index, item in enumerate(self._args.links or []):
+            yield Said(self._link(item), self._source("links", index))
+
+    def _link(self, item: LinkArgs) -> LinkWanted:
+        named = ((name, getattr(item, name)) for name in FieldsArgs.model_fields)
+        fields = {
+            name: Position(value, self._args.origin) if isinstance(value, Timecode) else value
+            for name, value in sorted(named)
+            if value is not None
+        }
+        return LinkWanted(item.folder, _or_absent(item.title), present=item.state != "absent", fields=fields)
+
+    def _exactly(self) -> Exactly:
+        args = self._args
+        named = {name: self._exactly_source(name) for name in exactly_lists(args)}
+        narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
+        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
+        return Exactly(named.get("segments"), named.get("markers"), named.get("links"), tracks)
+
+    def _exactly_source(self, name: str) -> Source:
+        if isinstance(self._args.exactly, list):
+            return self._source("exactly", [str(each) for each in self._args.exactly].index(name))
+        return self._source("exactly", name)
+
+    def _restore(self) -> Said[float] | None:
+        args = self._args.restore
+        if args is None or args is False:
+            return None
+        wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
+        return Said(wait, self._source("restore"))
+
+
+def _values(texts: list[str] | str) -> tuple[str, ...]:
+    """One empty text clears the field, as an empty list does."""
+    found = tuple(as_list(texts))
+    return () if found == ("",) else found
+
+
+def _or_absent(value: Any) -> Any:
+    return ABSENT if value is None else value

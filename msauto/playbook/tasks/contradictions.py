@@ -1,0 +1,185 @@
+"""Tasks that contradict each other, as far as it can be known without a server: for ``validate``.
+
+Planning finds all of them; here both tasks must name the same title, id or channel, and what they say must need no
+facts. Positions are compared only where they differ at every frame rate.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msauto.errors import Problem
+from msauto.model.desired import (
+    ABSENT,
+    AssetWanted,
+    ChannelRef,
+    IdRef,
+    Intent,
+    MarkerWanted,
+    Position,
+    Ref,
+    RssWanted,
+    Said,
+    Source,
+    TitleRef,
+    Work,
+)
+from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.playbook.templates.sandbox import UsesAssetError
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One thing that a task says: of ``key``, ``value``; ABSENT means that it is to be gone."""
+
+    key: tuple[Hashable, ...]
+    words: str
+    value: Any
+    source: Source
+
+
+def contradictions(work: Sequence[Work]) -> Iterator[Problem]:
+    """Yield what two tasks say differently of one thing; each problem names both places."""
+    for each in work:
+        seen: dict[tuple[Hashable, ...], _Claim] = {}
+        for intent in each.intents:
+            yield from _compare(intent, seen)
+
+
+def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _Claim]) -> Iterator[Problem]:
+    name = _target(intent.ref)
+    if name is None:
+        return
+    wanted = constant_of(intent)
+    for claim in _claims(wanted) if wanted is not None else ():
+        first = seen.setdefault((*name, *claim.key), claim)
+        problem = _problem(first, claim) if first is not claim else None
+        if problem is not None:
+            yield problem
+
+
+def _target(ref: Ref) -> tuple[Hashable, ...] | None:
+    if isinstance(ref, TitleRef):
+        return "title", ref.database, _plain(ref.title)
+    if isinstance(ref, IdRef):
+        return "id", ref.database, ref.namespace, ref.identifier
+    return ("channel", ref.channel) if isinstance(ref, ChannelRef) else None
+
+
+def constant_of(intent: Intent) -> AssetWanted | RssWanted | None:
+    """Return what an intent wants whatever the asset is; ``None`` where the facts decide."""
+    try:
+        wanted = intent.evaluate(Facts())
+    except (Need, NoAssetError, UsesAssetError):
+        return None
+    return wanted if isinstance(wanted, AssetWanted | RssWanted) else None
+
+
+def _claims(wanted: AssetWanted | RssWanted) -> Iterator[_Claim]:
+    if isinstance(wanted, RssWanted):
+        for item in wanted.items:
+            told = {"text": item.value.text, **_mapping(item.value.item)}
+            yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, told)
+        return
+    yield _Claim(("state",), "the asset", True if wanted.present else ABSENT, wanted.source)
+    if wanted.folder is not None:
+        yield _Claim(("folder",), "the folder", wanted.folder.value, wanted.folder.source)
+    for name, said in wanted.fields.items():
+        yield _Claim(("field", name), f"the field {name}", said.value, said.source)
+    for name, values in wanted.xmp.items():
+        if name not in wanted.xmp_lists:  # lists of several tasks are united
+            yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
+    yield from _lists(wanted)
+
+
+def _lists(wanted: AssetWanted) -> Iterator[_Claim]:
+    if wanted.segmentation is not None:
+        said = wanted.segmentation
+        yield _Claim(("segmentation",), "the segmentation", said.value.duration, said.source)
+    for segment in wanted.segments:
+        if segment.value.number is not ABSENT:
+            told = {name: getattr(segment.value, name) for name in ("start", "duration", "title", "keywords")}
+            yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, told)
+    for marker in wanted.markers:
+        yield from _marker(marker)
+    for link in wanted.links:
+        folder = "/".join(link.value.folder)
+        title = "" if link.value.title is ABSENT else f" named {link.value.title}"
+        yield from _item(
+            ("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, link.value.fields
+        )
+
+
+def _marker(said: Said[MarkerWanted]) -> Iterator[_Claim]:
+    value = said.value
+    if value.uid is not ABSENT:
+        told = {"at": value.at, "track": value.track, **value.fields}
+        yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", said, told)
+    elif value.at is not ABSENT:
+        track = "General" if value.track is ABSENT else value.track
+        code, origin = value.at.timecode, None if value.at.timecode.kind == "frames" else value.at.origin
+        key = ("marker", track, code.kind, code.seconds, code.frames, code.fraction, origin)
+        yield from _item(key, f"the marker at {value.at} ({track})", said, value.fields)
+
+
+def _item(key: tuple[Hashable, ...], words: str, said: Said[Any], told: Mapping[str, Any]) -> Iterator[_Claim]:
+    yield _Claim(key, words, True if said.value.present else ABSENT, said.source)
+    for name, value in told.items() if said.value.present else ():
+        if value is not ABSENT:
+            yield _Claim((*key, name), f"the {name} of {words}", value, said.source)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _problem(one: _Claim, other: _Claim) -> Problem | None:
+    if (one.value is ABSENT) != (other.value is ABSENT):
+        gone, kept = (one, other) if one.value is ABSENT else (other, one)
+        message = f"{one.words} is removed by {gone.source.told} and wanted by {kept.source.told}"
+        return Problem(message, other.source.place, "let one of the two tasks go, or let both say the same")
+    if not _differ(one.value, other.value):
+        return None
+    message = (
+        f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
+        f"{_show(other.value)} by {other.source.told}"
+    )
+    return Problem(message, other.source.place, "let both say the same")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Position):
+        return str(value)
+    return repr("/".join(value) if isinstance(value, tuple) else value)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    if isinstance(one, Position) and isinstance(other, Position):
+        return _positions_differ(one, other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) != len(other) or any(_differ(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, str) and isinstance(other, str):
+        return _plain(one) != _plain(other) and not _same_number(one, other)
+    return type(one) is type(other) and bool(one != other)
+
+
+def _positions_differ(one: Position, other: Position) -> bool:
+    """Tell whether two positions differ at every rate: only then is it known without the asset."""
+    a, b = one.timecode, other.timecode
+    if a.kind != b.kind or a.kind == "seconds":
+        return False
+    if a.kind != "frames" and one.origin != other.origin:
+        return False
+    return (a.seconds, a.frames) != (b.seconds, b.frames)
+
+
+def _same_number(one: str, other: str) -> bool:
+    return one.strip().isdecimal() and other.strip().isdecimal() and int(one) == int(other)
+
+
+def _plain(text: str) -> str:
+    """As planning compares texts: Unicode NFC, line ends as one sign."""
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))

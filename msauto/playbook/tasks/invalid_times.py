@@ -1,0 +1,49 @@
+"""Time codes that exist at no frame rate: for ``validate``. Planning tells them with the clip's length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msauto.errors import Problem
+from msauto.model.desired import AssetWanted, MarkerWanted, Position, Said, SegmentWanted, Source, Work
+from msauto.model.timecode import DROP_FRAME_RATES, Timecode
+from msauto.playbook.tasks.contradictions import constant_of
+
+_LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
+
+
+def impossible_positions(work: Sequence[Work]) -> Iterator[Problem]:
+    """Yield the drop frame time codes that every drop frame rate leaves out, each at its place."""
+    for intent in (intent for each in work for intent in each.intents):
+        wanted = constant_of(intent)
+        for position, source in _positions(wanted) if isinstance(wanted, AssetWanted) else ():
+            for code in (position.timecode, position.origin):
+                if code is not None and _left_out(code):
+                    message = f"{code} does not exist: drop frame leaves it out"
+                    yield Problem(message, source.place, f"the next one is {_next(code)}")
+
+
+def _left_out(code: Timecode) -> bool:
+    minute, second = divmod(code.seconds, 60)
+    return code.kind == "drop" and second == 0 and minute % 10 != 0 and code.frames < _LEFT_OUT_ALWAYS
+
+
+def _next(code: Timecode) -> str:
+    return f"{code.text.partition(';')[0]};{_LEFT_OUT_ALWAYS:02} (29.97 fps)"
+
+
+def _positions(wanted: AssetWanted) -> Iterator[tuple[Position, Source]]:
+    named: list[tuple[object, Source]] = [(said.value, said.source) for said in wanted.fields.values()]
+    if wanted.segmentation is not None:
+        named.append((wanted.segmentation.value.duration, wanted.segmentation.source))
+    for segment in wanted.segments:
+        named += _of(segment, segment.value.start, segment.value.duration)
+    for marker in wanted.markers:
+        named += _of(marker, marker.value.at)
+    for link in wanted.links:
+        named += [(value, link.source) for value in link.value.fields.values()]
+    yield from ((value, source) for value, source in named if isinstance(value, Position))
+
+
+def _of(said: Said[SegmentWanted] | Said[MarkerWanted], *values: object) -> list[tuple[object, Source]]:
+    return [(value, said.source) for value in values]

@@ -1,0 +1,275 @@
+"""Playbook files as plays and tasks: imports followed, blocks flattened, all that structure alone can tell checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msauto.errors import Problem
+from msauto.playbook.files import OUTSIDE, Files, beside
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
+from msauto.playbook.schema.validation import findings
+from msauto.playbook.schema.values import Pending, as_list, mark
+from msauto.playbook.tasks.static_checks import check_task
+from msauto.playbook.tasks.task_secrets import misplaced
+from msauto.playbook.templates.environment import check_template
+from msauto.playbook.variables.variables import Level, Variable, read_variables
+from msauto.playbook.yaml.document import Path, Problems, Spot, nearest
+
+MAX_IMPORTS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One expression of a ``when``."""
+
+    text: str
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One name under ``notify``; it may still be a template."""
+
+    text: str
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a play, a block or an import gives to all tasks in it."""
+
+    conditions: tuple[Condition, ...] = ()
+    tags: frozenset[str] = frozenset()
+    variables: tuple[Variable, ...] = ()
+    files: tuple[str, ...] = ()
+    handlers: tuple[str, ...] = ()
+    notify: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task: ``module`` is its name, ``data`` the whole mapping with templates pending."""
+
+    spot: Spot
+    module: str
+    data: dict[str, Any]
+    around: Around
+
+    @property
+    def args(self) -> Spot:
+        """The spot of the module's arguments."""
+        return self.spot.child(self.module)
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """A play: ``data`` is its mapping with templates pending, ``file`` the playbook that it stands in."""
+
+    spot: Spot
+    file: str
+    data: dict[str, Any]
+    around: Around
+    tasks: tuple[Task, ...] = field(default_factory=tuple)
+    handlers: tuple[Task, ...] = field(default_factory=tuple)
+
+
+class Loader:
+    """Loads playbooks, and collects what is wrong with them."""
+
+    def __init__(self, files: Files, problems: Problems) -> None:
+        self._files = files
+        self._problems = problems
+
+    def playbook(self, file: str, around: Around | None = None) -> list[Play]:
+        """Return the plays of a playbook, imported ones in their place."""
+        around = around or Around(files=(file,))
+        plays: list[Play] = []
+        with self._problems.gather():
+            document = self._files.flawed(file)
+            data, broken = self._checked(Spot(document), Playbook, "a playbook is a list of plays")
+            for index, body in enumerate(data):
+                spot = Spot(document, (index,))
+                if isinstance(body, dict):
+                    plays += self._play(body, spot, file, around, broken)
+        return plays
+
+    def _play(self, body: dict[str, Any], spot: Spot, file: str, around: Around, broken: set[Path]) -> list[Play]:
+        inner = self._inner(body, spot, around, Level.PLAY)
+        if "import_playbook" in body:
+            return self._imported(body, spot, file, inner)
+        inner = replace(inner, handlers=_handler_names(body))
+        handlers = tuple(self._handlers(body.get("handlers"), spot.child("handlers"), inner, broken))
+        tasks = tuple(self._tasks(body.get("tasks"), spot.child("tasks"), inner, broken))
+        if any(path == spot.path for path in broken):
+            return []
+        return [Play(spot, file, body, inner, tasks, handlers)]
+
+    def _imported(self, body: dict[str, Any], spot: Spot, file: str, around: Around) -> list[Play]:
+        name = body["import_playbook"]
+        target = self._import(name, spot.child("import_playbook"), file, around)
+        return self.playbook(target, replace(around, files=(*around.files, target))) if target else []
+
+    def _import(self, name: Any, spot: Spot, file: str, around: Around) -> str:
+        if not isinstance(name, str):
+            return ""
+        if isinstance(name, Pending):
+            self._problems.add(spot.problem("the name of an imported file cannot be a template", "write it out"))
+            return ""
+        target = beside(file, name)
+        if target in around.files or len(around.files) > MAX_IMPORTS:
+            chain = " → ".join([*around.files, target])
+            self._problems.add(spot.problem(f"the import leads back to itself: {chain}"))
+            return ""
+        if not self._files.may_be_named(target, around.files[0] if around.files else file):
+            self._problems.add(spot.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
+            return ""
+        return target if self._readable(target, spot) else ""
+
+    def _readable(self, target: str, spot: Spot) -> bool:
+        found = Problems()
+        with found.gather():
+            self._files.read(target)
+        for problem in found.ordered():
+            self._problems.add(spot.problem(f"{target}: {problem.message}", problem.remedy))
+        return not found
+
+    def _tasks(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+        for index, body in enumerate(data if isinstance(data, list) else []):
+            if isinstance(body, dict):
+                yield from self._task(body, spot.child(index), around, broken)
+
+    def _handlers(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+        """Yield the handlers of a play; they have the play's variables, and neither its tags nor anybody's notify."""
+        seen: dict[str, int] = {}
+        for index, body in enumerate(data if isinstance(data, list) else []):
+            here = spot.child(index)
+            if not isinstance(body, dict) or _is_broken(here, broken):
+                continue
+            name = str(body["name"])
+            if name in seen:
+                first = spot.child(seen[name]).place.line
+                self._problems.add(
+                    here.child("name").problem(
+                        f"the handler {name!r} stands twice (first in line {first})", "rename one"
+                    )
+                )
+            seen.setdefault(name, index)
+            module = next(each for each in HANDLER_MODULES if each in body)
+            yield Task(here, module, body, replace(self._inner(body, here, around, Level.TASK), notify=()))
+
+    def _task(self, body: dict[str, Any], spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+        inner = self._inner(body, spot, around, Level.BLOCK if "block" in body else Level.TASK)
+        if "block" in body:
+            yield from self._tasks(body["block"], spot.child("block"), inner, broken)
+            return
+        if "import_tasks" in body:
+            yield from self._imported_tasks(body, spot, inner)
+            return
+        module = next((name for name in MODULES if name in body), "")
+        with self._problems.gather():
+            if not _is_broken(spot, spot.document.broken):  # what is not known says nothing new
+                check_task(module, body, spot)
+            if not _is_broken(spot, broken):
+                yield Task(spot, module, body, inner)
+
+    def _notices(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Notice]:
+        for index, name in enumerate(as_list(body.get("notify", []))):
+            place = spot.child("notify", index) if isinstance(body["notify"], list) else spot.child("notify")
+            if isinstance(name, str | int) and not isinstance(name, bool):
+                if not isinstance(name, Pending) and str(name) not in around.handlers:
+                    self._problems.add(unknown_handler(str(name), place, around.handlers))
+                yield Notice(name if isinstance(name, Pending) else str(name), place)
+
+    def _imported_tasks(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Task]:
+        target = self._import(body["import_tasks"], spot.child("import_tasks"), spot.document.file, around)
+        if target:
+            yield from self.task_file(target, replace(around, files=(*around.files, target)))
+
+    def task_file(self, file: str, around: Around | None = None) -> list[Task]:
+        """Return the tasks of a file for import_tasks."""
+        tasks: list[Task] = []
+        with self._problems.gather():
+            document = self._files.flawed(file)
+            data, broken = self._checked(Spot(document), TaskFile, "a task file is a list of tasks")
+            tasks += self._tasks(data, Spot(document), around or Around(files=(file,)), broken)
+        return tasks
+
+    def _checked(self, spot: Spot, model: type[Playbook | TaskFile], expected: str) -> tuple[list[Any], set[Path]]:
+        data = mark(spot.document.data)
+        self._problems.add(*spot.document.flaws)
+        if not isinstance(data, list):
+            raise spot.error(
+                f"{expected}; this is {'empty' if data is None else 'none'}", "begin each with a dash: - name:"
+            )
+        found = findings(model, data, spot)
+        broken: set[Path] = set(spot.document.broken)
+        if isinstance(found, list):
+            self._problems.add(*(each.problem for each in found))
+            broken |= {each.path for each in found}
+        self._problems.add(*misplaced(data, spot))
+        for pending, path in _pending(data, ()):
+            with self._problems.gather():
+                check_template(pending, Spot(spot.document, path))
+        return data, broken
+
+    def _inner(self, body: dict[str, Any], spot: Spot, around: Around, level: Level) -> Around:
+        variables: Sequence[Variable] = ()
+        with self._problems.gather():
+            said = body.get("vars")
+            variables = read_variables(said, level, spot.child("vars")) if isinstance(said, dict) else ()
+        return replace(
+            around,
+            conditions=(*around.conditions, *self._conditions(body.get("when"), spot.child("when"))),
+            tags=around.tags | tags_of(body.get("tags")),
+            variables=(*around.variables, *variables),
+            notify=(*around.notify, *self._notices(body, spot, around)),
+        )
+
+    def _conditions(self, data: Any, spot: Spot) -> Iterator[Condition]:
+        for index, text in enumerate([] if data is None else as_list(data)):
+            where = spot.child(index) if isinstance(data, list) else spot
+            shown = str(text).lower() if isinstance(text, bool) else text
+            if isinstance(shown, str) and shown.strip() and not isinstance(shown, Pending):
+                with self._problems.gather():
+                    check_template(shown, where, expression=True)
+                yield Condition(shown, where)
+
+
+def tags_of(data: Any) -> frozenset[str]:
+    """Return tags: a list, or a text with commas."""
+    items = [] if data is None else as_list(data)
+    return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
+
+
+def _is_broken(spot: Spot, broken: Collection[Path]) -> bool:
+    return any(path[: len(spot.path)] == spot.path for path in broken)
+
+
+def unknown_handler(name: str, spot: Spot, known: Sequence[str]) -> Problem:
+    """Return what is wrong with a name under ``notify`` that no handler of the play has."""
+    return spot.problem(f"there is no handler {name!r}", nearest(name, known) or "add handlers: to the play")
+
+
+def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of a play's handlers; those in a block, which is told, are known as well."""
+    return tuple(_names_in(body.get("handlers")))
+
+
+def _names_in(handlers: Any) -> Iterator[str]:
+    for each in handlers if isinstance(handlers, list) else []:
+        if isinstance(each, dict):
+            yield from [str(each["name"])] if "name" in each else []
+            yield from _names_in(each.get("block"))
+
+
+def _pending(data: Any, path: Path) -> Iterator[tuple[Pending, Path]]:
+    if isinstance(data, Pending):
+        yield data, path
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from _pending(value, (*path, name))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _pending(value, (*path, index))

@@ -1,0 +1,74 @@
+"""Where a secret may stand in a playbook, and where not: what names or decides would have to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msauto.errors import Problem
+from msauto.playbook.schema.play import MODULES
+from msauto.playbook.schema.values import MarkedTemplate
+from msauto.playbook.templates.environment import render_data
+from msauto.playbook.variables.variables import Scope
+from msauto.playbook.yaml.document import Problems, Spot
+from msauto.secrets.tainted_text import MAY_STAND, NOT_HERE, Marked, Way, marked_ways, marks_in, may_be_secret, unfit
+
+_MODULES = frozenset(MODULES)
+_WRITE_OUT = "write it out, or take another variable"
+_NO_TEXT = "what comes of the secret here is no text, and cannot be hidden"
+_MAKE_TEXT = "send the secret itself, or a text that is made with it"
+
+
+def render_task(module: str, data: Any, scope: Scope, spot: Spot, *, keep: bool = False) -> Any:
+    """Render the arguments of a task; raises :class:`InputError` where a secret stands that could not be hidden.
+
+    ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
+    """
+    marks = marks_in(scope)
+    before = len(marks.lost) if marks is not None else 0
+    rendered = render_data(data, scope, spot, keep=keep)
+    if marks is None or not marks.found:
+        return rendered
+    problems = Problems()
+    problems.add(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
+    del marks.lost[before:]
+    for way, message, remedy in unfit(rendered, lambda way: may_be_secret(module, way)):
+        problems.add(spot.child(*way).problem(message, remedy))
+    problems.check()
+    return rendered
+
+
+def misplaced(data: Any, spot: Spot) -> Iterator[Problem]:
+    """Yield what is wrong with tags in a playbook as it is written: texts that are marked where none can be secret."""
+    for way in _tagged(data, ()):
+        if not _may_be_tagged(way):
+            yield spot.child(*way).problem(NOT_HERE, MAY_STAND)
+
+
+def _tagged(data: Any, way: Way) -> Iterator[Way]:
+    if isinstance(data, Marked | MarkedTemplate):
+        yield way
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from _tagged(value, (*way, name))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _tagged(value, (*way, index))
+
+
+def _may_be_tagged(way: Way) -> bool:
+    for number, part in enumerate(way):
+        if part in {"vars", "loop"}:
+            return True
+        if part in _MODULES:
+            return may_be_secret(str(part), way[number + 1 :])
+    return False
+
+
+def shown(data: Any, spot: Spot) -> Any:
+    """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
+    problems = Problems()
+    for way, _ in marked_ways(data):
+        problems.add(spot.child(*way).problem(NOT_HERE, _WRITE_OUT))
+    problems.check()
+    return data

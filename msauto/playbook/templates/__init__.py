@@ -1,0 +1,1 @@
+"""Templates: Jinja2, sandboxed and strict, with filters, tests and lookups."""

@@ -1,0 +1,1 @@
+"""Variables: levels, precedence, and the report of what wins."""

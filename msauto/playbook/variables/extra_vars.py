@@ -1,0 +1,55 @@
+"""``-e``: ``k=v``, ``@file``, or a mapping as YAML or JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from msauto.errors import Place
+from msauto.playbook.files import Files
+from msauto.playbook.variables.variables import Level, Variable, read_variables
+from msauto.playbook.yaml.document import Document, Problems, Spot
+from msauto.playbook.yaml.loader import load_yaml
+from msauto.secrets.tainted_text import TAG
+
+_NAME = re.compile(r"\s*(\w+)=")
+_PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
+
+
+def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None) -> list[Variable]:
+    """Return the variables of all ``-e``, the later over the earlier; raises :class:`InputError`."""
+    problems = Problems()
+    found: list[Variable] = []
+    for text in texts:
+        with problems.gather():
+            found += _read(text, files, flaws)
+    problems.check()
+    return found
+
+
+def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
+    if text.startswith("@"):
+        document = files.document(text[1:], flaws)
+        return read_variables(document.data or {}, Level.EXTRA, Spot(document))
+    if _NAME.match(text):
+        data = dict(_pairs(text))
+        spot = Spot(replace(Document("-e", data, {(): Place("-e", 1, 1)}, {}, (text,)), lines=()))
+        for name in (name for name, value in data.items() if value.startswith(TAG)):
+            said = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
+            raise spot.error(said, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
+        return read_variables(data, Level.EXTRA, spot)
+    document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
+    files.marks.note(document.data)
+    spot = Spot(document)
+    if not isinstance(document.data, dict):
+        raise spot.error("-e needs name=value, @file or a mapping", "-e episode=News")
+    return read_variables(document.data, Level.EXTRA, spot)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """``k=v`` pairs; as in Ansible, values are always text, and quotes keep spaces together."""
+    for match in _PAIR.finditer(text):
+        value = match[2]
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        yield match[1], value[1:-1] if quoted else value

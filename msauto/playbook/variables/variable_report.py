@@ -1,0 +1,95 @@
+"""The variables of a host as they are told to a person: winner, losers, where each is set; no secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msauto.errors import InputError, Place
+from msauto.playbook.files import Files
+from msauto.playbook.resolve import Options, open_hosts
+from msauto.playbook.templates.environment import render_data
+from msauto.playbook.variables.variables import Scope, Variable
+from msauto.playbook.yaml.document import nearest, said_outside
+from msauto.secrets.names import USER_IN_URL, is_secret_name
+from msauto.secrets.taint import HIDDEN, Secrets
+from msauto.secrets.tainted_text import Marked
+
+_BLOCK = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One that says a variable. ``value`` is rendered, and ``error`` why it cannot be; the strongest comes first."""
+
+    name: str
+    value: Any
+    level: str
+    place: Place
+    error: str = ""
+
+
+def tell_variables(options: Options, host: str, name: str | None = None) -> tuple[Told, ...]:
+    """Return the winners of a host in the order of their names; with a name, all who say it, the winner first.
+
+    Values from the environment, what is marked as secret or was made with it, and variables that are called like
+    secrets, are hidden. The ``server:`` block, which
+    may hold secrets of any kind, is not told. Raises :class:`InputError` for an unknown host or name.
+    """
+    files = Files(mib=options.file_mib)
+    with files.marks.found.kept_out_of_errors():
+        told = _all_told(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files, host, name)
+        secrets = files.marks.found.known()
+        return tuple(replace(each, value=_hidden(each.value, secrets), error=secrets.hide(each.error)) for each in told)
+
+
+def _all_told(options: Options, files: Files, host: str, name: str | None) -> tuple[Told, ...]:
+    hosts = open_hosts(options, files)
+    if host not in hosts.inventory.hosts:
+        raise said_outside("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
+    return tuple(_told(hosts.scope(host, "."), name))
+
+
+def _told(scope: Scope, name: str | None) -> Iterator[Told]:
+    names = sorted(set(scope.variables) - {_BLOCK})
+    if name is None:
+        said = [variable for each in names if (variable := scope.variables.winner(each))]
+    elif name in names:
+        said = list(scope.variables.said(name))
+    else:
+        raise said_outside("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
+    return (_tell(variable, scope) for variable in said)
+
+
+def _tell(variable: Variable, scope: Scope) -> Told:
+    value, error = None, ""
+    try:
+        marks = scope.surroundings.files.marks
+        lost = len(marks.lost)
+        value = _masked(variable.name, render_data(variable.value, scope, variable.spot))
+        value = HIDDEN if len(marks.lost) > lost else value
+    except InputError as problem:
+        error = problem.problems[0].message
+    return Told(variable.name, value, variable.level.words, variable.spot.key_place, error)
+
+
+def _hidden(value: Any, secrets: Secrets) -> Any:
+    """Return a value without secrets, also those that somebody copied to where nothing is marked."""
+    if isinstance(value, dict):
+        return {secrets.hide(str(key)): _hidden(each, secrets) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_hidden(each, secrets) for each in value]
+    return secrets.hide(value) if isinstance(value, str) else value
+
+
+def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, Marked):
+        return HIDDEN
+    if isinstance(value, dict):
+        return {key: _masked(str(key), each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(name, each) for each in value]
+    if is_secret_name(name):
+        return HIDDEN
+    return USER_IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value

@@ -1,0 +1,274 @@
+"""Variables: who says them, at which level, and which wins (Ansible's order; the contract, «Variables»)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from msauto.playbook.schema.values import is_marked, mark
+from msauto.playbook.templates.environment import mark_text, render_data
+from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.sandbox import AssetView, EnvView
+from msauto.playbook.yaml.document import Problems, Spot
+from msauto.secrets.tainted_text import Marked, holds_mark
+
+
+class Level(IntEnum):
+    """Where a variable is said, weakest first. Within one level the later wins."""
+
+    INVENTORY_GROUP = 1
+    GROUP_VARS_ALL = 2
+    GROUP_VARS = 3
+    INVENTORY_HOST = 4
+    HOST_VARS = 5
+    PLAY = 6
+    VARS_FILES = 7
+    PLAY_KEY = 8
+    BLOCK = 9
+    TASK = 10
+    LOOP = 11
+    EXTRA = 12
+
+    @property
+    def words(self) -> str:
+        """The level as people say it."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Level.INVENTORY_GROUP: "inventory group vars",
+    Level.GROUP_VARS_ALL: "group_vars/all",
+    Level.GROUP_VARS: "group_vars",
+    Level.INVENTORY_HOST: "inventory host vars",
+    Level.HOST_VARS: "host_vars",
+    Level.PLAY: "play vars",
+    Level.VARS_FILES: "vars_files",
+    Level.PLAY_KEY: "the play's database",
+    Level.BLOCK: "block vars",
+    Level.TASK: "task vars",
+    Level.LOOP: "loop",
+    Level.EXTRA: "-e",
+}
+
+GIVEN: Mapping[str, tuple[str, str]] = {
+    "asset": ("the asset that the task is about: its facts", "{{ asset.frames }}"),
+    "env": ("the environment that msauto runs in", "{{ env.HOME | default('') }}"),
+    "group_names": ("the groups that the host is in, all left out, by name", "{{ group_names }}"),
+    "groups": ("the hosts of each group", "{{ groups.all }}"),
+    "hostvars": ("the variables of each host", "{{ hostvars[inventory_hostname].database }}"),
+    "inventory_hostname": ("the name of the host", "{{ inventory_hostname }}"),
+    "now": ("the time at which the run began, with a zone (UTC)", "{{ now.date() }}"),
+    "omit": ("leaves the key out, as if it were not written", "{{ comment | default(omit) }}"),
+    "playbook_dir": ("the folder of the playbook, as an absolute path", "{{ playbook_dir }}"),
+}
+"""Names that msauto itself gives to templates: what they are, and an example."""
+
+OWN = frozenset({*GIVEN, "lookup", "query", "q"})
+"""Names that no variable may take."""
+_RESERVED = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "if",
+        "else",
+        "true",
+        "false",
+        "none",
+        "True",
+        "False",
+        "None",
+        "range",
+        "dict",
+        "namespace",
+        "loop",
+        "self",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable as somebody said it: ``value`` is plain data in which templates are pending."""
+
+    name: str
+    value: Any
+    level: Level
+    spot: Spot
+
+
+def read_variables(data: Any, level: Level, spot: Spot) -> list[Variable]:
+    """Return the variables of a mapping; raises :class:`InputError` for names that cannot be."""
+    if data is None:
+        return []
+    if not isinstance(data, dict):
+        raise spot.error("variables must be a mapping of names to values")
+    problems = Problems()
+    for name in data:
+        with problems.gather():
+            check_name(name, spot.child(name))
+    problems.check()
+    return [Variable(name, mark(value), level, spot.child(name)) for name, value in data.items()]
+
+
+def check_name(name: str, spot: Spot) -> None:
+    """Raise :class:`InputError` for a name that templates could not say, or that is msauto's own."""
+    if name in OWN:
+        raise spot.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
+    if name in _RESERVED:
+        raise spot.error(f"{name!r} is a word of templates", "give the variable another name", key=True)
+    if not name.isidentifier() or name.startswith("_"):
+        raise spot.error(f"{name!r} cannot be the name of a variable", "letters, digits and _ only", key=True)
+
+
+class Variables:
+    """Variables of one place in a playbook. Frozen: :meth:`plus` returns another."""
+
+    __slots__ = ("_all", "_winners", "secret")
+
+    def __init__(self, variables: Iterable[Variable] = ()) -> None:
+        self._all = tuple(sorted(variables, key=lambda each: each.level))
+        self._winners = {each.name: each for each in self._all}
+        self.secret = frozenset(each.name for each in self._all if is_marked(each.value))
+        """Names that somebody, winner or loser, says as a secret: who says one anew, by ``-e`` say, gives another."""
+
+    def plus(self, more: Iterable[Variable]) -> Variables:
+        """Return these variables and more."""
+        added = tuple(more)
+        return Variables((*self._all, *added)) if added else self
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._winners
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._winners)
+
+    def winner(self, name: str) -> Variable | None:
+        """Return who wins, or ``None``."""
+        return self._winners.get(name)
+
+    def said(self, name: str) -> tuple[Variable, ...]:
+        """Return all who say a name, the winner first: for ``msauto vars``."""
+        return tuple(each for each in reversed(self._all) if each.name == name)
+
+    def raw(self) -> Mapping[str, Any]:
+        """Return the winning values as they are written."""
+        return {name: each.value for name, each in self._winners.items()}
+
+
+class Scope:
+    """The names that a template sees; variables are rendered when they are used, and only once."""
+
+    __slots__ = ("_busy", "_done", "_given", "_whole", "surroundings", "variables")
+
+    def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: Surroundings) -> None:
+        self.variables = variables
+        self.surroundings = surroundings
+        self._given = given
+        self._done: dict[str, Any] = {}
+        self._busy: list[str] = []
+        self._whole: set[str] = set()  # variables that were made with a secret and cannot carry its mark
+
+    def with_asset(self, asset: AssetView) -> Scope:
+        """Return the same names for another asset."""
+        return Scope(self.variables, {**self._given, "asset": asset}, self.surroundings)
+
+    def with_env(self, env: EnvView) -> Scope:
+        """Return the same names with another environment."""
+        return Scope(self.variables, {**self._given, "env": env}, self.surroundings)
+
+    def with_variables(self, more: Iterable[Variable]) -> Scope:
+        """Return the same names and more variables."""
+        return Scope(self.variables.plus(more), self._given, self.surroundings)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given or (name in self.variables and not self._is_server_block(name))
+
+    def _is_server_block(self, name: object) -> bool:
+        """Tell whether a name is the ``server:`` block: it holds secrets, which no asset's field may take up."""
+        if name != "server":
+            return False
+        variable = self.variables.winner("server")
+        return variable is not None and variable.level <= Level.HOST_VARS
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._given:
+            return self._given[name]
+        if name not in self:
+            raise KeyError(name)
+        if name not in self._done:
+            self._done[name] = self._render(name)
+        if name in self._whole:
+            self.surroundings.files.marks.touch()
+        return self._done[name]
+
+    def known(self) -> Iterable[str]:
+        """Return all names that may have been meant where another was written."""
+        return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
+
+    def _render(self, name: str) -> Any:
+        variable = self.variables.winner(name)
+        if variable is None:
+            raise KeyError(name)
+        if name in self._busy:
+            chain = " → ".join([*self._busy[self._busy.index(name) :], name])
+            raise variable.spot.error(f"the variable needs itself: {chain}")
+        self._busy.append(name)
+        marks = self.surroundings.files.marks
+        lost = len(marks.lost)
+        try:
+            value = render_data(variable.value, self, variable.spot)
+            if name not in self.variables.secret or holds_mark(value):
+                return value
+            return mark_text(value, marks, variable.spot)
+        finally:
+            self._busy.pop()
+            if len(marks.lost) > lost:
+                self._whole.add(name)
+                del marks.lost[lost:]
+
+
+class HostVars(Mapping[str, Any]):
+    """``hostvars`` in templates: the variables of each host, rendered in that host's own scope."""
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self, scopes: Mapping[str, Scope]) -> None:
+        self._scopes = scopes
+
+    def __getitem__(self, host: str) -> Mapping[str, Any]:
+        return _HostView(self._scopes[host])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scopes)
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+
+class _HostView(Mapping[str, Any]):
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._names():
+            value = self._scope[name]
+            if not isinstance(value, Marked) and holds_mark(value):
+                self._scope.surroundings.files.marks.touch()  # what is taken out of it is not seen from here
+            return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        return [name for name in self._scope.variables if name in self._scope]

@@ -1,0 +1,1 @@
+"""YAML text to plain data with positions, and back."""

@@ -1,0 +1,396 @@
+"""YAML 1.2 (core schema) as plain data with places. The only module that knows PyYAML.
+
+PyYAML reads YAML 1.1, where ``10:00:00`` is a number and ``no`` is false; so only its events are used, and scalars
+are resolved here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+from msauto.errors import InputError, Place, Problem
+from msauto.playbook.yaml.document import Document, Hidden, Path
+from msauto.playbook.yaml.syntax_errors import paired, shown_until, told_plainly
+from msauto.secrets.encodings import can_hide
+from msauto.secrets.names import USER_IN_URL, is_secret_name
+from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.taint import HIDDEN
+from msauto.secrets.tainted_text import TAG, Marked, why_unmarkable
+
+MAX_DEPTH = 64
+MAX_ALIASED = 100_000
+"""Nodes that aliases may add to a document: more is a bomb."""
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
+_MAX_DIGITS = 4000
+
+
+class WrittenInt(int):
+    """A whole number that was not written the plain way (``012``, ``0x1F``): ``text`` is what was written."""
+
+    text: str
+
+
+class WrittenFloat(float):
+    """A number with a decimal point: ``text`` is what was written, for ``3.10`` is not ``3.1`` as a text."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class _Node:
+    kind: str  # scalar, list, map, alias
+    place: Place
+    end: tuple[int, int]
+    value: Any = None
+    plain: bool = False
+    secret: bool = False
+    size: int = 1
+    items: list[Any] = field(default_factory=list)
+
+
+def load_yaml(data: bytes, file: str) -> Document:
+    """Read one YAML document; raises :class:`InputError` with a place for everything that is no YAML.
+
+    A byte order mark and Windows line ends are fine; tabs as indentation, several documents, duplicate keys,
+    keys that are no text, and tags but ``!secret`` are not.
+    """
+    document = parse_yaml(data, file)
+    if document.flaws:
+        raise InputError(document.flaws)
+    return document
+
+
+def parse_yaml(data: bytes, file: str) -> Document:
+    """Read one YAML document as far as it goes: flaws of single keys and values are kept with it.
+
+    Raises :class:`InputError` for a text whose structure cannot be told. Whoever calls this must tell the flaws.
+    """
+    text = _decode(data, file)
+    lines = tuple(_BREAKS.split(text))
+    root = _Composer(text, file, lines).compose()
+    return _Constructor(file, lines).document(root)
+
+
+def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
+    """Write plain data as YAML, in the order given unless it is to be sorted."""
+    return yaml.safe_dump(
+        plain(value), allow_unicode=True, sort_keys=sort_keys, default_flow_style=False, indent=indent
+    )
+
+
+def plain(value: Any, *, marks: bool = False) -> Any:
+    """Return data without what was remembered of its writing: subclasses of int, float and str as themselves.
+
+    ``marks``: what is marked as secret stays so.
+    """
+    if isinstance(value, dict):
+        return {plain(key): plain(each, marks=marks) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each, marks=marks) for each in value]
+    if marks and isinstance(value, Marked):
+        return value
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def _decode(data: bytes, file: str) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError([Problem("the file is UTF-16", Place(file), "save it as UTF-8")])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+        raise InputError(
+            [Problem("the file is not UTF-8 here", Place(file, line, column), "save it as UTF-8")]
+        ) from error
+
+
+class _Composer:
+    """Events to nodes. Recursion is bounded by MAX_DEPTH, whatever the text."""
+
+    def __init__(self, text: str, file: str, lines: tuple[str, ...]) -> None:
+        self.file = file
+        self.lines = lines
+        self.text = text
+        self.events: Iterator[Any] = iter(())
+        self.anchors: dict[str, _Node] = {}
+        self.aliased = 0
+
+    def compose(self) -> _Node:
+        try:
+            return self._compose(yaml.CLoader if hasattr(yaml, "CLoader") else yaml.Loader)
+        except yaml.YAMLError:
+            pass  # libyaml is fast, PyYAML's own parser tells better what is wrong
+        try:
+            return self._compose(yaml.Loader)
+        except yaml.MarkedYAMLError as error:
+            opened = "quoted scalar" in (error.context or "")
+            mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
+            place = Place(self.file, mark.line + 1, mark.column + 1) if mark else Place(self.file)
+            raise self._error(*told_plainly(error, self._line(place)), place) from error
+        except yaml.reader.ReaderError as error:
+            before = self.text[: error.position]
+            place = Place(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+            raise self._error("a character that YAML does not allow", "remove it", place) from error
+        except yaml.YAMLError as error:
+            raise self._error("this is no YAML", "", Place(self.file)) from error
+
+    def _compose(self, loader: Any) -> _Node:
+        self.anchors, self.aliased = {}, 0
+        self.events = yaml.parse(self.text, Loader=loader)
+        next(self.events)  # the stream starts
+        event = next(self.events)
+        if isinstance(event, yaml.StreamEndEvent):
+            return _Node("scalar", Place(self.file, 1, 1), (1, 1), "", plain=True)
+        root = self._node(next(self.events), 0)
+        next(self.events)  # the document ends
+        event = next(self.events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise self._error("a second document starts here", "one document a file", self._place(event))
+        return root
+
+    def _node(self, event: Any, depth: int) -> _Node:
+        if depth > MAX_DEPTH:
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "", self._place(event))
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        self._check_tag(event)
+        if isinstance(event, yaml.ScalarEvent):
+            node = _Node("scalar", self._place(event), self._end(event), paired(event.value), plain=_is_plain(event))
+            node.secret = event.tag == TAG
+        else:
+            node = self._collection(event, depth)
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _collection(self, event: Any, depth: int) -> _Node:
+        is_map = isinstance(event, yaml.MappingStartEvent)
+        node = _Node("map" if is_map else "list", self._place(event), self._end(event))
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            child = self._node(event, depth + 1)
+            node.size += child.size
+            if is_map:
+                value = self._node(next(self.events), depth + 1)
+                node.size += value.size
+                node.items.append((child, value))
+            else:
+                node.items.append(child)
+        return node
+
+    def _alias(self, event: Any) -> _Node:
+        node = self.anchors.get(event.anchor)
+        if node is None:
+            raise self._error("there is no anchor &{} above", "", self._place(event), event.anchor)
+        self.aliased += node.size
+        if self.aliased > MAX_ALIASED:
+            raise self._error("aliases make this document too large", "", self._place(event))
+        return node
+
+    def _check_tag(self, event: Any) -> None:
+        scalar = isinstance(event, yaml.ScalarEvent)
+        if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
+            why = f"{TAG} marks one text, with a blank between" if scalar else f"{TAG} marks one text, and no list"
+            raise self._error(why, "mark each text by itself", self._place(event))
+        if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
+            raise self._error("the tag {} is not understood", "leave it out", self._place(event), event.tag)
+
+    def _place(self, event: Any) -> Place:
+        return Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    @staticmethod
+    def _end(event: Any) -> tuple[int, int]:
+        return event.end_mark.line + 1, event.end_mark.column + 1
+
+    def _line(self, place: Place) -> str:
+        return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
+
+    def _error(self, message: str, remedy: str, place: Place, name: str = "") -> InputError:
+        """Return what is wrong; ``name`` goes into the ``{}`` of the message, unless it may be part of a secret."""
+        document = Document(self.file, lines=redact_lines(self.lines))
+        shown = name if name in document.excerpt(place) else HIDDEN
+        return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
+
+
+def _is_plain(event: Any) -> bool:
+    return event.style in {None, ""} and event.tag is None
+
+
+class _Constructor:
+    """Nodes to data and places, merges resolved."""
+
+    def __init__(self, file: str, lines: tuple[str, ...]) -> None:
+        self.file = file
+        self.lines = lines
+        self.places: dict[Path, Place] = {}
+        self.key_places: dict[Path, Place] = {}
+        self.hidden: dict[Hidden, None] = {}
+        self.found: dict[tuple[str, str, Place], None] = {}
+        self.broken: set[Path] = set()
+
+    def document(self, root: _Node) -> Document:
+        data = self._value(root, ())
+        document = Document(self.file, data, self.places, self.key_places, self.lines, tuple(self.hidden))
+        flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in self.found)
+        return replace(document, flaws=flaws, broken=frozenset(self.broken))
+
+    def _value(self, node: _Node, path: Path) -> Any:
+        self.places[path] = node.place
+        if node.kind == "list":
+            return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
+        if node.kind == "map":
+            return self._mapping(node, path)
+        if node.secret or (_is_secret(path) and "{{" not in node.value) or USER_IN_URL.search(node.value):
+            self.hidden[(node.place.line, node.place.column, *shown_until(node.value, node.end, self.lines))] = None
+        if node.secret:
+            return self._marked(node)
+        try:
+            return _scalar(node)
+        except ValueError:
+            self._flaw("a number with too many digits", "quote it if it is a text", node.place)
+            self.broken.add(path)
+            return 0
+
+    def _marked(self, node: _Node) -> Marked:
+        """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
+        if "{{" not in node.value and not can_hide(node.value):
+            self._flaw(*why_unmarkable(node.value), node.place)
+        return Marked(node.value)
+
+    def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        merges: list[_Node] = []
+        seen: dict[str, Place] = {}
+        for key, value in node.items:
+            name = self._key(key)
+            if name is None or name in seen:
+                self._left_out(name, key, value, path, seen)
+                continue
+            seen[name] = key.place
+            if _is_merge(key):
+                merges.append(value)
+            else:
+                self._put(data, name, key, value, path)
+        for merged in merges:
+            self._merge(data, merged, path)
+        return data
+
+    def _left_out(self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, Place]) -> None:
+        """Tell why a key does not count; what stands under it is looked at for flaws and secrets all the same."""
+        if name is None:
+            self.broken.add(path)
+        else:
+            line = seen[name].line
+            self._flaw(f"the key {name!r} stands twice (first in line {line})", "keep one of them", key.place)
+        aside = _Constructor(self.file, self.lines)
+        aside.found, aside.hidden = self.found, self.hidden
+        aside._value(value, (*path, str(key.value) if name is None else name))
+
+    def _flaw(self, message: str, remedy: str, place: Place) -> None:
+        self.found[message, remedy, place] = None
+
+    def _put(self, data: dict[str, Any], name: str, key: _Node, value: _Node, path: Path) -> None:
+        self.key_places[(*path, name)] = key.place
+        data[name] = self._value(value, (*path, name))
+
+    def _key(self, node: _Node) -> str | None:
+        if node.kind != "scalar":
+            self._flaw("a key must be a text", "quote it: templates too need quotes", node.place)
+            return None
+        if node.secret:
+            self.hidden[(node.place.line, node.place.column, *node.end)] = None
+            self._flaw("a key cannot be secret: keys are names", "mark the value", node.place)
+            return None
+        if node.plain and not isinstance(_scalar_or_text(node), str):
+            self._flaw(f"the key {node.value or 'null'} is no text", "quote it", node.place)
+            return None
+        return str(node.value)
+
+    def _merge(self, data: dict[str, Any], node: _Node, path: Path) -> None:
+        sources = node.items if node.kind == "list" else [node]
+        for source in sources:
+            if source.kind != "map":
+                self._flaw("<< merges mappings only", "", source.place)
+                self.broken.add(path)
+                continue
+            inner = _Node("map", source.place, source.end, items=[])
+            inner.items = [(k, v) for k, v in source.items if k.kind == "scalar" and k.value not in data]
+            self._merge_one(data, inner, path)
+
+    def _merge_one(self, data: dict[str, Any], node: _Node, path: Path) -> None:
+        nested = [value for key, value in node.items if _is_merge(key)]
+        for key, value in node.items:
+            name = None if _is_merge(key) else self._key(key)
+            if name is not None and name not in data:
+                self._put(data, name, key, value, path)
+            elif name is None and not _is_merge(key):
+                self.broken.add(path)
+        for value in nested:
+            self._merge(data, value, path)
+
+
+def _is_merge(key: _Node) -> bool:
+    return key.value == "<<" and key.plain
+
+
+def _is_secret(path: Path) -> bool:
+    if "auth" in path:
+        return path[-1] != "username"
+    return any(isinstance(part, str) and is_secret_name(part) for part in path)
+
+
+def _scalar_or_text(node: _Node) -> Any:
+    try:
+        return _scalar(node)
+    except ValueError:
+        return 0
+
+
+def _scalar(node: _Node) -> Any:
+    return resolve_scalar(node.value) if node.plain else node.value
+
+
+def resolve_scalar(text: str) -> Any:
+    """Resolve a plain scalar by the core schema of YAML 1.2.
+
+    >>> resolve_scalar("10:00:00:00"), resolve_scalar("no"), int(resolve_scalar("012")), int(resolve_scalar("0o14"))
+    ('10:00:00:00', 'no', 12, 12)
+    """
+    if _NULL.fullmatch(text):
+        return None
+    if _BOOL.fullmatch(text):
+        return text.lower() == "true"
+    if _INT.fullmatch(text) or _BASED.fullmatch(text):
+        return _whole(text)
+    if _FLOAT.fullmatch(text):
+        number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
+        number.text = text
+        return number
+    return text
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(text)
+    value = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    if str(value) == text:
+        return value
+    written = WrittenInt(value)
+    written.text = text
+    return written

@@ -1,0 +1,1 @@
+"""Learn a server's dialect, by reading alone or by trials on a scratch asset."""

@@ -1,0 +1,1 @@
+"""Whether a server can be asked: retries of reads, and the circuit breaker of planning."""

@@ -1,0 +1,64 @@
+"""Taking our own secrets out of what others say: a server may well repeat in an error what we sent it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from msauto.errors import MsautoError
+from msauto.model.server import ServerSpec
+from msauto.secrets.detection import bare
+from msauto.secrets.encodings import coded
+from msauto.secrets.taint import HIDDEN, causes, hide_disguised, hide_parts
+from msauto.server.parsers.failure import clean, show_body
+
+_SHORTEST: Final = 3
+"""A shorter text is part of many words; hiding it would only tell what it is."""
+
+
+class Redaction:
+    """The secrets of one server, in every form in which they are sent or may be repeated."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        secrets = tuple(_secrets(spec))
+        forms = {form for secret in secrets for form in _forms(secret)}
+        # The longest first: what is part of another must not leave the rest of it.
+        self._forms = sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
+        self._bare = bare(secrets)
+
+    def hide(self, text: str) -> str:
+        """Return the text with ``***`` in place of each secret, also of one that was cut off in the middle."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, HIDDEN)
+        return hide_disguised(hide_parts(text, self._forms), self._bare)
+
+    def clean(self, error: MsautoError) -> None:
+        """Hide the secrets in an error, in place; what caused it is cut off where it shows one."""
+        error.message, error.remedy = self.hide(error.message), self.hide(error.remedy)
+        error.args = tuple(self.hide(part) if isinstance(part, str) else part for part in error.args)
+        if any(self.hide(str(cause)) != str(cause) for cause in causes(error)):
+            error.__cause__ = error.__context__ = None
+
+
+def _secrets(spec: ServerSpec) -> Iterator[str]:
+    auth, proxy = spec.auth, spec.proxy
+    held = [auth.password, auth.bearer, spec.tls.key_password, *(value for _, value in auth.headers)]
+    yield from (secret.reveal() for secret in held if secret is not None)
+    if auth.username is not None and auth.password is not None:
+        yield _pair(auth.username, auth.password.reveal())
+    if proxy is not None and proxy.password is not None:
+        yield proxy.password.reveal()
+        yield _pair(proxy.username or "", proxy.password.reveal())
+
+
+def _pair(username: str, password: str) -> str:
+    return base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield a secret as it is, and as messages may have coded, stripped or squeezed it."""
+    plain = {secret, secret.strip(), " ".join(secret.split()), clean(secret), show_body(secret.encode())}
+    for text in plain:
+        yield from coded(text)

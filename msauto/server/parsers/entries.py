@@ -1,0 +1,150 @@
+"""The entries of a listing, packed: a big house has 300,000 of them, and each is held as one string of bytes.
+
+An entry as a value, with a mapping of its attributes, costs some 3 KB; packed it costs its texts and some 60 bytes.
+It is unpacked when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from typing import Any, Final, overload
+
+from msauto.model.live import Entry, Folder
+from msauto.server.parsers.xml import unreadable
+
+_SEPARATOR: Final = "\0"  # the one sign that no XML document can hold
+_SPLIT: Final = b"\0"
+_FLAGS: Final = {True: "1", False: "0", None: ""}
+_FLAG_OF: Final = {b"1": True, b"0": False, b"": None}
+_FIRST: Final = 2  # in front of the texts stand the link id and the flag
+_MOST_NAMES: Final = 1_000_000
+"""Names of attributes in all sets of them: honest clips share a few sets, of which each name takes 200 bytes."""
+_TITLES: Final = ("title", "clip_name", "name")
+
+Names = Mapping[str, int]
+"""The names of attributes, and where among the packed texts each one's stands; shared by all entries alike."""
+
+
+class Texts(Mapping[str, str]):
+    """The attributes of one entry. Reads like any mapping; each look unpacks."""
+
+    __slots__ = ("_names", "_packed")
+
+    def __init__(self, names: Names, packed: bytes) -> None:
+        self._names = names
+        self._packed = packed
+
+    def __getitem__(self, name: str) -> str:
+        place = self._names[name]
+        return self._packed.split(_SPLIT, place + 1)[place].decode()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def items(self) -> ItemsView[str, str]:
+        """Return the items, unpacked once for all of them."""
+        return dict(zip(self._names, self._packed.decode().split(_SEPARATOR)[_FIRST:], strict=True)).items()
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+
+class Clips:
+    """Clips of one folder, in order, while a listing is read."""
+
+    __slots__ = ("names", "packed")
+
+    def __init__(self) -> None:
+        self.names: list[Names] = []
+        self.packed: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def add(self, names: Names, packed: bytes) -> None:
+        """Add one."""
+        self.names.append(names)
+        self.packed.append(packed)
+
+
+class Packer:
+    """Packs clips; equal sets of names are kept once."""
+
+    __slots__ = ("_count", "_known")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], Names] = {}
+        self._count = 0
+
+    def pack(self, link_id: int | None, finalized: bool | None, texts: Mapping[str, str]) -> tuple[Names, bytes]:
+        """Return the shared names and the packed texts of one clip; raises ``UnreadableError`` for too many names."""
+        key = tuple(texts)
+        names = self._known.get(key)
+        if names is None:
+            self._count += len(key)
+            if self._count > _MOST_NAMES:
+                raise unreadable(f"the clips of the answer have more than {_MOST_NAMES} names of attributes")
+            names = self._known[key] = {name: place for place, name in enumerate(key, _FIRST)}
+        link = "" if link_id is None else str(link_id)
+        return names, _SEPARATOR.join((link, _FLAGS[finalized], *texts.values())).encode()
+
+
+class Entries(Sequence[Entry]):
+    """Entries of a listing, in order; each is made when it is looked at, and not kept."""
+
+    __slots__ = ("_folders", "_names", "_packed")
+
+    def __init__(self) -> None:
+        self._folders: list[Folder] = []
+        self._names: list[Names] = []
+        self._packed: list[bytes] = []
+
+    def extend(self, folder: Folder, clips: Clips) -> None:
+        """Take over the clips of a folder; only while the listing is made."""
+        self._folders += [folder] * len(clips)
+        self._names += clips.names
+        self._packed += clips.packed
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        return _entry(self._folders[index], self._names[index], self._packed[index])
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(_entry, self._folders, self._names, self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} entries>"
+
+
+def title_of(texts: Mapping[str, Any]) -> str:
+    """Return the name of the attribute that is the title; empty where there is none."""
+    return next((name for name in _TITLES if name in texts), "")
+
+
+def _entry(folder: Folder, names: Names, packed: bytes) -> Entry:
+    place = names.get(title_of(names), 1)
+    parts = packed.split(_SPLIT, place + 1)
+    title = parts[place].decode() if place >= _FIRST else ""
+    link = int(parts[0]) if parts[0] else None
+    return Entry(folder, title, link, _FLAG_OF[parts[1]], Texts(names, packed))

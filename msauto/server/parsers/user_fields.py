@@ -1,0 +1,195 @@
+"""XMP field values; the answer's shape is not shown (interface, «XMP field values»), so all likely ones are read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from msauto.errors import UnreadableError
+from msauto.model.live import Xmp
+from msauto.server.parsers.failure import is_error_document, parse_failure
+from msauto.server.parsers.xml import (
+    Element,
+    attributes,
+    children,
+    decode_text,
+    local,
+    looks_like_html,
+    name_of,
+    parse_document,
+    text_of,
+    unwrap,
+)
+
+_PREFIXES = {
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://ns.adobe.com/xap/1.0/": "xmp",
+    "http://ns.adobe.com/xap/1.0/rights/": "xmpRights",
+    "http://ns.adobe.com/xap/1.0/mm/": "xmpMM",
+    "http://ns.adobe.com/xmp/1.0/DynamicMedia/": "xmpDM",
+    "http://ns.adobe.com/photoshop/1.0/": "photoshop",
+    "http://iptc.org/std/Iptc4xmpCore/1.0/xmlns/": "Iptc4xmpCore",
+    "http://iptc.org/std/Iptc4xmpExt/2008-02-29/": "Iptc4xmpExt",
+}
+_VALUES = frozenset({"li", "value", "val", "bag", "seq", "alt", "values", "list", "item"})
+_NAMED = frozenset({"attr", "field", "userfield", "property", "xmp", "item", "param"})
+_NAME_KEYS = ("name", "field", "key", "id")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(r"\s*([^\s=<>{}\"']+)\s*=(.*)")
+_NAME = re.compile(r"[\w.-]+:[\w.-]+")
+
+Fields = dict[str, list[list[str]]]
+"""By name, for each time that a field is shown, its values; a single text is yet to be split."""
+
+
+def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, asked: str | None = None) -> Xmp | None:
+    """Read XMP fields: each a tuple of values, an empty one where the field is empty. ``None``: cannot be read.
+
+    A field shown once with one text is split at ``separator``; one that is shown as several values is not.
+    ``asked`` is the field of the request, under which a value without a name is kept.
+    """
+    if looks_like_html(data):
+        return None
+    text = decode_text(data, charset).lstrip("\ufeff").strip()
+    if not text:
+        return {}
+    if any(sign < " " and sign not in "\t\r\n" for sign in text) or _is_json(text):
+        return None
+    try:
+        fields = _of_xml(data, charset, asked) if text.startswith("<") else _of_lines(text, asked)
+    except UnreadableError:
+        return None
+    return None if fields is None else {name: _values(shown, separator) for name, shown in fields.items()}
+
+
+def _is_json(text: str) -> bool:
+    """Tell a JSON document, which is no shape of the interface, from a value in braces."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
+    # A field that is shown once and is empty has no value; shown several times, each time is a value, empty or not.
+    flat = [value for values in shown for value in (values or [""] * (len(shown) > 1))]
+    if len(flat) > 1:
+        return tuple(flat)
+    parts = flat[0].split(separator) if flat and separator else flat
+    stripped = [part.strip() for part in parts]
+    return () if stripped in ([""], []) else tuple(stripped)
+
+
+def _of_lines(text: str, asked: str | None) -> Fields | None:
+    fields: Fields = {}
+    last: list[str] | None = None
+    for line in _LINE_END.split(text):  # no other sign ends a line: U+2028 and the like are part of a value
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            last = [match[2]]
+            fields.setdefault(match[1], []).append(last)
+        elif last is not None:
+            last[0] += f"\n{line}"  # a value of several lines
+        elif line.strip():
+            return _of_text(text, asked)
+    for values in (values for shown in fields.values() for values in shown):
+        values[0] = values[0].strip()
+    return fields if not asked or _tells(fields, asked) else _of_text(text, asked)
+
+
+def _tells(fields: Fields, asked: str) -> bool:
+    """Tell whether lines are fields indeed: a bare value may hold a ``=`` as well."""
+    own = {asked, asked.rpartition(":")[2]}
+    return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
+
+
+def _of_text(text: str, asked: str | None) -> Fields | None:
+    """Take a bare text as the value of the field that was asked for."""
+    return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
+
+
+def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | None:
+    root = unwrap(parse_document(data, charset))
+    if is_error_document(root):
+        return None
+    fields: Fields = {}
+    _read(root, "", fields, top=True)
+    if asked and asked not in fields:
+        _claim(fields, root, asked)
+    return fields
+
+
+def _claim(fields: Fields, root: Element, asked: str) -> None:
+    """Give the asked name to the one value that came without it, or without its namespace."""
+    wanted = asked.rpartition(":")[2]
+    same = [name for name in fields if name.rpartition(":")[2] == wanted]
+    if len(same) == 1:
+        fields[asked] = fields.pop(same[0])
+    elif not fields and (shown := _nested(root)):
+        fields[asked] = [shown]
+
+
+def _read(element: Element, prefix: str, fields: Fields, *, top: bool = False) -> None:
+    name = _named(element, prefix)
+    below = children(element)
+    named_below = any(_named(child, "") is not None for child in below)
+    _read_attributes(element, fields)
+    if name is not None and not named_below:
+        fields.setdefault(name, []).append(_nested(element))
+    elif below and not named_below and not top and all(local(child).lower() in _VALUES for child in below):
+        fields.setdefault(_qualified(element), []).append(_nested(element))
+    elif below:
+        inside = f"{name}:" if name is not None and ":" not in name else prefix
+        for child in below:
+            _read(child, inside, fields)
+    elif not top and local(element).lower() not in _VALUES and not _is_description(element):
+        fields.setdefault(_qualified(element), []).append(_nested(element))
+
+
+def _is_description(element: Element) -> bool:
+    return local(element) == "Description" and element.prefix == "rdf"
+
+
+def _read_attributes(element: Element, fields: Fields) -> None:
+    # RDF writes simple properties as attributes of rdf:Description.
+    if not _is_description(element):
+        return
+    attributes(element)  # raises where there are too many
+    for key, value in element.attrib.items():
+        uri = str(key).rpartition("}")[0].removeprefix("{")
+        prefix = next((name for name, known in element.nsmap.items() if known == uri and name), "")
+        if uri and prefix and prefix not in {"rdf", "xml"}:
+            fields.setdefault(f"{prefix}:{name_of(str(key))}", []).append([str(value)])
+
+
+def _named(element: Element, prefix: str) -> str | None:
+    """Return the field's name where the element says it in an attribute or in a child."""
+    own = attributes(element)
+    generic = local(element).lower() in _NAMED
+    if element.prefix and not (generic and own.get("name")):
+        return None  # <dc:subject>: the element itself is the name
+    keys = _NAME_KEYS if generic else _NAME_KEYS[:1]
+    name = next((own[key] for key in keys if own.get(key)), None)
+    if name is None and generic:
+        name = next((text_of(child).strip() for child in children(element) if local(child) in _NAME_KEYS), None)
+    if name is None or ":" in name:
+        return name
+    space = own.get("ns") or own.get("namespace") or prefix.rstrip(":")
+    return f"{space}:{name}" if space else name
+
+
+def _qualified(element: Element) -> str:
+    uri = str(element.tag).rpartition("}")[0].removeprefix("{")
+    prefix = element.prefix or _PREFIXES.get(uri, "")
+    return f"{prefix}:{local(element)}" if prefix else local(element)
+
+
+def _nested(element: Element) -> list[str]:
+    below = [child for child in children(element) if local(child) not in _NAME_KEYS]
+    if below:
+        return [value for child in below for value in _nested(child)]
+    text = text_of(element) if not children(element) else ""
+    value = text or attributes(element).get("value", "")
+    return [value] if value.strip() or local(element).lower() in {"li", "value"} else []

@@ -1,0 +1,154 @@
+"""The client without asyncio: the same methods, made from the async ones, run by a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from msauto.errors import NotSentError
+from msauto.model.server import ServerSpec
+from msauto.server.client import AsyncMediaServer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Blocking(Generic[P, R]):
+    """A method of :class:`AsyncMediaServer` as one that blocks: same parameters, same result, same errors."""
+
+    def __init__(self, method: Callable[Concatenate[AsyncMediaServer, P], Coroutine[Any, Any, R]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[MediaServer]) -> Self: ...
+    @overload
+    def __get__(self, instance: MediaServer, owner: type[MediaServer]) -> Callable[P, R]: ...
+    def __get__(self, instance: MediaServer | None, owner: type[MediaServer]) -> Self | Callable[P, R]:
+        """Bind to an instance."""
+        if instance is None:
+            return self
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return instance.portal.run(self._method(instance.server, *args, **kwargs))
+
+        call.__doc__ = self.__doc__
+        call.__name__ = getattr(self._method, "__name__", "call")
+        return call
+
+
+class Portal:
+    """An event loop in a thread of its own, started when first needed; may be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Run to the end and return the result; if interrupted meanwhile, cancel it first."""
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._started())
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``last``, stop the loop and join its thread; nothing happens if it was never started."""
+        if self._loop is not None and not self._closed:
+            try:
+                self.run(last())
+            finally:
+                self._stop()
+        self._closed = True
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._closed:
+                raise NotSentError("the client is closed", remedy="open a new one")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="msauto", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def _stop(self) -> None:
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop, self._thread, self._closed = None, None, True
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+
+
+class MediaServer:
+    """One media server, for scripts. All methods are those of :class:`AsyncMediaServer`, and block.
+
+    ::
+
+        with MediaServer("http://studio-a:7901") as server:
+            clip = server.asset("NEWS", "Evening News")
+            server.set_field("NEWS", "Evening News", "comment", "Ready")
+    """
+
+    def __init__(self, server: ServerSpec | str, *, read_only: bool = False) -> None:
+        self.server = AsyncMediaServer(server, read_only=read_only)
+        self.portal = Portal()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections and stop the thread."""
+        self.portal.close(self.server.aclose)
+
+    @property
+    def spec(self) -> ServerSpec:
+        """The server's settings."""
+        return self.server.spec
+
+    send = Blocking(AsyncMediaServer.send)
+    download = Blocking(AsyncMediaServer.download)
+    databases = Blocking(AsyncMediaServer.databases)
+    list = Blocking(AsyncMediaServer.list)
+    list_folders = Blocking(AsyncMediaServer.list_folders)
+    list_mam = Blocking(AsyncMediaServer.list_mam)
+    asset = Blocking(AsyncMediaServer.asset)
+    xmp = Blocking(AsyncMediaServer.xmp)
+    thumbnail = Blocking(AsyncMediaServer.thumbnail)
+    download_proxy = Blocking(AsyncMediaServer.download_proxy)
+    delete = Blocking(AsyncMediaServer.delete)
+    load_xmp = Blocking(AsyncMediaServer.load_xmp)
+    command = Blocking(AsyncMediaServer.command)
+    restore = Blocking(AsyncMediaServer.restore)
+    copy_link = Blocking(AsyncMediaServer.copy_link)
+    set_field = Blocking(AsyncMediaServer.set_field)
+    set_user_fields = Blocking(AsyncMediaServer.set_user_fields)
+    create_segment = Blocking(AsyncMediaServer.create_segment)
+    create_segmentation = Blocking(AsyncMediaServer.create_segmentation)
+    delete_segment = Blocking(AsyncMediaServer.delete_segment)
+    create_marker = Blocking(AsyncMediaServer.create_marker)
+    delete_marker = Blocking(AsyncMediaServer.delete_marker)
+    export_version = Blocking(AsyncMediaServer.export_version)
+    copy_program_fields = Blocking(AsyncMediaServer.copy_program_fields)
+    move_to_asset = Blocking(AsyncMediaServer.move_to_asset)
+    channels = Blocking(AsyncMediaServer.channels)
+    channel = Blocking(AsyncMediaServer.channel)
+    put_rss = Blocking(AsyncMediaServer.put_rss)
+    delete_rss = Blocking(AsyncMediaServer.delete_rss)

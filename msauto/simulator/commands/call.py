@@ -1,0 +1,62 @@
+"""What a command is given, and how it reads its parameters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from msauto.simulator.commands.positions import parse_frames
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.http.answers import RefusalError
+from msauto.simulator.http.wire import Request
+from msauto.simulator.state.state import Clip, Database, Entry, House
+
+# Python's own int() takes `1_000`, ` 7` and Arabic digits as well.
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One command on one entry. `restore_seconds` is how long a restore takes."""
+
+    house: House
+    database: Database
+    entry: Entry
+    request: Request
+    dialect: SimDialect
+    restore_seconds: float = 0.0
+
+    @property
+    def clip(self) -> Clip:
+        """The clip behind the entry."""
+        return self.entry.clip
+
+    @property
+    def origin(self) -> int:
+        """The frame of the file that positions count from."""
+        return self.entry.first_frame if self.dialect.position_origin == "in" else 0
+
+    def text(self, name: str) -> str:
+        """A parameter that must be there."""
+        value = self.request.param(name)
+        if value is None:
+            raise RefusalError(400, f"{name} is missing")
+        return value
+
+    def integer(self, name: str) -> int:
+        """A parameter that must be a whole number."""
+        return integer_value(name, self.text(name))
+
+    def frames(self, name: str) -> int:
+        """A position or duration as frames."""
+        try:
+            return parse_frames(self.text(name), self.clip.rate)
+        except ValueError as problem:
+            raise RefusalError(400, f"{name}: {problem}") from None
+
+
+def integer_value(name: str, value: str) -> int:
+    """Text → int, or a refusal that names the parameter."""
+    if _WHOLE.fullmatch(value) is None:
+        raise RefusalError(400, f"{name} is not a number: {value}")
+    return int(value)

@@ -1,0 +1,1 @@
+"""The HTTP side of the simulator: the ASGI application, authentication, ranges, the request log."""

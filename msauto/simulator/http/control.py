@@ -1,0 +1,83 @@
+"""The way in beside the interface, for a simulator in another process: `/_simulator/...`, all JSON.
+
+`GET log`, `GET state`, `GET dialect`, `POST reset` (the house as it was at the start, no log, no faults),
+`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts), `PUT state` (as `GET
+state` gives it: any house, also one that no request could make).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.faults import Faults
+from msauto.simulator.http.answers import Answer, text_answer
+from msauto.simulator.http.log import RequestLog
+from msauto.simulator.http.wire import Request
+from msauto.simulator.resources.routes import Routes
+from msauto.simulator.state.state import House
+from msauto.simulator.state.state_file import house_from_json, house_to_json
+
+CONTROL_PREFIX = "/_simulator/"
+
+
+@dataclass(slots=True)
+class Control:
+    """What may be looked at and changed out of band. `make_house` makes the house a reset goes back to."""
+
+    routes: Routes
+    faults: Faults
+    log: RequestLog
+    make_house: Callable[[], House]
+
+    def answer(self, request: Request) -> Answer:
+        """Answer one request of this side door; it is neither logged nor struck by faults."""
+        actions: dict[tuple[str, str], Callable[[Request], Any]] = {
+            ("GET", "log"): lambda _: [entry.as_dict() for entry in self.log.entries()],
+            ("GET", "state"): lambda _: house_to_json(self.routes.house),
+            ("GET", "dialect"): lambda _: self.routes.dialect.as_dict(),
+            ("POST", "reset"): lambda _: self._reset(),
+            ("PUT", "state"): self._put_state,
+            ("PUT", "faults"): self._put_faults,
+            ("PUT", "dialect"): self._put_dialect,
+        }
+        action = actions.get((request.method, request.raw_path.removeprefix(CONTROL_PREFIX)))
+        if action is None:
+            return text_answer("no such thing in the simulator", 404, done=False)
+        try:
+            value = action(request)
+        except (ValueError, TypeError) as problem:
+            return text_answer(str(problem), 400, done=False)
+        return Answer(200, json.dumps(value, ensure_ascii=False).encode(), "application/json")
+
+    def _reset(self) -> str:
+        self.routes.house = self.make_house()
+        self.routes.media.films.clear()
+        self.routes.media.made.clear()
+        self.routes.writes += 1
+        self.faults.clear()
+        self.log.clear()
+        return "reset"
+
+    def _put_state(self, request: Request) -> str:
+        try:
+            self.routes.house = house_from_json(json.loads(request.body))
+        except (KeyError, AttributeError) as problem:
+            raise ValueError(f"this is no state: {problem!r}") from None
+        self.routes.writes += 1
+        return "changed"
+
+    def _put_faults(self, request: Request) -> dict[str, int]:
+        self.faults.replace([str(text) for text in json.loads(request.body)])
+        return self.faults.hits()
+
+    def _put_dialect(self, request: Request) -> dict[str, str]:
+        given = json.loads(request.body)
+        if isinstance(given, dict):
+            self.routes.dialect = SimDialect().with_values(given)
+        else:
+            self.routes.dialect = SimDialect.parse(str(pair) for pair in given)
+        return self.routes.dialect.as_dict()

@@ -1,0 +1,1 @@
+"""The resources of the simulator: databases, folders, clips, channels, thumbnails, proxies."""

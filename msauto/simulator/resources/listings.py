@@ -1,0 +1,123 @@
+"""Listings of databases, folders and assets (interface "List databases", "List assets and folders").
+
+The interface does not say where the asked folder stands in the tree. The dialect's `listing_paths`:
+`relative`: the nameless top Folder is the asked one; `named`: the top Folder bears its name;
+`absolute`: the whole chain from the nameless root leads to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from msauto.simulator.commands.positions import format_length
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.http.answers import Answer, NotFoundError, RefusalError
+from msauto.simulator.http.wire import FolderPath, Request, folder_text
+from msauto.simulator.http.xml_out import attribute, chunked, element, stream
+from msauto.simulator.resources.asset_xml import attributes_xml, boolean
+from msauto.simulator.state.state import MIME_TYPES, Database, Entry, Folder, House
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+_Keep = Callable[[Entry], bool]
+
+
+def databases_answer(house: House, dialect: SimDialect) -> Answer:
+    """GET /storage: every database with its content."""
+    return _streamed(_databases(house, dialect), dialect)
+
+
+def folder_answer(database: Database, path: FolderPath, request: Request, dialect: SimDialect) -> Answer:
+    """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
+    folder = database.folder(path)
+    if folder is None:
+        raise NotFoundError
+    keep = _filter(request, dialect)
+    match request.param("format") or "StoredTree":
+        case "StoredTree":
+            parts = _stored_tree(folder, path, keep, dialect)
+        case "folderlist":
+            parts = _stored_tree(folder, path, None, dialect)
+        case "mam":
+            parts = _mam(folder, keep)
+        case unknown:
+            raise RefusalError(400, f"unknown format {unknown}")
+    return _streamed(parts, dialect)
+
+
+def _streamed(parts: Iterator[str], dialect: SimDialect) -> Answer:
+    chunks = stream(chunked(parts), dialect)
+    return Answer(200, b"", f"text/xml; charset={dialect.xml_encoding}", chunks=chunks)
+
+
+def _databases(house: House, dialect: SimDialect) -> Iterator[str]:
+    yield "<Databases>\n"
+    for database in list(house.databases.values()):
+        yield f'<Database name="{attribute(database.name)}">\n'
+        yield from _stored_tree(database.root, (), lambda _: True, dialect)
+        yield "</Database>\n"
+    yield "</Databases>"
+
+
+def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+    chain: FolderPath = ("",)
+    if dialect.listing_paths == "named":
+        chain = (folder.name,)
+    elif dialect.listing_paths == "absolute":
+        chain = ("", *path)
+    yield f'<StoredTree query_root="{attribute(folder_text(path))}">\n'
+    if dialect.extra == "yes":
+        yield '<Statistics clips="-1"><Folder name="not a folder"/></Statistics>\n'
+    yield from (f'<Folder name="{attribute(name)}">\n' for name in chain)
+    yield from _content(folder, keep, dialect)
+    yield "</Folder>\n" * len(chain) + "</StoredTree>"
+
+
+def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
+    # Copies: a long listing goes out in pieces, between which other requests may change the folder.
+    for child in list(folder.folders.values()):
+        yield f'<Folder name="{attribute(child.name)}">\n'
+        if dialect.listing_depth == "deep":
+            yield from _content(child, keep, dialect)
+        yield "</Folder>\n"
+    if keep is not None:
+        yield from (_clip(entry, dialect) for entry in list(folder.entries.values()) if keep(entry))
+
+
+def _clip(entry: Entry, dialect: SimDialect) -> str:
+    start = f'<Clip link_id="{entry.link_id}" finalized="{boolean(entry.clip.finalized, dialect)}">\n'
+    return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
+
+
+def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
+    yield "<mam>\n"
+    for entry in folder.walk():
+        if keep(entry):
+            clip = entry.clip
+            yield "<asset>" + element("id", entry.title) + element("dir", folder_text(entry.folder))
+            yield element("length", format_length(clip.length, clip.rate)) + element("hires", clip.hires)
+            yield (element("proxy", clip.proxy) if clip.proxy else "") + "</asset>\n"
+    yield "</mam>"
+
+
+def _filter(request: Request, dialect: SimDialect) -> _Keep:
+    kinds = _mime_numbers(request.all_params("mimetype"), dialect)
+    after = _after(request.param("datetime"), dialect)
+    return lambda entry: (not kinds or entry.clip.mime_type in kinds) and entry.clip.create_time > after
+
+
+def _mime_numbers(values: list[str], dialect: SimDialect) -> set[int]:
+    names = [name for value in values for name in value.split(",")] if dialect.mimetypes == "many" else values[:1]
+    unknown = [name for name in names if name not in MIME_TYPES]
+    if unknown:
+        raise RefusalError(400, f"unknown mimetype {unknown[0]}")
+    return {MIME_TYPES[name] for name in names}
+
+
+def _after(value: str | None, dialect: SimDialect) -> str:
+    """The time as text: times of one shape and no zone compare as text does."""
+    if value is None or dialect.datetime_filter == "ignored":
+        return ""
+    if _DATE.fullmatch(value) is None:
+        raise RefusalError(400, f"not a date-time: {value}")
+    return value if "T" in value else f"{value}T00:00:00"

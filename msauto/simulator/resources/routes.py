@@ -1,0 +1,175 @@
+"""From a request to an answer: the endpoints of the interface, by path and method."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+
+from msauto.simulator.commands.call import Call
+from msauto.simulator.commands.commands import COMMANDS, delete_asset
+from msauto.simulator.commands.connectors import load_batch
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.http.answers import (
+    Answer,
+    NotFoundError,
+    RefusalError,
+    not_found_answer,
+    refusal_answer,
+    success_answer,
+    text_answer,
+    xml_answer,
+)
+from msauto.simulator.http.wire import (
+    Address,
+    MalformedRequestError,
+    Request,
+    decode_address,
+    decode_percent,
+    decode_query,
+)
+from msauto.simulator.resources.asset_xml import clip_xml, xmp_answer
+from msauto.simulator.resources.listings import databases_answer, folder_answer
+from msauto.simulator.resources.media import Media
+from msauto.simulator.resources.rss import channel_answer, channels_answer, delete_item, find_channel, put_item
+from msauto.simulator.state.lookup import find_entry
+from msauto.simulator.state.state import Database, Entry, House
+
+Reply = Answer | Awaitable[Answer]
+
+
+@dataclass(slots=True)
+class Routes:
+    """The endpoints over a house. `writes` counts what may have changed it."""
+
+    house: House
+    dialect: SimDialect
+    restore_seconds: float = 0.0
+    proxy_seconds: float = 0.0
+    media: Media = field(default_factory=Media)
+    writes: int = 0
+
+    def answer(self, request: Request) -> Reply:
+        """Do what the request asks for; an awaitable where pictures or films have to be made."""
+        limit = int(self.dialect.line_limit)
+        if limit and len(request.target) > limit:
+            return text_answer("Error: the request line is too long", 414, done=False)
+        try:
+            request.params = decode_query(request.raw_query, self.dialect.plus == "space")
+            return self._dispatch(request)
+        except NotFoundError:
+            return not_found_answer(self.dialect)
+        except RefusalError as refusal:
+            return refusal_answer(refusal, self.dialect)
+        except MalformedRequestError as problem:
+            return text_answer(f"Error: {problem}", 400, done=False)
+
+    def pretend(self, request: Request) -> Reply:
+        """The answer of a request that worked, without the work: reads are done, writes are not."""
+        if request.method in ("GET", "HEAD"):
+            return self.answer(request)
+        return success_answer(self.dialect, None, len(request.target))
+
+    def _dispatch(self, request: Request) -> Reply:
+        top, *segments = request.raw_path.removeprefix("/").split("/")
+        if segments and segments[-1] == "":
+            segments.pop()
+        if top == "storage":
+            return self._storage(request, segments)
+        if top == "rss":
+            return self._rss(request, segments)
+        raise NotFoundError
+
+    def _storage(self, request: Request, segments: list[str]) -> Reply:
+        if not segments:
+            _only(request, "GET")
+            return databases_answer(self.house, self.dialect)
+        dialect = self.dialect
+        address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
+        database = self.house.databases.get(address.database)
+        if database is None:
+            raise NotFoundError
+        if address.asset is not None:
+            return self._asset(request, database, address)
+        if request.method == "PUT" and not address.folder:
+            return self._load_batch(request, database)
+        _only(request, "GET")
+        return folder_answer(database, address.folder, request, dialect)
+
+    def _load_batch(self, request: Request, database: Database) -> Answer:
+        connector = request.param("connector")
+        if connector is None:
+            raise RefusalError(400, "connector is missing")
+        load_batch(database, connector, request.body)
+        return self._written(request, None)
+
+    def _asset(self, request: Request, database: Database, address: Address) -> Reply:
+        identifier = address.asset or ""
+        entry = find_entry(self.house, database, address.namespace, identifier, self.dialect)
+        if entry is None:
+            raise NotFoundError
+        if address.tail:
+            _only(request, "GET")
+            return self._asset_part(request, database, entry, address.tail)
+        if request.method == "POST":
+            return self._command(request, database, entry)
+        if request.method == "DELETE":
+            delete_asset(database, entry, self.dialect)
+            return self._written(request, None)
+        _only(request, "GET")
+        return xml_answer(clip_xml(entry, self.dialect), self.dialect)
+
+    def _asset_part(self, request: Request, database: Database, entry: Entry, tail: tuple[str, ...]) -> Reply:
+        match tail:
+            case ("GETUSERFIELDS",):
+                return xmp_answer(entry.clip, request.all_params("field"), self.dialect)
+            case ("GETICON",):
+                return self.media.thumbnail(request, entry, self.dialect)
+            case ("PVW", profile):
+                return self._film(request, database, entry, profile, view=True)
+            case (profile,):
+                return self._film(request, database, entry, profile, view=False)
+            case _:
+                raise NotFoundError
+
+    def _film(self, request: Request, database: Database, entry: Entry, profile: str, *, view: bool) -> Reply:
+        return self.media.film(request, database, entry, profile, self.proxy_seconds, self.dialect, view=view)
+
+    def _command(self, request: Request, database: Database, entry: Entry) -> Answer:
+        name = request.param("command") or ""
+        if name not in COMMANDS:
+            raise RefusalError(400, f"unknown command {name}")
+        COMMANDS[name](Call(self.house, database, entry, request, self.dialect, self.restore_seconds))
+        return self._written(request, entry)
+
+    def _rss(self, request: Request, segments: list[str]) -> Answer:
+        match (request.method, [decode_percent(segment) for segment in segments]):
+            case ("GET" | "HEAD", []):
+                return channels_answer(self.house, self.dialect)
+            case ("GET" | "HEAD", [name]):
+                return channel_answer(self.house, name, self.dialect)
+            case ("PUT", [name, file]):
+                put_item(find_channel(self.house, name), file, request.body, self.dialect)
+                return self._written(request, None)
+            case ("DELETE", [name]):
+                self._delete_item(request, name)
+                return self._written(request, None)
+            case (_, [] | [_] | [_, _]):
+                raise RefusalError(405, f"{request.method} is not for this address")
+            case _:
+                raise NotFoundError
+
+    def _delete_item(self, request: Request, name: str) -> None:
+        channel, guid = find_channel(self.house, name), request.param("guid")
+        if guid is None:
+            raise RefusalError(400, "guid is missing")
+        delete_item(channel, guid, self.dialect)
+
+    def _written(self, request: Request, entry: Entry | None) -> Answer:
+        self.writes += 1
+        shown = clip_xml(entry, self.dialect) if entry and self.dialect.command_body == "clip" else None
+        return success_answer(self.dialect, shown, len(request.target))
+
+
+def _only(request: Request, method: str) -> None:
+    if request.method != method and not (method == "GET" and request.method == "HEAD"):
+        raise RefusalError(405, f"{request.method} is not for this address")

@@ -1,0 +1,140 @@
+"""RSS channels: a channel is a folder of files, each file an item (interface "RSS ..."; bodies: not shown)."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.http.answers import Answer, NotFoundError, RefusalError, xml_answer
+from msauto.simulator.http.xml_out import attribute, element, text
+from msauto.simulator.state.state import Channel, House, Item
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_RSS = "http://backend.userland.com/rss2"
+
+
+def channels_answer(house: House, dialect: SimDialect) -> Answer:
+    """GET /rss."""
+    rows = "".join(
+        f'<channel name="{attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
+        for channel in house.channels.values()
+    )
+    return xml_answer(f"<channels>\n{rows}</channels>", dialect)
+
+
+def channel_answer(house: House, name: str, dialect: SimDialect) -> Answer:
+    """GET /rss/NAME."""
+    return xml_answer(channel_xml(find_channel(house, name), dialect), dialect)
+
+
+def find_channel(house: House, name: str) -> Channel:
+    """The channel of this name."""
+    if name not in house.channels:
+        raise NotFoundError
+    return house.channels[name]
+
+
+def channel_xml(channel: Channel, dialect: SimDialect) -> str:
+    """The channel's items in order, in the shape of the dialect."""
+    if dialect.rss_shape == "atom":
+        entries = "".join(_atom_entry(item, dialect) for item in channel.items)
+        head = element("id", f"urn:channel:{channel.name}") + element("title", channel.title)
+        return f'<feed xmlns="{_ATOM}">{head}\n{entries}</feed>'
+    items = "".join(_rss_item(item, dialect) for item in channel.items)
+    head = element("title", channel.title) + element("link", f"/rss/{channel.name}") + element("description", "")
+    inner = f"<channel>{head}\n{items}</channel>"
+    if dialect.rss_shape == "bare":
+        return inner
+    space = f' xmlns="{_RSS}"' if dialect.rss_shape == "rss_namespaced" else ""
+    return f'<rss version="2.0"{space}>{inner}</rss>'
+
+
+def put_item(channel: Channel, file: str, body: bytes, dialect: SimDialect) -> None:
+    """PUT /rss/NAME/FNAME: the body is the content of the file FNAME."""
+    item = read_item(file, body, dialect)
+    places = [place for place, old in enumerate(channel.items) if old.file == file]
+    if not places or dialect.rss_update == "duplicate":
+        channel.items.append(item)
+    elif dialect.rss_update == "replace":
+        channel.items[places[0]] = item
+    else:
+        raise RefusalError(409, f"{file} is there already")
+
+
+def delete_item(channel: Channel, guid: str, dialect: SimDialect) -> None:
+    """DELETE /rss/NAME?guid=GUID: every item that shows this guid, or the first one."""
+    gone = [place for place, item in enumerate(channel.items) if shown_guid(item, dialect) == guid]
+    if not gone or not guid:
+        raise NotFoundError
+    gone = gone[:1] if dialect.rss_delete == "first" else gone
+    channel.items = [item for place, item in enumerate(channel.items) if place not in gone]
+
+
+def shown_guid(item: Item, dialect: SimDialect) -> str:
+    """The guid that the channel shows for an item; empty: it shows none."""
+    if dialect.rss_guid == "file":
+        return item.file
+    return _stem(item.file) if dialect.rss_guid == "stem" else item.guid
+
+
+def read_item(file: str, body: bytes, dialect: SimDialect) -> Item:
+    """A file's content → an item: text, or an RSS `item` document."""
+    is_document = dialect.rss_body == "item" or (dialect.rss_body == "any" and file.lower().endswith(".xml"))
+    if is_document:
+        return _document_item(file, body)
+    try:
+        said = body.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise RefusalError(400, "the text is not UTF-8") from None
+    return Item(file, body, _stem(file), said.partition("\n")[0], said)
+
+
+def _document_item(file: str, body: bytes) -> Item:
+    root = parse_document(body)
+    item = root if root.tag == "item" else root.find(".//item")
+    if item is None:
+        raise RefusalError(400, "no item in the document")
+    fields = {child.tag: child.text or "" for child in item}
+    return Item(
+        file,
+        body,
+        fields.get("guid") or _stem(file),
+        fields.get("title", ""),
+        fields.get("description", ""),
+        fields.get("link", ""),
+        fields.get("pubDate", ""),
+    )
+
+
+def parse_document(body: bytes) -> ET.Element:
+    """Parse XML that a client sent; a DTD is refused, whatever it says."""
+    if b"<!DOCTYPE" in body:
+        raise RefusalError(400, "a DTD is refused")
+    try:
+        return ET.fromstring(body)  # noqa: S314 - entities need the DTD that was just refused
+    except (ET.ParseError, ValueError, LookupError) as problem:
+        raise RefusalError(400, f"not XML: {problem}") from None
+
+
+def _rss_item(item: Item, dialect: SimDialect) -> str:
+    shown = shown_guid(item, dialect)
+    guid = f'<guid isPermaLink="false">{text(shown)}</guid>' if shown else ""
+    more = element("link", item.link) if item.link else ""
+    more += element("pubDate", item.pub_date) if item.pub_date else ""
+    more += "<x-rank>9</x-rank>" if dialect.extra == "yes" else ""
+    inner = guid + element("title", item.title) + element("description", item.description) + more
+    return f"<item>{inner}</item>\n"
+
+
+def _atom_entry(item: Item, dialect: SimDialect) -> str:
+    shown = shown_guid(item, dialect)
+    inner = (element("id", shown) if shown else "") + element("title", item.title)
+    inner += element("summary", item.description)
+    inner += f'<link href="{attribute(item.link)}"/>' if item.link else ""
+    inner += element("updated", item.pub_date) if item.pub_date else ""
+    return f"<entry>{inner}</entry>\n"
+
+
+def _stem(file: str) -> str:
+    stem, dot, _ = file.rpartition(".")
+    return stem if dot and stem else file

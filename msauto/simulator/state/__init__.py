@@ -1,0 +1,1 @@
+"""The state of the simulator, its seeds, and the file that keeps it."""

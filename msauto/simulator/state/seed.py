@@ -1,0 +1,186 @@
+"""Houses to start with: a believable one, the same at every start; an empty one; big ones for benchmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import re
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.resources.rss import put_item, read_item
+from msauto.simulator.state.state import MIME_TYPES, Card, Clip, Database, House, Marker, Segment
+
+RATES = (
+    Fraction(24),
+    Fraction(25),
+    Fraction(30),
+    Fraction(50),
+    Fraction(60),
+    Fraction(24000, 1001),
+    Fraction(30000, 1001),
+    Fraction(60000, 1001),
+)
+_COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips take all the memory there is
+SEEDS = ("house", "empty", "bulk:N")
+_DEFAULT = SimDialect()
+
+
+def house_of(seed: str) -> House:
+    """The house of a seed text: `house`, `empty` or `bulk:N`; ValueError for another."""
+    if seed == "house":
+        return seeded_house()
+    if seed == "empty":
+        return empty_house()
+    name, _, number = seed.partition(":")
+    if name == "bulk" and _COUNT.fullmatch(number):
+        return bulk_house(int(number))
+    raise ValueError(f"a seed is one of {', '.join(SEEDS)}, not {seed!r}")
+
+
+def empty_house() -> House:
+    """Databases NEWS and ARCHIVE without clips, the connector TRAFFIC, no channel."""
+    house = House()
+    for name in ("NEWS", "ARCHIVE"):
+        house.add_database(name).connectors["TRAFFIC"] = []
+    return house
+
+
+def bulk_house(count: int) -> House:
+    """NEWS with this many clips, `Bulk 000000` onward, a thousand to a folder of `Bulk`."""
+    house = empty_house()
+    database = house.add_database("NEWS")
+    with _no_garbage():
+        _fill(database, count)
+    return house
+
+
+@contextlib.contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Building frees nothing, and the collector walks all clips again and again: it triples the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _fill(database: Database, count: int) -> None:
+    for number in range(count):
+        folder = ("Bulk", f"{number // 1000:03d}")
+        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:00:00"
+        database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
+
+
+def seeded_house() -> House:
+    """A news house: some 200 clips in NEWS and ARCHIVE, two channels, program cards."""
+    house = empty_house()
+    news, archive = house.databases["NEWS"], house.databases["ARCHIVE"]
+    for folder in ("Playout/Tonight", "Playout/Tomorrow", "Master/Films", "Raw/2026/11", r"A\/B Tests"):
+        news.make_folder(folder)
+    _story(news)
+    _awkward(news)
+    _series(news)
+    _templates(news)
+    _recording(news)
+    _archive(news, archive)
+    _channels(house)
+    house.cards["1001"] = Card(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
+    return house
+
+
+def _story(news: Database) -> None:
+    """What the examples and the demo are about."""
+    raw = news.add_clip("Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00")
+    raw.segments = [Segment(1, 0, 9000, ["Wrong part"]), Segment(7, 40000, 1000, ["Leftover"])]
+    raw.xmp = {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
+    raw.proxy = "$(video_path)/proxy/evening-news.mp4"
+    news.add_clip("Long Film", "Films", frames=162500, create_time="2026-10-02T12:00:00")
+    for number in (1, 2):
+        promo = news.add_clip(f"Promo {number}", "Promos", frames=750, create_time="2026-09-01T08:30:00")
+        news.add_entry(promo, "Playout/Tonight", f"Promo {number} tonight")
+    master = news.add_clip("Master Film", "Master/Films", frames=135000, rate=24)
+    master.segments = [Segment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3), Segment(2, 67500, 67500)]
+    master.markers = [
+        Marker(1, 0, {"title": "Head", "track": "General", "rating": "5", "user": "anna"}),
+        Marker(2, 67500, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"}),
+    ]
+
+
+def _awkward(news: Database) -> None:
+    titles = (
+        r"Back\Slash / Film: 50% @ night?",
+        "Новости дня",
+        'The "Best" of Rock & Roll + More #1',
+        "L'été, c'est (presque) fini!",
+        "A=B; C&D [final] $100",
+        "Ёлка & огни: выпуск №5",
+        "Line 50%25 literal",
+        "日本のニュース",
+    )
+    for number, title in enumerate(titles):
+        clip = news.add_clip(title, ("A/B Tests",), rate=RATES[number], frames=3000 + number)
+        clip.xmp = {"dc:title": [title], "dc:creator": ["Ольга", "Per & Kari"]}
+    news.add_entry(news.clip("Новости дня"), ("Архив", "Новости"), "Новости дня")
+
+
+def _series(news: Database) -> None:
+    for number in range(1, 13):
+        when = f"2026-11-{number + 8:02d}T06:00:00"
+        clip = news.add_clip(f"EP{number:03d}", "Raw", frames=36000 + 25 * number, create_time=when)
+        clip.xmp = {"dc:identifier": [f"EP-{number:03d}"]}
+    for number in range(100):
+        rate = RATES[number % len(RATES)]
+        when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:15:00"
+        title = f"Story {number:03d}"
+        news.add_clip(title, "Raw/2026/11", rate=rate, frames=500 + 37 * number, create_time=when)
+    for number in range(30):
+        frames = (5400 + 60 * number) * 50
+        when = f"2026-08-{number + 1:02d}T18:00:00"
+        news.add_clip(
+            f"Match {number + 1}", f"Sport/Round {number // 10 + 1}", rate=50, frames=frames, create_time=when
+        )
+    news.add_clip("Parliament, whole day", "Raw/2026", frames=25 * 3600 * 26, create_time="2026-11-18T07:00:00")
+    news.add_clip("Studio sound", "Sound", mime_type=MIME_TYPES["Audio"], width=0, height=0, frames=7500)
+    news.add_clip("Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG")
+
+
+def _templates(news: Database) -> None:
+    kind = MIME_TYPES["Graphics"]
+    news.add_clip("Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125)
+    news.add_clip("Ticker", "Graphics", mime_type=kind, params=("feed", "speed"), frames=250)
+    news.add_clip("Заставка", "Graphics", mime_type=kind, params=("заголовок",), frames=100)
+
+
+def _recording(news: Database) -> None:
+    live = news.add_clip("Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00")
+    live.finalized, live.recording_since = False, time.time()
+
+
+def _archive(news: Database, archive: Database) -> None:
+    film = news.add_clip("Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00")
+    _put_away(film, "$(archive_path)/1987/documentary.mxf")
+    for number in range(24):
+        year = 1990 + number
+        clip = archive.add_clip(f"Новости {year}", "Архив/Новости", frames=45000, create_time=f"{year}-06-01T12:00:00")
+        if number % 2:
+            _put_away(clip, f"$(archive_path)/{year}/news.mxf")
+    archive.add_clip("Jubilee 1999", "Galas", frames=150000, create_time="1999-12-31T20:00:00")
+
+
+def _put_away(clip: Clip, path: str) -> None:
+    clip.archive, clip.online = path, False
+
+
+def _channels(house: House) -> None:
+    ticker = house.add_channel("ticker", "News ticker")
+    put_item(ticker, "n-0.txt", b"Yesterday's headline", _DEFAULT)
+    put_item(ticker, "n-1.txt", b"An outdated headline", _DEFAULT)
+    weather = house.add_channel("weather", "Погода")
+    body = "<item><guid>oslo</guid><title>Oslo</title><description>−4 °C, snø</description></item>"
+    weather.items.append(read_item("oslo.xml", body.encode(), _DEFAULT))
+    put_item(weather, "moscow.txt", "Москва: −7".encode(), _DEFAULT)

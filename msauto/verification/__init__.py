@@ -1,0 +1,1 @@
+"""What a request must show when its target is read again, and what the ledger keeps of it."""

@@ -1,0 +1,187 @@
+"""Read a target again, and compare: what one request has done, and whether the whole is as wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from msauto.errors import UnreadableError
+from msauto.model.live import Asset, Entry, Folder, Listing
+from msauto.model.plan import Address, Aspect, Expect, Request, Target
+from msauto.model.ports import LiveTarget, Reader
+from msauto.model.result import Difference
+from msauto.planning import reading
+from msauto.verification import expectations as expect
+from msauto.verification.memory_updates import learned
+
+Verdict = Literal["all", "some", "none", "hidden"]
+"""How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
+
+
+def verdict_of(request: Request, live: LiveTarget) -> Verdict:
+    """Return how much of what the request should do is seen in ``live``."""
+    seen = [expect.holds(each, live) for each in request.expect]
+    if any(one is False for one in seen):
+        return "some" if any(seen) else "none"
+    return "all" if seen and all(seen) else "hidden"
+
+
+def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
+    """Return what is not as wanted, by the last word that the requests have on each thing."""
+    # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
+    taken = {f"uid {uid}" for uid in learned(target, live).values()}
+    words = (each for each in expect.last_words(target) if each.want is not None or each.key not in taken)
+    found = (expect.difference(each, live) for each in words)
+    return tuple(difference for difference in found if difference is not None)
+
+
+def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
+    """Return the keys of what the target's requests expect and reading does not show, or cannot."""
+    return tuple(each.key for each in expect.last_words(target) if expect.holds(each, live) is not True)
+
+
+def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[Aspect, ...]]:
+    """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
+    words = expect.last_words(target)
+    seen = sum(expect.holds(each, live) is not None for each in words)
+    return seen, tuple(each.aspect for each in words if expect.is_hidden(each, live))
+
+
+def only(target: Target, first: int, end: int) -> Target:
+    """Return the target as if it had the requests ``first`` to before ``end`` alone."""
+    return replace(target, requests=target.requests[first:end])
+
+
+def can_see(target: Target) -> bool:
+    """Tell whether reading can show anything of what the target's requests do."""
+    return any(expect.can_show(each) for request in target.requests for each in request.expect)
+
+
+def rename_of(target: Target) -> int | None:
+    """Return the index of the request that renames the asset: from then on it has its other address."""
+    if target.address == target.address_after:
+        return None
+    for index, request in enumerate(target.requests):
+        if any(target.changes[change].aspect == "title" for change in request.changes):
+            return index
+    return None
+
+
+def addresses(target: Target, end: int) -> tuple[Address, ...]:
+    """Return where the asset may be once the requests before ``end`` were sent, the likeliest first.
+
+    A deleted one is looked for by its title alone: an open file may answer to its key id for as long as it is open.
+    """
+    if any(change.aspect == "asset" and change.action == "delete" for change in target.changes):
+        return (target.address_after,)
+    rename = rename_of(target)
+    if rename is None or end <= rename:
+        return (target.address,)
+    return (target.address_after, target.address)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """One folder that is asked for: how many readings were begun, what the last one gave, how many wait."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    begun: int = 0
+    gave: int = 0
+    listing: Listing | None = None
+    error: Exception | None = None
+    waiting: int = 0
+
+
+class SharedFolders:
+    """Folders of one server, read once for all who ask for the same one at about the same time.
+
+    Who asks while a reading goes on waits for the next: the one that goes on may have begun before his last write
+    was done. So a thousand proofs of one folder take a few readings, and none sees the past.
+    """
+
+    def __init__(self) -> None:
+        self._shelves: dict[tuple[str, Folder], _Shelf] = {}
+
+    async def read(self, reader: Reader, database: str, folder: Folder) -> Listing | None:
+        """Return a listing whose reading began after this call; errors are those of the reader."""
+        shelf = self._shelves.setdefault((database, folder), _Shelf())
+        begun_before = shelf.begun
+        shelf.waiting += 1
+        try:
+            async with shelf.lock:
+                if shelf.gave <= begun_before:
+                    await _fill(shelf, reader, database, folder)
+        finally:
+            shelf.waiting -= 1
+            if not shelf.waiting:
+                del self._shelves[database, folder]
+        if shelf.error is not None:
+            raise shelf.error
+        return shelf.listing
+
+
+async def _fill(shelf: _Shelf, reader: Reader, database: str, folder: Folder) -> None:
+    shelf.begun += 1
+    try:
+        shelf.listing, shelf.error = await reader.fresh().read_folder(database, folder), None
+    except Exception as error:  # noqa: BLE001 - it is raised again for all who wait
+        shelf.listing, shelf.error = None, error
+    shelf.gave = shelf.begun
+
+
+async def read_again(reader: Reader, shared: SharedFolders, target: Target, places: tuple[Address, ...]) -> LiveTarget:
+    """Return all that the target's requests expect something of, read anew; raises ``ServerError``.
+
+    ``reader`` has asked nothing yet. An asset that is gone counts only where its database is there.
+    """
+    if target.kind == "database":
+        return LiveTarget()
+    if target.kind == "rss_channel":
+        return LiveTarget(channel=await reader.read_channel(target.address.name))
+    address, asset = await _find(reader, target, places)
+    if asset is None:
+        return LiveTarget(folders=await _folders(reader, shared, target))
+    names = frozenset(each.key for each in _expected(target, "xmp"))
+    xmp = await reading.read_xmp_fields(reader, target.database, address, names) if names else None
+    return LiveTarget(asset=asset, xmp=xmp, folders=await _folders(reader, shared, target))
+
+
+def _expected(target: Target, aspect: str) -> Iterator[Expect]:
+    """Yield what the target's requests expect of one aspect: nothing more is read than was changed."""
+    return (each for request in target.requests for each in request.expect if each.aspect == aspect)
+
+
+async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> tuple[Address, Asset | None]:
+    for address in places:
+        asset = await reader.read_asset(target.database, address)
+        sure = len(places) == 1 and address == target.address
+        if asset is not None and (sure or _is_the_one(target, asset)):
+            return address, _titled(asset, address)
+    if not await reader.has_database(target.database):
+        raise UnreadableError(f"the database {target.database} is not there", server=target.server)
+    return places[0], None
+
+
+def _titled(asset: Asset, address: Address) -> Asset:
+    """Give an asset that was found by title, and tells none, that title: it shows whether a rename was done."""
+    if asset.title is not None or address.namespace:
+        return asset
+    return replace(asset, title=address.name)
+
+
+def _is_the_one(target: Target, asset: Asset) -> bool:
+    """Tell a renamed asset from another that has the new title, by what a rename does not change."""
+    if target.link_id is not None and asset.link_id is not None:
+        return target.link_id == asset.link_id
+    created = asset.attributes.get("create_time")
+    return target.create_time is None or created is None or target.create_time == created
+
+
+async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
+    found: dict[Folder, Sequence[Entry] | None] = {}
+    for folder in dict.fromkeys(expect.folder_of(each.key) for each in _expected(target, "link")):
+        listing = await shared.read(reader, target.database, folder)
+        found[folder] = None if listing is None else listing.entries
+    return found
