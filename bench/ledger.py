@@ -81,20 +81,22 @@ def apply_once(url: str, *, keep: bool) -> dict[str, float]:
     """Plan, then measure the apply alone."""
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
-    from msauto.model.events import Silent
+    from msauto.model.events import SilentObserver
     from msauto.model.limits import Limits
-    from msauto.playbook.resolve import Options, resolve
+    from msauto.playbook.resolve import ResolveOptions, resolve
 
     with tempfile.TemporaryDirectory(dir=".") as folder:  # a real disk: in memory, durability would cost nothing
         book = Path(folder) / "all.yml"
         book.write_text(PLAYBOOK)
-        resolved = resolve(Options(playbooks=(str(book),), server_url=url, env={}, now=datetime.now(UTC)))
+        resolved = resolve(ResolveOptions(playbooks=(str(book),), server_url=url, env={}, now=datetime.now(UTC)))
         clock = SystemClock()
         ledger = Ledger.open(Path(folder) / "state") if keep else cast("Ledger", NoLedger())
         planning = make_plan(resolved, memory=ledger.memory, clock=clock, forks=FORKS, limits=Limits())
         plan = asyncio.run(planning)
         assert plan.requests == 2 * ASSETS, plan.requests
-        applying = apply_plan(plan, specs_of(resolved), ledger=ledger, clock=clock, observer=Silent(), forks=FORKS)
+        applying = apply_plan(
+            plan, specs_of(resolved), ledger=ledger, clock=clock, observer=SilentObserver(), forks=FORKS
+        )
         measured = measure(lambda: _check(asyncio.run(applying)))
         if keep:
             ledger.close()

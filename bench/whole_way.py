@@ -93,21 +93,23 @@ def whole(url: str, *, write: bool) -> None:
     """The same by msauto: playbook, plan, and, with ``write``, apply with ledger and proof."""
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
-    from msauto.model.events import Silent
+    from msauto.model.events import SilentObserver
     from msauto.model.limits import Limits
-    from msauto.playbook.resolve import Options, resolve
+    from msauto.playbook.resolve import ResolveOptions, resolve
 
     with tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "all.yml"
         book.write_text(PLAYBOOK)
-        resolved = resolve(Options(playbooks=(str(book),), server_url=url, env={}, now=datetime.now(UTC)))
+        resolved = resolve(ResolveOptions(playbooks=(str(book),), server_url=url, env={}, now=datetime.now(UTC)))
         clock = SystemClock()
         with Ledger.open(Path(folder) / "state") as ledger:
             plan = asyncio.run(make_plan(resolved, memory=ledger.memory, clock=clock, forks=FORKS, limits=Limits()))
             assert plan.requests == 2 * ASSETS, plan.requests
             if write:
                 result = asyncio.run(
-                    apply_plan(plan, specs_of(resolved), ledger=ledger, clock=clock, observer=Silent(), forks=FORKS)
+                    apply_plan(
+                        plan, specs_of(resolved), ledger=ledger, clock=clock, observer=SilentObserver(), forks=FORKS
+                    )
                 )
                 assert result.ok
 

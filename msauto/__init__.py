@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from msauto.errors import (
         DownloadError,
-        FateUnknownError,
+        InDoubtError,
         MsautoError,
         NotFoundError,
         NotSentError,
@@ -64,7 +64,7 @@ __all__ = [
     "Dialect",
     "DownloadError",
     "Entry",
-    "FateUnknownError",
+    "InDoubtError",
     "Link",
     "Listing",
     "MamAsset",

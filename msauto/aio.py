@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from msauto.applying.executor import Patience, Server, Stop, apply
-from msauto.applying.recovery import Recovered, recover
-from msauto.applying.redacted_ports import HiddenJournal, HiddenObserver
+from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, apply
+from msauto.applying.recovery import RecoveredTarget, recover
+from msauto.applying.redacted_ports import RedactedJournal, RedactedObserver
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, RefusedError
-from msauto.ledger import Ledger, Scope
-from msauto.model.desired import IdRef, Resolved, Work
+from msauto.ledger import Ledger, LockScope
+from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Observer
 from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
@@ -34,9 +34,9 @@ from msauto.planning.assembly import assemble
 from msauto.planning.saved_plans.stale import placed_anew, why_stale
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.undo.undo import undo_run
-from msauto.secrets.redactor import Hider
+from msauto.secrets.redactor import Redactor
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
-from msauto.secrets.tokens import SecretMemory
+from msauto.secrets.tokens import SecretTokenMemory
 from msauto.server.availability.planning_client import PlanningClient
 from msauto.server.availability.retry_policy import SystemClock
 from msauto.server.client import AsyncMediaServer
@@ -91,44 +91,46 @@ def _by_url(memory: Memory, specs: Iterable[ServerSpec]) -> MemoryByUrl:
     return MemoryByUrl(memory, {spec.name: spec.url for spec in specs})
 
 
-def specs_of(resolved: Resolved) -> tuple[ServerSpec, ...]:
+def specs_of(resolved: ResolvedPlaybooks) -> tuple[ServerSpec, ...]:
     """Return the servers that the playbooks play on, in their order."""
     return tuple(work.server for work in resolved.work)
 
 
-def scopes_of(resolved: Resolved) -> frozenset[Scope]:
+def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
     """Return what the run must hold alone: each server's databases, and its channels.
 
     A target addressed by an open file's ``handle`` takes no lock: an on-delete trigger may run msauto while msauto
     deletes (interface, «States and transitions»).
     """
     return frozenset(
-        Scope(work.server.url, getattr(intent.ref, "database", ""))
+        LockScope(work.server.url, getattr(intent.ref, "database", ""))
         for work in resolved.work
         for intent in work.intents
         if not (isinstance(intent.ref, IdRef) and intent.ref.namespace == "handle")
     )
 
 
-def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[Scope]:
+def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockScope]:
     """Return what a run of a saved plan must hold alone: as :func:`scopes_of`."""
     urls = {spec.name: spec.url for spec in specs}
     return frozenset(
-        Scope(urls[target.server], target.database) for target in plan.targets if target.address.namespace != "handle"
+        LockScope(urls[target.server], target.database)
+        for target in plan.targets
+        if target.address.namespace != "handle"
     )
 
 
 async def make_plan(
-    resolved: Resolved, *, memory: Memory, clock: Clock, forks: int, limits: Limits, forget_owed: bool = False
+    resolved: ResolvedPlaybooks, *, memory: Memory, clock: Clock, forks: int, limits: Limits, forget_owed: bool = False
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and fetches no file.
 
     ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
     ``forget_owed`` takes as settled what earlier runs have left open: owed handlers, commands that may have run.
     """
-    remembered = SecretMemory(_by_url(memory, specs_of(resolved)), resolved.secrets.known)
+    remembered = SecretTokenMemory(_by_url(memory, specs_of(resolved)), resolved.secrets.known)
 
-    async def survey_one(work: Work) -> Survey:
+    async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
             reader = ServerReader(client, clock=clock)
             return await survey(
@@ -183,23 +185,23 @@ async def recheck_plan(
 @asynccontextmanager
 async def _servers(
     specs: Sequence[ServerSpec], clock: Clock, *, read_only: bool = False
-) -> AsyncIterator[dict[str, Server]]:
+) -> AsyncIterator[dict[str, ServerConnection]]:
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in specs:
             client = await stack.enter_async_context(AsyncMediaServer(spec, read_only=read_only))
-            servers[spec.name] = Server(reader=ServerReader(client, clock=clock), sender=Delivery(client))
+            servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=Delivery(client))
         yield servers
 
 
 async def recover_runs(
     ledger: Ledger,
     specs: Sequence[ServerSpec],
-    scopes: Collection[Scope],
+    scopes: Collection[LockScope],
     *,
     clock: Clock,
     forks: int,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     secrets: Secrets = NO_SECRETS,
 ) -> tuple[str, ...]:
     """Settle what dead runs left open, by reading alone; return what to tell a person.
@@ -211,16 +213,16 @@ async def recover_runs(
     if not dead:
         return ()
     told: list[str] = []
-    journal: Journal = HiddenJournal(ledger.journal, Hider(secrets)) if secrets else ledger.journal
+    journal: Journal = RedactedJournal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     async with _servers(specs, clock, read_only=True) as servers:
         for run in reversed(dead):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec.name, spec.url) == spec.url}
 
-            def server_of(target: Target, urls: Mapping[str, str] = urls) -> Server | None:
+            def server_of(target: Target, urls: Mapping[str, str] = urls) -> ServerConnection | None:
                 free = (
                     target.address.namespace == "handle"
-                    or Scope(urls.get(target.server, ""), target.database) in scopes
+                    or LockScope(urls.get(target.server, ""), target.database) in scopes
                 )
                 return servers[target.server] if target.server in urls and free else None
 
@@ -230,7 +232,7 @@ async def recover_runs(
     return tuple(map(secrets.hide_cut, told)) if secrets else tuple(told)
 
 
-def _told(details: RunDetails, found: Recovered) -> list[str]:
+def _told(details: RunDetails, found: RecoveredTarget) -> list[str]:
     if not found.targets:
         return []
     who = f"run {found.run} (process {details.pid} on {details.host})"
@@ -256,10 +258,10 @@ async def apply_plan(
     observer: Observer,
     forks: int,
     playbooks: Sequence[str] = (),
-    stop: Stop | None = None,
+    stop: Cancellation | None = None,
     frozen: Callable[[], str | None] = lambda: None,
     notes: Mapping[str, str] | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
 ) -> Result:
     """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
 
@@ -269,13 +271,13 @@ async def apply_plan(
     """
     _refuse_hidden(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretMemory(_by_url(ledger.memory, specs), lambda: plan.secrets)
+    memory = SecretTokenMemory(_by_url(ledger.memory, specs), lambda: plan.secrets)
     journal: Journal = ledger.journal
-    shown = Hider(plan.secrets)
+    shown = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
-        journal = HiddenJournal(journal, Hider(plan.secrets, memory.conceal))
-        observer = HiddenObserver(observer, shown)
+        journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
+        observer = RedactedObserver(observer, shown)
     with SecretsFound(plan.secrets.texts).kept_out_of_errors():
         async with _servers(specs, clock) as servers:
             result = await apply(
@@ -304,7 +306,7 @@ def _refuse_hidden(plan: Plan) -> None:
             )
 
 
-def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> Resolved:
+def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:
     """Return what takes a run of the ledger back, as intents to plan; ``warnings`` list what cannot be taken back.
 
     Raises :class:`RefusedError` for a run that goes on, and where a server's name leads to another one by now.

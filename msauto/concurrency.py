@@ -24,7 +24,7 @@ def is_over(left: float) -> bool:
     return left < _MOMENT
 
 
-class _Ahead(Generic[R]):
+class _LookAhead(Generic[R]):
     """What was drawn and is not yet yielded, oldest first; keeps ``limit`` under way as long as items come."""
 
     def __init__(self, calls: Iterator[Coroutine[Any, Any, R]], limit: int) -> None:
@@ -72,7 +72,7 @@ async def concurrent_map(function: Callable[[T], Awaitable[R]], items: Iterable[
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    ahead = _Ahead((_call(function, item) for item in items), limit)
+    ahead = _LookAhead((_call(function, item) for item in items), limit)
     in_a_row = 0
     try:
         while True:
@@ -102,7 +102,7 @@ async def in_turns(items: Iterable[T], *, each: int = 500) -> AsyncIterator[T]:
             await asyncio.sleep(0)
 
 
-class Place:
+class ConcurrencySlot:
     """One of a limited number of places; whoever waits for long may leave it and come back."""
 
     __slots__ = ("_held", "_places")
@@ -124,7 +124,9 @@ class Place:
             self._held = True
 
 
-async def run_each(function: Callable[[T, Place], Awaitable[None]], items: Iterable[T], *, limit: int) -> None:
+async def run_each(
+    function: Callable[[T, ConcurrencySlot], Awaitable[None]], items: Iterable[T], *, limit: int
+) -> None:
     """Run ``function(item, place)`` for each item, begun in order, at most ``limit`` of them in a place at once.
 
     Items are drawn only as places become free; a slow one holds up no other. The first exception cancels the rest.
@@ -141,7 +143,7 @@ async def run_each(function: Callable[[T, Place], Awaitable[None]], items: Itera
             except StopIteration:
                 places.release()
                 return
-            group.create_task(_occupy(function, item, Place(places)))
+            group.create_task(_occupy(function, item, ConcurrencySlot(places)))
 
 
 async def run_unless(work: Coroutine[Any, Any, None], alarm: asyncio.Event) -> bool:
@@ -176,7 +178,7 @@ async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) 
             interrupted()
 
 
-async def _occupy(function: Callable[[T, Place], Awaitable[None]], item: T, place: Place) -> None:
+async def _occupy(function: Callable[[T, ConcurrencySlot], Awaitable[None]], item: T, place: ConcurrencySlot) -> None:
     try:
         await function(item, place)
     finally:

@@ -31,7 +31,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class SourceLocation:
     """A place in a text file: ``line`` and ``column`` count from 1; 0 means the whole file."""
 
     file: str
@@ -52,7 +52,7 @@ class Problem:
     """
 
     message: str
-    place: Place | None = None
+    place: SourceLocation | None = None
     remedy: str = ""
     excerpt: str = ""
     level: Literal["error", "warning"] = "error"
@@ -90,7 +90,7 @@ class InputError(MsautoError):
 class PlanningError(MsautoError):
     """One target cannot be planned; ``place`` is where the playbook asks for what cannot be."""
 
-    def __init__(self, message: str, *, place: Place | None = None, remedy: str = "") -> None:
+    def __init__(self, message: str, *, place: SourceLocation | None = None, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.place = place
 
@@ -146,7 +146,7 @@ class UnreachableError(NotSentError):
     """There is no connection to the server: refused, no such name, no trust, no answer within the time allowed."""
 
 
-class FateUnknownError(ServerError):
+class InDoubtError(ServerError):
     """The request left, and no whole answer came: it may have been done, or may yet be."""
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import yaml
 
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of, undo_of
-from msauto.applying.executor import Patience
+from msauto.applying.executor import RetryPolicy
 from msauto.ledger import Ledger
-from msauto.model.desired import Resolved
-from msauto.model.events import Silent
+from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.events import SilentObserver
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.simulator import LogEntry, Simulator
 
 BOLD = Limits(delete_assets=1000, allow_remove=1000)
@@ -33,9 +33,9 @@ class Stage:
     folder: Path
     dialect: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
-    patience: Patience | None = None
+    patience: RetryPolicy | None = None
 
-    def resolved(self, *tasks: Mapping[str, Any]) -> Resolved:
+    def resolved(self, *tasks: Mapping[str, Any]) -> ResolvedPlaybooks:
         server: dict[str, Any] = {"url": self.sim.url, "dialect": dict(self.dialect)}
         if self.version:
             server["version"] = self.version
@@ -44,7 +44,7 @@ class Stage:
         self._write("inventory.yml", inventory)
         self._write("playbook.yml", play)
         return resolve(
-            Options(
+            ResolveOptions(
                 playbooks=(str(self.folder / "playbook.yml"),),
                 inventories=(str(self.folder / "inventory.yml"),),
                 env={},
@@ -67,7 +67,7 @@ class Stage:
                     specs_of(self.resolved(*tasks)),
                     ledger=ledger,
                     clock=SystemClock(),
-                    observer=Silent(),
+                    observer=SilentObserver(),
                     forks=8,
                     patience=self.patience,
                 )
@@ -83,7 +83,7 @@ class Stage:
             if dry:
                 return plan
             work = apply_plan(
-                plan, specs, ledger=ledger, clock=clock, observer=Silent(), forks=8, patience=self.patience
+                plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, patience=self.patience
             )
             return asyncio.run(work)
 

@@ -18,12 +18,12 @@ import yaml
 
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
 from msauto.ledger import Ledger
-from msauto.model.desired import Resolved
-from msauto.model.events import Silent
+from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.events import SilentObserver
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.simulator import Simulator
 from tests.dialects.fitting import auth_of, ours_of, server_of
 from tests.dialects.pairwise import Row
@@ -54,10 +54,12 @@ class Theatre:
         """The only server, or the first."""
         return next(iter(self.sims.values()))
 
-    def resolved(self, *plays: Mapping[str, Any], limit: str | None = None, tags: tuple[str, ...] = ()) -> Resolved:
+    def resolved(
+        self, *plays: Mapping[str, Any], limit: str | None = None, tags: tuple[str, ...] = ()
+    ) -> ResolvedPlaybooks:
         self.write(*plays)
         return resolve(
-            Options(
+            ResolveOptions(
                 playbooks=(str(self.folder / "playbook.yml"),),
                 inventories=(str(self.folder / "inventory.yml"),),
                 limit=limit,
@@ -93,7 +95,7 @@ class Theatre:
                     specs_of(self.resolved(*plays, **options)),
                     ledger=ledger,
                     clock=SystemClock(),
-                    observer=Silent(),
+                    observer=SilentObserver(),
                     forks=forks,
                 )
             )

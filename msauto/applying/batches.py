@@ -33,7 +33,7 @@ def numbers(plan: Plan) -> list[int]:
     return sorted({target.batch for target in plan.targets})
 
 
-class Watch:
+class BatchFailures:
     """Counts the servers of one batch that have failed. A plan without batches is one batch that nothing stops."""
 
     def __init__(self, plan: Plan, number: int) -> None:

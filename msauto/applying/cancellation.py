@@ -8,7 +8,7 @@ from msauto.concurrency import run_unless
 from msauto.model.ports import Clock
 
 
-class Stop:
+class Cancellation:
     """Handed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
 
     def __init__(self) -> None:

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from msauto.concurrency import Place
-from msauto.errors import FateUnknownError, RejectedError, UnreachableError, UnreadableError
+from msauto.concurrency import ConcurrencySlot
+from msauto.errors import InDoubtError, RejectedError, UnreachableError, UnreadableError
 
 Contact = Literal["answered", "silent", "locked out"]
 
@@ -38,13 +38,13 @@ def contact_of(error: BaseException, *, read: bool) -> Contact | None:
         return "locked out"
     if isinstance(error, UnreachableError):
         return "silent"
-    if isinstance(error, FateUnknownError) or status in _NO_ANSWER:
+    if isinstance(error, InDoubtError) or status in _NO_ANSWER:
         return "silent" if read else None
     return "answered" if isinstance(error, (RejectedError, UnreadableError)) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class BreakerState:
     """What is known of a server: how many targets in a row have ended for it could not be reached, and why.
 
     ``doubts`` counts the doubts that an answer has ended.
@@ -65,22 +65,22 @@ class Reach:
         """It is of no use to begin another target."""
         return self.locked_out or self.missed >= _IN_A_ROW
 
-    def answered(self) -> Reach:
+    def answered(self) -> BreakerState:
         """Return what is known after an answer, whatever it says."""
-        return self if self.locked_out or not self.in_doubt else Reach(doubts=self.doubts + 1)
+        return self if self.locked_out or not self.in_doubt else BreakerState(doubts=self.doubts + 1)
 
-    def not_let_in(self, why: str) -> Reach:
+    def not_let_in(self, why: str) -> BreakerState:
         """Return what is known after the server would not let us in."""
         return replace(self, locked_out=True, why=why)
 
-    def missed_before(self, begun: Reach) -> int:
+    def missed_before(self, begun: BreakerState) -> int:
         """Return how many had missed it in the present doubt when a target began that found ``begun``.
 
         None, where an answer has come since: the target was under way before this doubt, like those begun later.
         """
         return min(self.missed, begun.missed) if begun.doubts == self.doubts else 0
 
-    def missed_by(self, begun: Reach, why: str) -> Reach:
+    def missed_by(self, begun: BreakerState, why: str) -> BreakerState:
         """Return what is known after a target could not reach it that found ``begun`` when it began.
 
         Targets that were under way together count as one: they all speak of the same moment.
@@ -95,22 +95,22 @@ class Reach:
         return f"the server {server} cannot be reached any more ({self.why}); once it can: {again}"
 
 
-class Standing:
+class CircuitBreaker:
     """How one server stands while a run goes on, and the door that its targets pass one by one while it is in doubt."""
 
     def __init__(self) -> None:
-        self.reach = Reach()
+        self.reach = BreakerState()
         self._scouting = False
         self._news = asyncio.Event()
 
-    def learn(self, reach: Reach) -> None:
+    def learn(self, reach: BreakerState) -> None:
         """Take what is known by now; who waits at the door looks again."""
         if reach != self.reach:
             self.reach = reach
             self._tell()
 
     @asynccontextmanager
-    async def door(self, place: Place, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
+    async def door(self, place: ConcurrencySlot, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
         """Pass at once; while the server is in doubt one at a time, after a ``pause`` told how many were missed.
 
         Who waits leaves its place to targets of other servers. Getting one back takes time as well, in which the

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 from msauto.model import events
 from msauto.model.plan import Json, Target
-from msauto.model.ports import Part
+from msauto.model.ports import PartialDownload
 
 KEPT = "part:"
 """How what is left of a download is remembered: with the path of its file behind it."""
 
 
-class RunWatch:
+class DownloadProgress:
     """Implements the port ``Watch`` for one request of a run.
 
     ``memory`` is what is remembered of the target, ``note`` remembers more of it, ``tell`` tells the observer.
@@ -33,9 +33,9 @@ class RunWatch:
         self._item = f"{KEPT}{target.requests[index].dest}"
         self._note = note
         self._tell = tell
-        self.part: Part | None = part_of(memory.get(self._item))
+        self.part: PartialDownload | None = part_of(memory.get(self._item))
 
-    def keep(self, part: Part | None) -> None:
+    def keep(self, part: PartialDownload | None) -> None:
         """Remember what came so far, or that nothing is left."""
         self._note({self._item: None if part is None else _json(part)})
 
@@ -48,7 +48,7 @@ class RunWatch:
         self._tell(events.DownloadReceived(self._target, self._index, size, total))
 
 
-def part_of(value: Json) -> Part | None:
+def part_of(value: Json) -> PartialDownload | None:
     """Return what was remembered; ``None`` where nothing was, or nothing that makes sense."""
     match value:
         case {
@@ -59,11 +59,11 @@ def part_of(value: Json) -> Part | None:
             "validator": str(validator),
             "total": int() | None as total,
         }:
-            return Part(name, request, size, sha256, validator, total)
+            return PartialDownload(name, request, size, sha256, validator, total)
     return None
 
 
-def _json(part: Part) -> dict[str, Json]:
+def _json(part: PartialDownload) -> dict[str, Json]:
     return {
         "name": part.name,
         "request": part.request,

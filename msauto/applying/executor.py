@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from msauto.applying.batches import Numbered, Watch, Wave, numbers, waves
-from msauto.applying.cancellation import Stop
-from msauto.applying.group_commit import Gate
-from msauto.applying.states import Patience
-from msauto.applying.target_executor import Context, Life, Server
-from msauto.concurrency import Place, run_each, run_unless
+from msauto.applying.batches import BatchFailures, Numbered, Wave, numbers, waves
+from msauto.applying.cancellation import Cancellation
+from msauto.applying.group_commit import GroupCommit
+from msauto.applying.states import RetryPolicy
+from msauto.applying.target_executor import ApplyContext, ServerConnection, TargetExecutor
+from msauto.concurrency import ConcurrencySlot, run_each, run_unless
 from msauto.errors import MsautoError
 from msauto.model import events
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
 
-__all__ = ["Patience", "Server", "Stop", "apply"]
+__all__ = ["Cancellation", "RetryPolicy", "ServerConnection", "apply"]
 
 
 async def apply(
     plan: Plan,
-    servers: Mapping[str, Server],
+    servers: Mapping[str, ServerConnection],
     journal: Journal,
     memory: Memory,
     clock: Clock,
@@ -32,8 +32,8 @@ async def apply(
     *,
     forks: int,
     playbooks: Sequence[str] = (),
-    stop: Stop | None = None,
-    patience: Patience | None = None,
+    stop: Cancellation | None = None,
+    patience: RetryPolicy | None = None,
     frozen: Callable[[], str | None] = lambda: None,
 ) -> Result:
     """Send what the plan shows, settle and prove it; return one result for each target, in the plan's order.
@@ -45,10 +45,10 @@ async def apply(
     """
     _settle(plan, journal, memory)
     run = journal.start(plan, playbooks)
-    stop = stop or Stop()
-    context = Context(run, journal, memory, clock, observer, Gate(journal), stop, patience or Patience())
+    stop = stop or Cancellation()
+    context = ApplyContext(run, journal, memory, clock, observer, GroupCommit(journal), stop, patience or RetryPolicy())
     context.tell(events.RunStarted(run, len(plan.targets), plan.requests))
-    work = _Run(context, servers, plan, frozen)
+    work = _RunResults(context, servers, plan, frozen)
     try:
         whole = await work.all(forks)
     except asyncio.CancelledError:
@@ -65,11 +65,15 @@ def _settle(plan: Plan, journal: Journal, memory: Memory) -> None:
                 memory.remember(each.target, {each.item: each.value})
 
 
-class _Run:
+class _RunResults:
     """The results of a run while it goes on."""
 
     def __init__(
-        self, context: Context, servers: Mapping[str, Server], plan: Plan, frozen: Callable[[], str | None]
+        self,
+        context: ApplyContext,
+        servers: Mapping[str, ServerConnection],
+        plan: Plan,
+        frozen: Callable[[], str | None],
     ) -> None:
         self._context = context
         self._servers = servers
@@ -81,7 +85,7 @@ class _Run:
     async def all(self, forks: int) -> bool:
         """Apply batch after batch; tell whether it ended by itself, and was not stopped at once."""
         for number in numbers(self._plan):
-            watch = Watch(self._plan, number)
+            watch = BatchFailures(self._plan, number)
             for wave in waves(self._plan, number):
                 work = run_each(partial(self._apply_watched, watch), self._begun(wave, watch), limit=forks)
                 if not await run_unless(work, self._context.stop.at_once):
@@ -92,14 +96,14 @@ class _Run:
                 break
         return True
 
-    def _begun(self, wave: Wave, watch: Watch) -> Iterator[Numbered]:
+    def _begun(self, wave: Wave, watch: BatchFailures) -> Iterator[Numbered]:
         """Yield the targets, until somebody asks to stop or too much has failed."""
         for numbered in wave:
             if self._context.stop.requested or watch.why_stop():
                 return
             yield numbered
 
-    async def _apply_watched(self, watch: Watch, numbered: Numbered, place: Place) -> None:
+    async def _apply_watched(self, watch: BatchFailures, numbered: Numbered, place: ConcurrencySlot) -> None:
         number, target = numbered
         server = self._servers.get(target.server)
         if target.error is not None or server is None:
@@ -111,20 +115,20 @@ class _Run:
             await self._apply_target(number, server, place)
         watch.note(self._results[number], given_up=server.standing.reach.given_up)
 
-    async def _pause(self, watch: Watch, missed: int) -> None:
+    async def _pause(self, watch: BatchFailures, missed: int) -> None:
         """Wait before a server in doubt is tried again; not for a target that is not to be begun anyway."""
         pauses, context = self._context.patience.doubt, self._context
         in_vain = watch.why_stop() or self._frozen() or context.gate.broken
         if pauses and not in_vain:
             await context.stop.sleep(context.clock, pauses[min(missed, len(pauses)) - 1])
 
-    async def _apply_target(self, number: int, server: Server, place: Place) -> None:
+    async def _apply_target(self, number: int, server: ServerConnection, place: ConcurrencySlot) -> None:
         target, reach = self._plan.targets[number], server.standing.reach
         why = reach.words(target.server, self._context.run) if reach.given_up else self._frozen()
         if why:
             self._leave_out(number, why)
             return
-        life = Life(self._context, server, target, place)
+        life = TargetExecutor(self._context, server, target, place)
         try:
             await life.live()
         finally:

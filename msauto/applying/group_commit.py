@@ -14,7 +14,7 @@ from msauto.model.ports import Journal
 Call = Callable[[], object]
 
 
-class Gate:
+class GroupCommit:
     """Collects calls to the journal and the memory, and makes them in one transaction each turn of the event loop.
 
     ``write`` returns once its call is durable: nothing is sent before. ``note`` does not wait, for a lost note is no

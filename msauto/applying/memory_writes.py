@@ -9,9 +9,9 @@ from types import MappingProxyType
 from msauto.model.plan import Change, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
-from msauto.planning.survey.handlers import DEBT
+from msauto.planning.survey.handlers import PENDING_PREFIX
 from msauto.verification.expectations import mapping
-from msauto.verification.memory_updates import BETWEEN, memories, word_of
+from msauto.verification.memory_updates import BETWEEN, expectation_key, memories
 from msauto.verification.verifying import only, rename_of
 
 _ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
@@ -58,7 +58,7 @@ def proved(
     run, as long as another of its target fails. A renamed asset takes its memories along, unless the proof shows no new
     name: whose memories these would be is not known then. A deleted asset has none.
     """
-    doubtful = frozenset(map(word_of, differences))
+    doubtful = frozenset(map(expectation_key, differences))
     if any(aspect in {"title", "asset"} for aspect, _ in doubtful):
         return []
     after, *before = ids
@@ -126,12 +126,13 @@ def undone(target: Target, index: int, run: str, *, touched: bool) -> dict[str, 
 def fetched(target: Target, index: int, sha256: str) -> dict[str, Json]:
     """Return what to keep of a download: what the file was made from, and its content."""
     return {
-        f"{each.aspect}:{each.key}": {**mapping(each.want), "sha256": sha256} for each in target.requests[index].expect
+        f"{each.aspect}:{each.key}": {**mapping(each.desired), "sha256": sha256}
+        for each in target.requests[index].expect
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Debt:
+class _PendingHandler:
     """A request that is owed once its target has changed: a handler's, or that of a command with ``run: changed``."""
 
     index: int
@@ -146,14 +147,16 @@ class _Debt:
         return {"run": self.since or run, "unknown": True, **({"before": True} if self.before else {}), **more}
 
 
-def _debts(target: Target, index: int | None = None) -> Iterator[_Debt]:
+def _debts(target: Target, index: int | None = None) -> Iterator[_PendingHandler]:
     for number in range(len(target.requests)) if index is None else (index,):
         request = target.requests[number]
         for change in (target.changes[each] for each in request.changes):
             if change.handler:
-                yield _Debt(number, f"{DEBT}{change.handler}", change.owed, change.before is True)
-            elif any(each.aspect == "command" and each.want == "changed" for each in request.expect):
-                yield _Debt(number, f"owed:command:{change.key}", change.owed, before=False)
+                yield _PendingHandler(
+                    number, f"{PENDING_PREFIX}{change.handler}", change.pending, change.before is True
+                )
+            elif any(each.aspect == "command" and each.desired == "changed" for each in request.expect):
+                yield _PendingHandler(number, f"owed:command:{change.key}", change.pending, before=False)
 
 
 def _between(target: Target, index: int) -> dict[str, Json]:
@@ -163,7 +166,7 @@ def _between(target: Target, index: int) -> dict[str, Json]:
     names of it. The proof that it is there again lets it be forgotten.
     """
     request = target.requests[index]
-    gone = {each.key for each in request.expect if each.aspect == "segment" and each.want is None}
+    gone = {each.key for each in request.expect if each.aspect == "segment" and each.desired is None}
     changes = (target.changes[each] for each in request.changes)
     return {f"{BETWEEN}{each.key}": each.after for each in changes if _is_remade(each) and each.key in gone}
 
@@ -176,5 +179,5 @@ def _once(target: Target, index: int) -> list[str]:
     return [
         f"{each.aspect}:{each.key}"
         for each in target.requests[index].expect
-        if each.aspect in {"command", "xmp_batch"} and each.want == "once"
+        if each.aspect in {"command", "xmp_batch"} and each.desired == "once"
     ]

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from msauto.applying.cancellation import Stop
-from msauto.applying.group_commit import Gate
-from msauto.applying.states import Patience, Progress, Turn
-from msauto.applying.target_executor import Context, Life, Server
+from msauto.applying.cancellation import Cancellation
+from msauto.applying.group_commit import GroupCommit
+from msauto.applying.states import RetryPolicy, TargetProgress, Transition
+from msauto.applying.target_executor import ApplyContext, ServerConnection, TargetExecutor
 from msauto.applying.transitions import begin_again
-from msauto.concurrency import Place, concurrent_list
+from msauto.concurrency import ConcurrencySlot, concurrent_list
 from msauto.model import events
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.plan import Plan, Target
@@ -28,7 +28,7 @@ _LONG_AGO = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredTarget:
     """What came of the targets that a dead run left open; ``left`` counts those whose server is not at hand."""
 
     run: str
@@ -38,14 +38,14 @@ class Recovered:
 
 async def recover(
     details: RunDetails,
-    server_of: Callable[[Target], Server | None],
+    server_of: Callable[[Target], ServerConnection | None],
     journal: Journal,
     memory: Memory,
     clock: Clock,
     *,
     forks: int,
-    patience: Patience | None = None,
-) -> Recovered | None:
+    patience: RetryPolicy | None = None,
+) -> RecoveredTarget | None:
     """Settle what a dead run left open; ``None`` where the run is alive after all.
 
     ``server_of`` gives the server of a target, ``None`` for one that is not at hand, or that another run may be writing
@@ -54,14 +54,16 @@ async def recover(
     run = details.summary.run
     if not journal.reopen(run, [record.target for record in details.targets]):
         return None
-    stop = Stop()
+    stop = Cancellation()
     stop()  # whatever is not under way is not begun
-    context = Context(run, journal, memory, clock, events.Silent(), Gate(journal), stop, patience or Patience())
+    context = ApplyContext(
+        run, journal, memory, clock, events.SilentObserver(), GroupCommit(journal), stop, patience or RetryPolicy()
+    )
     open_ones = [record for record in details.targets if is_open(record)]
     at_hand = [(record, server) for record in open_ones if (server := server_of(record.target)) is not None]
     mine = [record for record, _ in at_hand]
 
-    async def settle(both: tuple[TargetRecord, Server]) -> TargetResult:
+    async def settle(both: tuple[TargetRecord, ServerConnection]) -> TargetResult:
         return await _settle(_in_haste(context, both[0]), both[1], both[0])
 
     found = await concurrent_list(settle, at_hand, limit=forks)
@@ -73,7 +75,7 @@ async def recover(
         journal.leave(run)
     else:
         journal.end(run, _result(details, mine, found))
-    return Recovered(run, tuple(found), left)
+    return RecoveredTarget(run, tuple(found), left)
 
 
 def is_open(record: TargetRecord) -> bool:
@@ -81,7 +83,7 @@ def is_open(record: TargetRecord) -> bool:
     return record.begun is not None and record.outcome is None
 
 
-def _in_haste(context: Context, record: TargetRecord) -> Context:
+def _in_haste(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     """Look just once where the last request left long ago: whatever the server was to do of it, it has done."""
     left = [datetime.fromisoformat(known.sent) for known in record.requests if known.sent is not None]
     if any(context.clock.now() - each < _LONG_AGO for each in left):
@@ -89,16 +91,16 @@ def _in_haste(context: Context, record: TargetRecord) -> Context:
     return replace(context, patience=replace(context.patience, looks=()))
 
 
-async def _settle(context: Context, server: Server, record: TargetRecord) -> TargetResult:
+async def _settle(context: ApplyContext, server: ServerConnection, record: TargetRecord) -> TargetResult:
     places = asyncio.Semaphore(1)
     await places.acquire()
-    life = Life(context, server, record.target, Place(places), again=_turn(record))
+    life = TargetExecutor(context, server, record.target, ConcurrencySlot(places), again=_turn(record))
     await life.live()
     assert life.result is not None
     return life.result
 
 
-def _turn(record: TargetRecord) -> Turn:
+def _turn(record: TargetRecord) -> Transition:
     """Return where the target stood: what was settled, and whether the next request was under way."""
     results: list[RequestResult] = []
     sending = False
@@ -108,7 +110,7 @@ def _turn(record: TargetRecord) -> Turn:
             continue
         sending = known.state == "sending"
         break
-    progress = Progress(len(record.target.requests), wait=record.target.wait, results=tuple(results))
+    progress = TargetProgress(len(record.target.requests), wait=record.target.wait, results=tuple(results))
     tries = record.requests[len(results)].tries if sending else 0
     return begin_again(replace(progress, tries=tries), sending=sending)
 

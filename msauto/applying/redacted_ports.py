@@ -15,13 +15,13 @@ from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.secrets.redactor import Hider, hide_plan
+from msauto.secrets.redactor import Redactor, redact_plan
 
 
-class HiddenJournal:
+class RedactedJournal:
     """A journal that is told no secret; each target is always the same value there as well."""
 
-    def __init__(self, journal: Journal, hider: Hider) -> None:
+    def __init__(self, journal: Journal, hider: Redactor) -> None:
         self._journal = journal
         self._hider = hider
 
@@ -67,13 +67,13 @@ class HiddenJournal:
         self._journal.end(run, replace(result, plan=self._plan(result.plan), targets=targets))
 
     def _plan(self, plan: Plan) -> Plan:
-        return replace(hide_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
+        return replace(redact_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
 
 
-class HiddenObserver:
+class RedactedObserver:
     """An observer that is told no secret."""
 
-    def __init__(self, observer: events.Observer, hider: Hider) -> None:
+    def __init__(self, observer: events.Observer, hider: Redactor) -> None:
         self._observer = observer
         self._hider = hider
 

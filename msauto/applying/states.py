@@ -11,7 +11,7 @@ from msauto.verification.verifying import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to try and to look, in seconds.
 
     ``tries``: how often a request may be sent in all, where it is certain that it was not done; ``backoff`` the
@@ -28,7 +28,7 @@ class Patience:
     doubt: tuple[float, ...] = (2.0, 10.0)
 
     @property
-    def in_doubt(self) -> Patience:
+    def in_doubt(self) -> RetryPolicy:
         """The patience with a server of which nobody knows whether it is still there: once, without back-off."""
         return replace(self, tries=1, looks=())
 
@@ -94,14 +94,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class AnswerLost:
     """The fate of the request is unknown."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ExpectationRead:
     """The target was read again, to settle one request."""
 
     verdict: Verdict
@@ -116,7 +116,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class Verified:
     """The target was read again after its last request; ``elapsed`` seconds since then."""
 
     differences: tuple[Difference, ...] = ()
@@ -124,12 +124,12 @@ class Proved:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class PauseEnded:
     """The pause is over."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class RunCancelled:
     """A person wants no new requests; comes where a request would begin, or instead of waiting."""
 
 
@@ -140,12 +140,12 @@ Event = (
     | NotSent
     | Rejected
     | Failed
-    | Lost
-    | Seen
+    | AnswerLost
+    | ExpectationRead
     | Unreadable
-    | Proved
-    | Waited
-    | Stopped
+    | Verified
+    | PauseEnded
+    | RunCancelled
 )  # fmt: skip
 
 # Commands ------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReadExpectation:
     """Read what the request should have done → Seen, Unreadable."""
 
     index: int
@@ -182,7 +182,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Prove:
+class Verify:
     """Read the target and compare it with what the requests that are done should show → Proved, Unreadable."""
 
 
@@ -191,11 +191,11 @@ class Finish:
     """Nothing is left to do."""
 
 
-Command = WriteAhead | Send | Look | Pause | Prove | Finish
+Command = WriteAhead | Send | ReadExpectation | Pause | Verify | Finish
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TargetProgress:
     """How far a target has come. ``results`` holds the settled requests, so its length is the live one's index.
 
     ``trouble`` is why the live request is not simply done; ``looks`` counts reads since then, ``polls`` the looks
@@ -207,7 +207,7 @@ class Progress:
     state: State = State.READY
     results: tuple[RequestResult, ...] = ()
     tries: int = 0
-    trouble: NotSent | Rejected | Lost | None = None
+    trouble: NotSent | Rejected | AnswerLost | None = None
     looks: int = 0
     polls: int = 0
     differences: tuple[Difference, ...] = ()
@@ -235,9 +235,9 @@ class Progress:
         return self.results + (RequestResult("not sent"),) * (self.count - len(self.results))
 
 
-class Turn(NamedTuple):
+class Transition(NamedTuple):
     """What follows from an event. ``settled`` is the request that the event settled, the last of ``results``."""
 
-    progress: Progress
+    progress: TargetProgress
     command: Command
     settled: int | None = None

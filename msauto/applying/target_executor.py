@@ -10,38 +10,38 @@ from functools import partial
 from typing import TypeVar
 
 from msauto.applying import memory_writes as keeping
-from msauto.applying.cancellation import Stop
-from msauto.applying.circuit_breaker import Standing, contact_of
-from msauto.applying.download_progress import RunWatch
-from msauto.applying.group_commit import Call, Gate
+from msauto.applying.cancellation import Cancellation
+from msauto.applying.circuit_breaker import CircuitBreaker, contact_of
+from msauto.applying.download_progress import DownloadProgress
+from msauto.applying.group_commit import Call, GroupCommit
 from msauto.applying.states import (
     Answered,
+    AnswerLost,
     Command,
     Event,
+    ExpectationRead,
     Failed,
     Finish,
     Journalled,
-    Look,
-    Lost,
     NotJournalled,
     NotSent,
-    Patience,
     Pause,
-    Progress,
-    Prove,
-    Proved,
+    PauseEnded,
+    ReadExpectation,
     Rejected,
-    Seen,
+    RetryPolicy,
+    RunCancelled,
     Send,
     State,
-    Stopped,
-    Turn,
+    TargetProgress,
+    Transition,
     Unreadable,
-    Waited,
+    Verified,
+    Verify,
     WriteAhead,
 )
 from msauto.applying.transitions import abandon, begin, conclude, step
-from msauto.concurrency import Place
+from msauto.concurrency import ConcurrencySlot
 from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError
 from msauto.model import events
 from msauto.model.plan import Aspect, Json, Request, Target, TargetId
@@ -54,17 +54,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerConnection:
     """The ports of one server, the folder readings that its proofs share, and how it stands in the run."""
 
     reader: Reader
     sender: Sender
     folders: proving.SharedFolders = field(default_factory=proving.SharedFolders, compare=False, repr=False)
-    standing: Standing = field(default_factory=Standing, compare=False, repr=False)
+    standing: CircuitBreaker = field(default_factory=CircuitBreaker, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ApplyContext:
     """What all targets of a run share."""
 
     run: str
@@ -72,9 +72,9 @@ class Context:
     memory: Memory
     clock: Clock
     observer: events.Observer
-    gate: Gate
-    stop: Stop
-    patience: Patience
+    gate: GroupCommit
+    stop: Cancellation
+    patience: RetryPolicy
 
     def tell(self, event: events.Event) -> None:
         """Tell the observer; what it does wrong is not the run's affair."""
@@ -82,17 +82,22 @@ class Context:
             self.observer.tell(event)
 
 
-class Life:
+class TargetExecutor:
     """Applies one target: :meth:`live` ends with its result, whatever happens; only cancelling leaves it early."""
 
     def __init__(
-        self, context: Context, server: Server, target: Target, place: Place, again: Turn | None = None
+        self,
+        context: ApplyContext,
+        server: ServerConnection,
+        target: Target,
+        place: ConcurrencySlot,
+        again: Transition | None = None,
     ) -> None:
         self._context = context
         self._server = server
         self._target = target
         self._place = place
-        self._progress: Progress
+        self._progress: TargetProgress
         self._again = again  # the turn with which a life goes on that a dead run has begun
         self._begun = again is not None
         self._guarded = False
@@ -134,13 +139,13 @@ class Life:
         return sending and self._target.requests[self._progress.index].dest is not None
 
     @property
-    def _patience(self) -> Patience:
+    def _patience(self) -> RetryPolicy:
         patience = self._context.patience
         reach = self._server.standing.reach
         in_doubt = reach.locked_out or reach.missed_before(self._reach_before) > 0
         return patience.in_doubt if in_doubt else patience
 
-    def _take(self, turn: Turn) -> Command:
+    def _take(self, turn: Transition) -> Command:
         """Make a turn's progress ours, and record what it settled."""
         self._progress = turn.progress
         if turn.settled is not None:
@@ -157,11 +162,11 @@ class Life:
                 return await self._write_ahead(index)
             case Send(index):
                 return await self._send(index)
-            case Look(index):
+            case ReadExpectation(index):
                 return await self._look(index)
             case Pause():
                 return await self._pause(command)
-            case Prove():
+            case Verify():
                 return await self._prove()
             case Finish():
                 raise AssertionError("nothing is left to carry out")
@@ -171,7 +176,7 @@ class Life:
     async def _write_ahead(self, index: int) -> Event:
         context, target = self._context, self._target
         if context.stop.requested:
-            return Stopped()
+            return RunCancelled()
         if self._server.standing.reach.given_up:
             return NotJournalled(self._server.standing.reach.words(target.server, context.run))
         if target.requests[index].guarded and not self._guarded:
@@ -244,7 +249,7 @@ class Life:
                 return Failed(standing.reach.words(self._target.server, context.run))
         try:
             remembered = context.memory.recall(self._ids()[0])
-            watch = RunWatch(self._target, index, remembered, self._note, context.tell)
+            watch = DownloadProgress(self._target, index, remembered, self._note, context.tell)
             answer = await self._server.sender.fetch(request, watch)
         except Exception as error:  # noqa: BLE001 - a file that is not there whole is not there
             self._hear(error, read=False)  # one that breaks off is no silence
@@ -261,20 +266,20 @@ class Life:
         if not pause.stoppable:
             await context.clock.sleep(pause.seconds)
         elif not await context.stop.sleep(context.clock, pause.seconds):
-            return Stopped()
+            return RunCancelled()
         await self._place.enter()
-        return Waited()
+        return PauseEnded()
 
     # Reading ---------------------------------------------------------------------------------------------------
 
     async def _look(self, index: int) -> Event:
         if not proving.can_see(proving.only(self._target, index, index + 1)):
-            if isinstance(self._progress.trouble, Lost):
+            if isinstance(self._progress.trouble, AnswerLost):
                 await self._knock()
-            return Seen("hidden")
+            return ExpectationRead("hidden")
         try:
             live = await self._read(index, index + 1)
-            return Seen(proving.verdict_of(self._target.requests[index], live))
+            return ExpectationRead(proving.verdict_of(self._target.requests[index], live))
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing was seen
             return Unreadable(_words(error))
 
@@ -292,7 +297,7 @@ class Life:
         if not proving.can_see(done):
             self._note(memories(done, LiveTarget()))
             self._shown = proving.shown(done, LiveTarget())
-            return Proved((), self._elapsed())
+            return Verified((), self._elapsed())
         try:
             live = await self._read(0, self._progress.done)
             differences = proving.differences_of(done, live)
@@ -300,7 +305,7 @@ class Life:
             return Unreadable(_words(error), self._elapsed())
         self._learned, self._shown = learned(done, live), proving.shown(done, live)
         self._proved = keeping.proved(done, live, differences, self._ids(), self._context.memory.recall)
-        return Proved(differences, self._elapsed())
+        return Verified(differences, self._elapsed())
 
     async def _read(self, first: int, end: int) -> LiveTarget:
         """Read what the requests from ``first`` to before ``end`` are about."""
@@ -371,13 +376,13 @@ class Life:
         context.tell(events.TargetFinished(self.result))
 
 
-def _unanswered(error: Exception) -> NotSent | Rejected | Lost:
+def _unanswered(error: Exception) -> NotSent | Rejected | AnswerLost:
     """Return what an error says of a write: that it never left, was refused, or may have been done."""
     if isinstance(error, NotSentError):
         return NotSent(_words(error))
     if isinstance(error, RejectedError):
         return Rejected(error.status, _words(error), error.retry_after)
-    return Lost(_words(error))
+    return AnswerLost(_words(error))
 
 
 def _words(error: BaseException) -> str:

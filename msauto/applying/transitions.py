@@ -20,27 +20,27 @@ from dataclasses import replace
 
 from msauto.applying.states import (
     Answered,
+    AnswerLost,
     Event,
+    ExpectationRead,
     Failed,
     Finish,
     Journalled,
-    Look,
-    Lost,
     NotJournalled,
     NotSent,
-    Patience,
     Pause,
-    Progress,
-    Prove,
-    Proved,
+    PauseEnded,
+    ReadExpectation,
     Rejected,
-    Seen,
+    RetryPolicy,
+    RunCancelled,
     Send,
     State,
-    Stopped,
-    Turn,
+    TargetProgress,
+    Transition,
     Unreadable,
-    Waited,
+    Verified,
+    Verify,
     WriteAhead,
 )
 from msauto.concurrency import is_over
@@ -48,71 +48,71 @@ from msauto.model.result import Outcome, RequestOutcome, RequestResult
 from msauto.verification.verifying import Verdict
 
 
-class ImpossibleError(ValueError):
+class InvalidTransitionError(ValueError):
     """The event cannot come in this state: a mistake of the driver, never of the server."""
 
 
-def begin(count: int, *, wait: float = 0.0) -> Turn:
+def begin(count: int, *, wait: float = 0.0) -> Transition:
     """Return the first turn of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
-    progress = Progress(count, wait=wait)
+    progress = TargetProgress(count, wait=wait)
     return _next(progress) if count else _over(progress)
 
 
-def begin_again(progress: Progress, *, sending: bool) -> Turn:
+def begin_again(progress: TargetProgress, *, sending: bool) -> Transition:
     """Return the first turn after a crash: ``progress.results`` as journalled, one more perhaps ``sending``."""
     if not sending:
         return _next(replace(progress, state=State.READY))
-    lost = Lost("the run died while it was under way")
+    lost = AnswerLost("the run died while it was under way")
     return _look(replace(progress, tries=max(progress.tries, 1), trouble=lost, looks=0))
 
 
-def step(progress: Progress, event: Event, patience: Patience) -> Turn:  # noqa: C901 - one table, read as one
+def step(progress: TargetProgress, event: Event, patience: RetryPolicy) -> Transition:  # noqa: C901 - one table, read as one
     """Return what follows from an event; raise :class:`ImpossibleError` for one that cannot come in this state."""
     match progress.state, event:
         case State.READY, Journalled():
-            return Turn(replace(progress, state=State.SENDING, tries=progress.tries + 1), Send(progress.index))
+            return Transition(replace(progress, state=State.SENDING, tries=progress.tries + 1), Send(progress.index))
         case State.READY, NotJournalled(message):
             return _stop(replace(progress, problem=message))
-        case ((State.READY | State.BACKING_OFF), Stopped()):
+        case ((State.READY | State.BACKING_OFF), RunCancelled()):
             return _stop(replace(progress, stopped=True))
-        case State.BACKING_OFF, Waited():
-            return Turn(replace(progress, state=State.READY), WriteAhead(progress.index))
-        case State.SENDING, (Answered() | NotSent() | Rejected() | Lost()):
+        case State.BACKING_OFF, PauseEnded():
+            return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
+        case State.SENDING, (Answered() | NotSent() | Rejected() | AnswerLost()):
             return _sent(progress, event, patience)
         case State.SENDING, Failed(message, status):
             return _settle(progress, "failed", message, status)
-        case State.SETTLING, Seen(verdict):
+        case State.SETTLING, ExpectationRead(verdict):
             return _seen(progress, verdict, patience)
         case State.SETTLING, Unreadable(message):
             return _unseen(progress, message, patience)
-        case State.PAUSING, Waited():
+        case State.PAUSING, PauseEnded():
             return _look(progress)
-        case State.PROVING, (Proved() | Unreadable()):
+        case State.PROVING, (Verified() | Unreadable()):
             return _proved(progress, event, patience)
-        case ((State.PROVING_LATER | State.RESTORING), Waited()):
-            return Turn(replace(progress, state=State.PROVING), Prove())
-        case State.RESTORING, Stopped():
+        case ((State.PROVING_LATER | State.RESTORING), PauseEnded()):
+            return Transition(replace(progress, state=State.PROVING), Verify())
+        case State.RESTORING, RunCancelled():
             return _over(replace(progress, stopped=True))
-    raise ImpossibleError(f"{event} cannot come while {progress.state.value}")
+    raise InvalidTransitionError(f"{event} cannot come while {progress.state.value}")
 
 
-def abandon(progress: Progress, why: str) -> Turn:
+def abandon(progress: TargetProgress, why: str) -> Transition:
     """Return how things stand when a target must be left at once: what is under way has an unknown fate."""
     match progress.state:
         case State.OVER:
-            return Turn(progress, Finish())
+            return Transition(progress, Finish())
         case State.READY | State.BACKING_OFF:
             turn = _stop(replace(progress, stopped=True, problem=why))
-            return Turn(replace(turn.progress, state=State.OVER), Finish(), turn.settled)
+            return Transition(replace(turn.progress, state=State.OVER), Finish(), turn.settled)
         case State.SENDING | State.SETTLING | State.PAUSING:
             after = f"{_trouble(progress)}; {why}" if progress.trouble else why
             progress = _with(progress, "unproved", after)
-            return Turn(replace(progress, state=State.OVER, stopped=True), Finish(), progress.index - 1)
+            return Transition(replace(progress, state=State.OVER, stopped=True), Finish(), progress.index - 1)
         case _:
             return _over(replace(progress, stopped=True, problem=why))
 
 
-def conclude(progress: Progress) -> tuple[Outcome, str]:
+def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return what came of a target, and why, once it is over."""
     for number, result in enumerate(progress.results, 1):
         if result.outcome in {"failed", "unproved"}:
@@ -130,7 +130,9 @@ def conclude(progress: Progress) -> tuple[Outcome, str]:
 # The single turns ----------------------------------------------------------------------------------------------
 
 
-def _sent(progress: Progress, event: Answered | NotSent | Rejected | Lost, patience: Patience) -> Turn:
+def _sent(
+    progress: TargetProgress, event: Answered | NotSent | Rejected | AnswerLost, patience: RetryPolicy
+) -> Transition:
     match event:
         case Answered(status):
             return _settle(progress, "done", "", status)
@@ -140,7 +142,7 @@ def _sent(progress: Progress, event: Answered | NotSent | Rejected | Lost, patie
             return _look(replace(progress, trouble=event, looks=0))
 
 
-def _try_again(progress: Progress, retry_after: float | None, patience: Patience) -> Turn:
+def _try_again(progress: TargetProgress, retry_after: float | None, patience: RetryPolicy) -> Transition:
     """Send once more what was certainly not done, within bounds."""
     if progress.tries >= patience.tries:
         times = "once" if progress.tries == 1 else f"{progress.tries} times"
@@ -149,15 +151,15 @@ def _try_again(progress: Progress, retry_after: float | None, patience: Patience
         return _settle(progress, "failed", f"{_trouble(progress)}; the server asks to wait {retry_after:g} s")
     pause = _nth(patience.backoff, progress.tries - 1)
     seconds = pause if retry_after is None else max(retry_after, 0.0)
-    return Turn(replace(progress, state=State.BACKING_OFF), Pause(seconds, stoppable=True))
+    return Transition(replace(progress, state=State.BACKING_OFF), Pause(seconds, stoppable=True))
 
 
-def _look(progress: Progress) -> Turn:
+def _look(progress: TargetProgress) -> Transition:
     progress = replace(progress, state=State.SETTLING, looks=progress.looks + 1)
-    return Turn(progress, Look(progress.index))
+    return Transition(progress, ReadExpectation(progress.index))
 
 
-def _seen(progress: Progress, verdict: Verdict, patience: Patience) -> Turn:
+def _seen(progress: TargetProgress, verdict: Verdict, patience: RetryPolicy) -> Transition:
     if verdict == "all":
         return _settle(progress, "done", f"{_trouble(progress)}; but reading shows that it is done")
     if _maybe_later(progress):
@@ -167,7 +169,7 @@ def _seen(progress: Progress, verdict: Verdict, patience: Patience) -> Turn:
     return _rejected(progress, verdict, patience)
 
 
-def _rejected(progress: Progress, verdict: Verdict, patience: Patience) -> Turn:
+def _rejected(progress: TargetProgress, verdict: Verdict, patience: RetryPolicy) -> Transition:
     """Settle what the server refused, and what was read after that does not show as done."""
     trouble = progress.trouble
     assert isinstance(trouble, Rejected)
@@ -180,7 +182,7 @@ def _rejected(progress: Progress, verdict: Verdict, patience: Patience) -> Turn:
     return _settle(progress, "failed", f"{_trouble(progress)}{partly}")
 
 
-def _unseen(progress: Progress, message: str, patience: Patience) -> Turn:
+def _unseen(progress: TargetProgress, message: str, patience: RetryPolicy) -> Transition:
     """Settle, or look again, where the target could not be read."""
     later = _look_later(progress, patience)
     if later is not None:
@@ -191,48 +193,48 @@ def _unseen(progress: Progress, message: str, patience: Patience) -> Turn:
     return _settle(progress, "failed" if certain else "unproved", text)
 
 
-def _look_later(progress: Progress, patience: Patience) -> Turn | None:
+def _look_later(progress: TargetProgress, patience: RetryPolicy) -> Transition | None:
     if progress.looks > len(patience.looks):
         return None
     pause = Pause(patience.looks[progress.looks - 1])
-    return Turn(replace(progress, state=State.PAUSING), pause)
+    return Transition(replace(progress, state=State.PAUSING), pause)
 
 
-def _settle(progress: Progress, outcome: RequestOutcome, message: str, status: int | None = None) -> Turn:
+def _settle(progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None) -> Transition:
     """Close the live request; what was done leads on, all else ends the target."""
     progress = _with(progress, outcome, message, status)
     turn = _next(progress) if outcome == "done" else _close(progress)
-    return Turn(turn.progress, turn.command, progress.index - 1)
+    return Transition(turn.progress, turn.command, progress.index - 1)
 
 
-def _with(progress: Progress, outcome: RequestOutcome, message: str, status: int | None = None) -> Progress:
+def _with(progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None) -> TargetProgress:
     if status is None and isinstance(progress.trouble, Rejected):
         status = progress.trouble.status
     result = RequestResult(outcome, status, message, progress.tries)
     return replace(progress, results=(*progress.results, result), tries=0, trouble=None, looks=0)
 
 
-def _next(progress: Progress) -> Turn:
+def _next(progress: TargetProgress) -> Transition:
     if progress.index < progress.count:
-        return Turn(replace(progress, state=State.READY), WriteAhead(progress.index))
+        return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
     return _close(progress)
 
 
-def _close(progress: Progress) -> Turn:
+def _close(progress: TargetProgress) -> Transition:
     """Prove what was done; with nothing done there is nothing to prove."""
     if progress.done:
-        return Turn(replace(progress, state=State.PROVING, looks=1), Prove())
+        return Transition(replace(progress, state=State.PROVING, looks=1), Verify())
     return _over(progress)
 
 
-def _stop(progress: Progress) -> Turn:
+def _stop(progress: TargetProgress) -> Transition:
     """End before the live request: it is told as failed only if it was sent and refused."""
     if isinstance(progress.trouble, Rejected):
         return _settle(progress, "failed", _trouble(progress))
     return _close(replace(progress, tries=0, trouble=None))
 
 
-def _proved(progress: Progress, event: Proved | Unreadable, patience: Patience) -> Turn:
+def _proved(progress: TargetProgress, event: Verified | Unreadable, patience: RetryPolicy) -> Transition:
     if isinstance(event, Unreadable):
         return _prove_later(progress, patience) or _unproved(progress, event, patience)
     progress = replace(progress, differences=event.differences)
@@ -242,16 +244,16 @@ def _proved(progress: Progress, event: Proved | Unreadable, patience: Patience) 
     return _prove_later(progress, patience) or _over(progress)
 
 
-def _restoring(progress: Progress, elapsed: float, patience: Patience) -> Turn:
+def _restoring(progress: TargetProgress, elapsed: float, patience: RetryPolicy) -> Transition:
     """Wait for the file, if that is all that is missing (field notes: restore takes minutes)."""
     left = progress.wait - elapsed
     if not progress.differences or not progress.whole or is_over(left):
         return _over(progress)
     pause = Pause(min(_nth(patience.restore, progress.polls), left), stoppable=True, aside=True)
-    return Turn(replace(progress, state=State.RESTORING, polls=progress.polls + 1), pause)
+    return Transition(replace(progress, state=State.RESTORING, polls=progress.polls + 1), pause)
 
 
-def _unproved(progress: Progress, event: Unreadable, patience: Patience) -> Turn:
+def _unproved(progress: TargetProgress, event: Unreadable, patience: RetryPolicy) -> Transition:
     if progress.differences and all(difference.aspect == "restore" for difference in progress.differences):
         turn = _restoring(progress, event.elapsed, patience)
         if turn.progress.state is State.RESTORING:
@@ -259,44 +261,44 @@ def _unproved(progress: Progress, event: Unreadable, patience: Patience) -> Turn
     return _over(replace(progress, problem=f"it is sent, but the target cannot be read again: {event.message}"))
 
 
-def _prove_later(progress: Progress, patience: Patience) -> Turn | None:
+def _prove_later(progress: TargetProgress, patience: RetryPolicy) -> Transition | None:
     """Look again shortly: a server may accept a write before it shows it. Not where the end is known anyway."""
     if not progress.whole or progress.looks > len(patience.looks):
         return None
     pause = Pause(patience.looks[progress.looks - 1])
-    return Turn(replace(progress, state=State.PROVING_LATER, looks=progress.looks + 1), pause)
+    return Transition(replace(progress, state=State.PROVING_LATER, looks=progress.looks + 1), pause)
 
 
-def _over(progress: Progress) -> Turn:
-    return Turn(replace(progress, state=State.OVER), Finish())
+def _over(progress: TargetProgress) -> Transition:
+    return Transition(replace(progress, state=State.OVER), Finish())
 
 
 # Words ---------------------------------------------------------------------------------------------------------
 
 
-def _maybe_later(progress: Progress) -> bool:
+def _maybe_later(progress: TargetProgress) -> bool:
     """Whether the server may still act: no answer, or a gateway's that it had none (502, 504)."""
     trouble = progress.trouble
-    return isinstance(trouble, Lost) or (isinstance(trouble, Rejected) and trouble.status in {502, 504})
+    return isinstance(trouble, AnswerLost) or (isinstance(trouble, Rejected) and trouble.status in {502, 504})
 
 
-def _trouble(progress: Progress) -> str:
+def _trouble(progress: TargetProgress) -> str:
     return progress.trouble.message if progress.trouble else ""
 
 
-def _not_seen(progress: Progress, verdict: Verdict) -> str:
+def _not_seen(progress: TargetProgress, verdict: Verdict) -> str:
     seen = "only part of it" if verdict == "some" else "nothing of it"
     return f"{_trouble(progress)}; reading shows {seen} done, but the server may still act"
 
 
-def _cut_short(progress: Progress) -> tuple[Outcome, str]:
+def _cut_short(progress: TargetProgress) -> tuple[Outcome, str]:
     why = progress.problem or "stopped"
     if not progress.results:
         return "not attempted", why
     return "failed", f"{why}: {progress.done} of {progress.count} requests were sent"
 
 
-def _not_as_wanted(progress: Progress) -> str:
+def _not_as_wanted(progress: TargetProgress) -> str:
     if all(difference.aspect == "restore" for difference in progress.differences):
         return f"not restored within {progress.wait:g} s"
     return "not as wanted when read again"

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from msauto.diffing.builder import Draft, Scene
+from msauto.diffing.builder import PlanBuilder, PlanContext
 from msauto.diffing.order import Phase
 from msauto.interface import requests
-from msauto.model.desired import Source
+from msauto.model.desired import TaskSource
 from msauto.model.live import show_folder
-from msauto.model.plan import Expect, Json
+from msauto.model.plan import Expectation, Json
 
 
-def plan_deletion(scene: Scene, source: Source, draft: Draft) -> None:
+def plan_deletion(scene: PlanContext, source: TaskSource, draft: PlanBuilder) -> None:
     """Delete the asset. Cannot be taken back."""
     draft.look("asset", "folder", "length", "links")
     number = draft.change(
         "delete", "asset", scene.title, before=_shown(scene), after=None, source=source, reversible=False
     )
-    gone = [Expect("asset", scene.title, None), *(Expect("link", show_folder(place), None) for place in scene.places)]
+    gone = [
+        Expectation("asset", scene.title, None),
+        *(Expectation("link", show_folder(place), None) for place in scene.places),
+    ]
     draft.send(Phase.ASSET_DELETE, requests.delete_asset(scene.path), [number], *gone)
 
 
-def _shown(scene: Scene) -> dict[str, Json]:
+def _shown(scene: PlanContext) -> dict[str, Json]:
     asset = scene.asset
     folder = show_folder(asset.folder) if asset.folder is not None else None
     shown: dict[str, Json] = {

@@ -6,11 +6,11 @@ cannot be found by the title in the path, which is what the server would fall ba
 
 from __future__ import annotations
 
-from msauto.diffing.builder import TASK, Cause, Draft, Scene
+from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger
 from msauto.diffing.comparison import RUN_ASPECTS
 from msauto.interface import requests, versions
-from msauto.model.desired import CommandWanted
-from msauto.model.plan import Expect, Json
+from msauto.model.desired import DesiredCommand
+from msauto.model.plan import Expectation, Json
 from msauto.planning.survey.handlers import answer_told, certain
 from msauto.verification.expectations import mapping
 
@@ -18,12 +18,12 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
 
 
-def command_key(wanted: CommandWanted) -> str:
+def command_key(wanted: DesiredCommand) -> str:
     """Return what a command is known by: its name and parameters."""
     return " ".join([wanted.name, *(f"{name}={value}" for name, value in wanted.params)])
 
 
-def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft, cause: Cause = TASK) -> None:
+def plan_command(scene: PlanContext, wanted: DesiredCommand, draft: PlanBuilder, cause: Trigger = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
     key = command_key(wanted)
     if wanted.run == "once" and not _is_due(scene, key, draft):
@@ -32,7 +32,7 @@ def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft, cause: Cause
         owed = _owed_by(scene, key, draft)
         if owed is None:
             return
-        cause = Cause(owed=owed)
+        cause = Trigger(owed=owed)
     feature = versions.feature_of_command(wanted.name)
     if feature is not None:
         versions.require(scene.server, feature)
@@ -40,17 +40,17 @@ def plan_command(scene: Scene, wanted: CommandWanted, draft: Draft, cause: Cause
     want = "handler" if cause.handler and wanted.run == "always" else wanted.run
     number = draft.run("command", key, params, wanted.source, cause)
     request = requests.command(scene.path, wanted.name, (*wanted.params, *_clip(scene, wanted.name)))
-    draft.send(cause.phase, request, [number], Expect("command", key, want, visible=False))
+    draft.send(cause.phase, request, [number], Expectation("command", key, want, visible=False))
 
 
-def _clip(scene: Scene, name: str) -> tuple[tuple[str, str], ...]:
+def _clip(scene: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
     address = scene.address
     if not address.namespace or name not in _WITH_CLIP:
         return ()  # the server's own default: the title in the path
     return ("ns", address.namespace), ("id", address.name)
 
 
-def _is_due(scene: Scene, key: str, draft: Draft) -> bool:
+def _is_due(scene: PlanContext, key: str, draft: PlanBuilder) -> bool:
     """Tell whether a command that runs once is still to run; one whose answer was lost is told, and not sent again."""
     remembered = scene.memory.get(f"command:{key}")
     run = mapping(remembered).get("unproved")
@@ -64,7 +64,7 @@ def _is_due(scene: Scene, key: str, draft: Draft) -> bool:
     return not remembered
 
 
-def _owed_by(scene: Scene, key: str, draft: Draft) -> str | None:
+def _owed_by(scene: PlanContext, key: str, draft: PlanBuilder) -> str | None:
     """Return whose change a command waits for: ``""`` for this run's, the run that left it undone; else ``None``."""
     owed = mapping(scene.memory.get(f"owed:command:{key}"))
     run, lost = owed.get("run"), bool(owed.get("unknown"))

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msauto.aspects.link_fields import shown_field, wire_value
-from msauto.diffing.builder import Draft, Scene, left_alone
+from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone
 from msauto.diffing.comparison import same_value
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Position, Said
-from msauto.model.plan import Basis, Expect
+from msauto.model.desired import Position, Sourced
+from msauto.model.plan import Basis, Expectation
 
 
-def plan_fields(scene: Scene, wanted: Mapping[str, Said[str | Position]], draft: Draft) -> None:
+def plan_fields(scene: PlanContext, wanted: Mapping[str, Sourced[str | Position]], draft: PlanBuilder) -> None:
     """Write each field that is not as wanted."""
     for name, said in wanted.items():
         _plan_field(scene, name, said, draft)
 
 
-def _plan_field(scene: Scene, name: str, said: Said[str | Position], draft: Draft) -> None:
+def _plan_field(scene: PlanContext, name: str, said: Sourced[str | Position], draft: PlanBuilder) -> None:
     value = wire_value(scene, name, said.value, said.source)
     before, basis = _known(scene, name)
     draft.look(f"field:{name}")
@@ -39,11 +39,11 @@ def _plan_field(scene: Scene, name: str, said: Said[str | Position], draft: Draf
     number = draft.change(
         "change", "field", name, before=shown_before, after=shown_field(name, value), source=said.source, basis=basis
     )
-    expect = Expect("field", name, value, visible=basis == "live")
+    expect = Expectation("field", name, value, visible=basis == "live")
     draft.send(Phase.FIELD, requests.set_field(scene.path, name, value), [number], expect)
 
 
-def _known(scene: Scene, name: str) -> tuple[str | None, Basis]:
+def _known(scene: PlanContext, name: str) -> tuple[str | None, Basis]:
     """Return the value that the field has, and how we know."""
     shown = scene.asset.attributes.get(name)
     if shown is not None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msauto.aspects.link_fields import shown_field, wire_value
-from msauto.diffing.builder import Draft, Scene, left_alone, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
 from msauto.diffing.order import Phase
 from msauto.interface import address, requests, versions
-from msauto.model.desired import ABSENT, LinkWanted, Said, Source
+from msauto.model.desired import ABSENT, DesiredLink, Sourced, TaskSource
 from msauto.model.identity import differing
 from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
-from msauto.model.plan import Address, Basis, Expect, Json
+from msauto.model.plan import Address, Basis, Expectation, Json
 
 
-def plan_links(scene: Scene, wanted: Sequence[Said[LinkWanted]], exactly: Source | None, draft: Draft) -> None:
+def plan_links(
+    scene: PlanContext, wanted: Sequence[Sourced[DesiredLink]], exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     """Bring the links to what is wanted; with ``exactly`` nothing else stays."""
     named = []
     for said in wanted:
@@ -44,7 +46,7 @@ def _key(folder: Folder, title: str) -> str:
     return show_folder((*folder, title))
 
 
-def _entry(scene: Scene, folder: Folder, title: str, source: Source) -> Entry | None:
+def _entry(scene: PlanContext, folder: Folder, title: str, source: TaskSource) -> Entry | None:
     """Return the entry of that title in that folder; one of another clip is an error."""
     entry = entry_called(scene.live.folders.get(folder) or (), folder, title)
     if entry is not None and differing(scene.asset, entry):
@@ -56,7 +58,7 @@ def _entry(scene: Scene, folder: Folder, title: str, source: Source) -> Entry | 
     return entry
 
 
-def _add(scene: Scene, said: Said[LinkWanted], title: str, draft: Draft) -> None:
+def _add(scene: PlanContext, said: Sourced[DesiredLink], title: str, draft: PlanBuilder) -> None:
     folder, source = said.value.folder, said.source
     if said.value.fields and same_text(title, scene.title):
         raise refuse(
@@ -90,12 +92,14 @@ def _add(scene: Scene, said: Said[LinkWanted], title: str, draft: Draft) -> None
     after: Json = {name: shown_field(name, value) for name, value in fields.items()} or key
     number = draft.change("add", "link", key, before=None, after=after, source=source, reversible=reversible)
     request = requests.copy_link(scene.path, title, folder, dialect)
-    draft.send(Phase.LINK_CREATE, request, [number], Expect("link", key, key))
+    draft.send(Phase.LINK_CREATE, request, [number], Expectation("link", key, key))
     for name, value in fields.items():
         _set_field(scene, key, name, value, number, draft)
 
 
-def _change_fields(scene: Scene, entry: Entry, wanted: Mapping[str, str], source: Source, draft: Draft) -> None:
+def _change_fields(
+    scene: PlanContext, entry: Entry, wanted: Mapping[str, str], source: TaskSource, draft: PlanBuilder
+) -> None:
     """Set the fields of a link that are not as wanted: read where its folder lists it, else as last written."""
     key = _key(entry.folder, entry.title)
     before: dict[str, Json] = {}
@@ -129,7 +133,7 @@ def _change_fields(scene: Scene, entry: Entry, wanted: Mapping[str, str], source
         _set_field(scene, key, name, wanted[name], number, draft, visible=basis == "live")
 
 
-def _known(scene: Scene, entry: Entry, key: str, name: str) -> tuple[str | None, Basis]:
+def _known(scene: PlanContext, entry: Entry, key: str, name: str) -> tuple[str | None, Basis]:
     """Return the value that a link's field has, and how we know."""
     shown = entry.attributes.get(name)
     if shown is not None:
@@ -141,23 +145,25 @@ def _known(scene: Scene, entry: Entry, key: str, name: str) -> tuple[str | None,
 
 
 def _set_field(
-    scene: Scene, key: str, name: str, value: str, number: int, draft: Draft, *, visible: bool = False
+    scene: PlanContext, key: str, name: str, value: str, number: int, draft: PlanBuilder, *, visible: bool = False
 ) -> None:
     """Send SETFIELD to the link by its own title; that this leads to the link is checked before (``unlink``)."""
     title = Address(parse_folder(key)[-1])
     versions.require_address(scene.server, title)
     path = address.asset_path(scene.database, title, dialect=scene.server.dialect)
-    expect = Expect("link", f"{key}#{name}", {name: value}, visible=visible)
+    expect = Expectation("link", f"{key}#{name}", {name: value}, visible=visible)
     draft.send(Phase.LINK_FIELD, requests.set_field(path, name, value), [number], expect)
 
 
-def _take_away(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft) -> None:
+def _take_away(scene: PlanContext, folder: Folder, title: str, source: TaskSource, draft: PlanBuilder) -> None:
     draft.look(f"link:{_key(folder, title)}")
     if _entry(scene, folder, title, source) is not None:
         _delete(scene, folder, title, source, draft)
 
 
-def _delete(scene: Scene, folder: Folder, title: str, source: Source, draft: Draft, *, exactly: bool = False) -> None:
+def _delete(
+    scene: PlanContext, folder: Folder, title: str, source: TaskSource, draft: PlanBuilder, *, exactly: bool = False
+) -> None:
     key = _key(folder, title)
     if not scene.server.dialect.removes_links:
         raise refuse(
@@ -177,11 +183,11 @@ def _delete(scene: Scene, folder: Folder, title: str, source: Source, draft: Dra
     versions.require_address(scene.server, Address(title))
     path = address.asset_path(scene.database, Address(title), dialect=scene.server.dialect)
     # A server of another opinion deletes the clip for its link: then nobody may say that all is as wanted.
-    stays = Expect("asset", scene.title, True)
-    draft.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expect("link", key, None), stays)
+    stays = Expectation("asset", scene.title, True)
+    draft.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expectation("link", key, None), stays)
 
 
-def _only(scene: Scene, named: Sequence[tuple[Folder, str]], exactly: Source, draft: Draft) -> None:
+def _only(scene: PlanContext, named: Sequence[tuple[Folder, str]], exactly: TaskSource, draft: PlanBuilder) -> None:
     draft.look("links")
     live = scene.live.links or ()
     surplus = [

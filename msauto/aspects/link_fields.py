@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from msauto.diffing.builder import Scene
+from msauto.diffing.builder import PlanContext
 from msauto.diffing.comparison import NUMBERS, as_number
 from msauto.diffing.positions import beyond, position_of, to_frames
-from msauto.model.desired import Position, Source
+from msauto.model.desired import Position, TaskSource
 from msauto.model.plan import Json
 
 POSITIONS = frozenset({"first_frame", "last_frame", "icon_pos"})
 
 
-def wire_value(scene: Scene, name: str, value: str | Position, source: Source) -> str:
+def wire_value(scene: PlanContext, name: str, value: str | Position, source: TaskSource) -> str:
     """Return what SETFIELD sends for a field; positions are frames. Raises ``PlanningError`` beyond the clip."""
     if name not in POSITIONS or value == "":
         return str(value)

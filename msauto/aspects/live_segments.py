@@ -6,36 +6,36 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import as_number
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_wire
 from msauto.interface import requests
-from msauto.model.desired import Source
+from msauto.model.desired import TaskSource
 from msauto.model.live import Segment
-from msauto.model.plan import Expect, Json
+from msauto.model.plan import Expectation, Json
 from msauto.verification.expectations import show_segment
 
 
-def recreates(scene: Scene) -> bool:
+def recreates(scene: PlanContext) -> bool:
     """Tell whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
     return scene.server.dialect.segment_update == "recreate"
 
 
-def live_segments(scene: Scene) -> tuple[Segment, ...]:
+def live_segments(scene: PlanContext) -> tuple[Segment, ...]:
     """Return the live segments, counted from the first frame of the file, by number."""
     origin = in_point(scene.asset, scene.server.dialect)
     found = [replace(segment, start=segment.start + origin) for segment in scene.asset.segments]
     return tuple(sorted(found, key=lambda segment: segment.number))
 
 
-def show(scene: Scene, segment: Segment) -> dict[str, Json]:
+def show(scene: PlanContext, segment: Segment) -> dict[str, Json]:
     """Return a live segment as plans show it, with the keywords that only the ledger knows."""
     keywords = keywords_of(scene, segment)
     return show_segment(segment) | ({"keywords": keywords} if keywords else {})
 
 
-def keywords_of(scene: Scene, segment: Segment) -> str | None:
+def keywords_of(scene: PlanContext, segment: Segment) -> str | None:
     """Return a segment's keywords: as shown, else as we last wrote them; ``None`` if nobody knows."""
     if segment.keywords is not None:
         return segment.keywords
@@ -53,7 +53,7 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
     return tuple(losses)
 
 
-def check_lossy(scene: Scene, segment: Segment, source: Source) -> None:
+def check_lossy(scene: PlanContext, segment: Segment, source: TaskSource) -> None:
     """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
 
     Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
@@ -85,7 +85,7 @@ class NewSegment:
         return shown | {name: value for name, value in told.items() if value is not None}
 
 
-def show_change(scene: Scene, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
+def show_change(scene: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
 
     Keywords that are known to be empty, and stay so, are no difference.
@@ -100,7 +100,7 @@ def show_change(scene: Scene, live: Segment, new: NewSegment) -> tuple[dict[str,
 
 
 def remake(
-    scene: Scene, live: Segment, number: int, title: str | None = None, keywords: str | None = None
+    scene: PlanContext, live: Segment, number: int, title: str | None = None, keywords: str | None = None
 ) -> NewSegment:
     """Return a live segment as it would be created again, with what is named instead of what it has."""
     kept = live.title or None
@@ -113,20 +113,22 @@ def remake(
     )
 
 
-def send_delete(scene: Scene, number: int, changes: Sequence[int], draft: Draft) -> None:
+def send_delete(scene: PlanContext, number: int, changes: Sequence[int], draft: PlanBuilder) -> None:
     """Delete a segment."""
     request = requests.delete_segment(scene.path, number)
-    draft.send(Phase.SEGMENT_DELETE, request, changes, Expect("segment", str(number), None))
+    draft.send(Phase.SEGMENT_DELETE, request, changes, Expectation("segment", str(number), None))
 
 
-def send_create(scene: Scene, new: NewSegment, changes: Sequence[int], source: Source, draft: Draft) -> None:
+def send_create(
+    scene: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, draft: PlanBuilder
+) -> None:
     """Create a segment, or write over the one of that number where the dialect says so."""
     start = to_wire(new.start, in_point(scene.asset, scene.server.dialect), source)
     request = requests.create_segment(scene.path, new.number, start, new.duration, new.title, new.keywords)
     want: dict[str, Json] = {"start": start, "duration": new.duration}
     told = {"title": new.title, "keywords": new.keywords}
     want |= {name: value for name, value in told.items() if value is not None}
-    draft.send(Phase.SEGMENT_CREATE, request, changes, Expect("segment", str(new.number), want))
+    draft.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), want))
 
 
 Span = tuple[int, int]

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msauto.diffing.assignment import pair
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import marker_misses, plain, same_text, same_value, track_of
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.interface.vocabulary import DEFAULT_TRACK
-from msauto.model.desired import ABSENT, Exactly, MarkerWanted, Said, Source
+from msauto.model.desired import ABSENT, CompleteLists, DesiredMarker, Sourced, TaskSource
 from msauto.model.live import Marker
-from msauto.model.plan import Expect, Json
+from msauto.model.plan import Expectation, Json
 from msauto.verification.expectations import show_marker
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
@@ -26,14 +26,14 @@ _DEFAULT_FIELDS = ("title", "comment", "user", "keywords")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wanted:
+class _MarkerInFrames:
     """A wanted marker; ``frame`` counts from the first frame of the file, ``None`` is not named."""
 
     uid: int | None
     frame: int | None
     track: str | None
     fields: Mapping[str, str]
-    source: Source
+    source: TaskSource
     anew: bool = False
 
     @property
@@ -52,7 +52,9 @@ class _Wanted:
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
-def plan_markers(scene: Scene, wanted: Sequence[Said[MarkerWanted]], exactly: Exactly, draft: Draft) -> None:
+def plan_markers(
+    scene: PlanContext, wanted: Sequence[Sourced[DesiredMarker]], exactly: CompleteLists, draft: PlanBuilder
+) -> None:
     """Bring the markers to what is wanted; with ``exactly`` nothing else stays (in its tracks)."""
     draft.look("markers")
     origin = in_point(scene.asset, scene.server.dialect)
@@ -60,7 +62,7 @@ def plan_markers(scene: Scene, wanted: Sequence[Said[MarkerWanted]], exactly: Ex
     present = [_resolve(scene, said) for said in wanted if said.value.present]
     absent = [_resolve(scene, said) for said in wanted if not said.value.present]
     _check_uids(present, live)
-    present = _unite_places(present, live)
+    present = _merge_positions(present, live)
     matched = _match(present, absent, live)
     claimed = {marker.uid for _, marker in matched}
     gone = _gone(absent, present, live, claimed)
@@ -87,7 +89,7 @@ def plan_markers(scene: Scene, wanted: Sequence[Said[MarkerWanted]], exactly: Ex
         draft.emptied.append(("marker", len(covered)))
 
 
-def _resolve(scene: Scene, said: Said[MarkerWanted]) -> _Wanted:
+def _resolve(scene: PlanContext, said: Sourced[DesiredMarker]) -> _MarkerInFrames:
     value = said.value
     uid = None if value.uid is ABSENT else value.uid
     frame = None
@@ -100,17 +102,17 @@ def _resolve(scene: Scene, said: Said[MarkerWanted]) -> _Wanted:
         if frame is None:
             raise refuse("a marker needs its position or its uid", said.source, "name `at` or `uid`")
         track = track or DEFAULT_TRACK
-    return _Wanted(uid, frame, track, value.fields, said.source, value.anew > 0)
+    return _MarkerInFrames(uid, frame, track, value.fields, said.source, value.anew > 0)
 
 
-def _covers(exactly: Exactly, marker: Marker) -> bool:
+def _covers(exactly: CompleteLists, marker: Marker) -> bool:
     return exactly.tracks is None or track_of(marker) in exactly.tracks
 
 
 # Identity ------------------------------------------------------------------------------------------------------
 
 
-def _check_uids(present: Sequence[_Wanted], live: Mapping[int, Marker]) -> None:
+def _check_uids(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> None:
     for item in present:
         if item.uid is not None and item.uid not in live:
             known = ", ".join(map(str, live)) or "none"
@@ -121,19 +123,19 @@ def _check_uids(present: Sequence[_Wanted], live: Mapping[int, Marker]) -> None:
             )
 
 
-def _unite_places(present: Sequence[_Wanted], live: Mapping[int, Marker]) -> list[_Wanted]:
+def _merge_positions(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> list[_MarkerInFrames]:
     """Unite what is said of a marker by uid with what is said of the place where it will be: that is one marker."""
     united = [item for item in present if item.uid is not None]
     for item in (item for item in present if item.uid is None):
         same = [i for i, other in enumerate(united) if other.uid is not None and item.at(_final(other, live))]
         if same and not item.anew:
-            united[same[0]] = _unite(united[same[0]], item)
+            united[same[0]] = _merge_markers(united[same[0]], item)
         else:
             united.append(item)
     return united
 
 
-def _final(item: _Wanted, live: Mapping[int, Marker]) -> Marker:
+def _final(item: _MarkerInFrames, live: Mapping[int, Marker]) -> Marker:
     """Return where a wanted marker will be."""
     if item.uid is None:
         return Marker(0, item.frame or 0, {"track": item.track or DEFAULT_TRACK})
@@ -142,7 +144,7 @@ def _final(item: _Wanted, live: Mapping[int, Marker]) -> Marker:
     return Marker(marker.uid, frame, {"track": item.track or track_of(marker)})
 
 
-def _unite(one: _Wanted, other: _Wanted) -> _Wanted:
+def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFrames:
     for name, value in other.fields.items():
         if name in one.fields and not same_value(name, one.fields[name], value):
             raise refuse(
@@ -155,8 +157,8 @@ def _unite(one: _Wanted, other: _Wanted) -> _Wanted:
 
 
 def _match(
-    present: Sequence[_Wanted], absent: Sequence[_Wanted], live: Mapping[int, Marker]
-) -> list[tuple[_Wanted, Marker]]:
+    present: Sequence[_MarkerInFrames], absent: Sequence[_MarkerInFrames], live: Mapping[int, Marker]
+) -> list[tuple[_MarkerInFrames, Marker]]:
     """Pair each wanted marker with the live one that it is; of several at one place the one needing no change."""
     matched = [(item, live[item.uid]) for item in present if item.uid is not None]
     going = {item.uid for item in absent}
@@ -171,10 +173,10 @@ def _match(
 
 
 def _gone(
-    absent: Sequence[_Wanted], present: Sequence[_Wanted], live: Mapping[int, Marker], claimed: set[int]
-) -> dict[int, Source]:
+    absent: Sequence[_MarkerInFrames], present: Sequence[_MarkerInFrames], live: Mapping[int, Marker], claimed: set[int]
+) -> dict[int, TaskSource]:
     """Return the markers that the playbook names as absent; what another task wants there is a conflict."""
-    gone: dict[int, Source] = {}
+    gone: dict[int, TaskSource] = {}
     for item in absent:
         there = [marker for uid, marker in live.items() if uid == item.uid or (item.uid is None and item.at(marker))]
         for wanted in present:
@@ -190,7 +192,7 @@ def _gone(
     return gone
 
 
-def _is_only(wanted: _Wanted, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
+def _is_only(wanted: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
     return (
         wanted.uid is None
@@ -208,10 +210,10 @@ def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
 
 
 def _take_over(
-    scene: Scene, new: Sequence[_Wanted], surplus: Sequence[Marker], free: Mapping[int, Marker]
-) -> list[tuple[_Wanted, Marker]]:
+    scene: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
+) -> list[tuple[_MarkerInFrames, Marker]]:
     """Pair new markers with live ones: those made for this very place first, then those that would be removed."""
-    ours: list[tuple[_Wanted, Marker]] = []
+    ours: list[tuple[_MarkerInFrames, Marker]] = []
     for item in new:
         uid = None if item.anew else scene.memory.get(f"marker:{item.key}")
         if isinstance(uid, int) and uid in free and uid not in {marker.uid for _, marker in ours}:
@@ -223,7 +225,7 @@ def _take_over(
     return ours + [(rest[row], spare[column]) for row, column in pair(cost)]
 
 
-def _mismatch(item: _Wanted, marker: Marker) -> int:
+def _mismatch(item: _MarkerInFrames, marker: Marker) -> int:
     """Return how little two markers have in common: titles first, then tracks, other fields, the distance."""
     title = not same_text(item.fields.get("title"), marker.fields.get("title"))
     track = not same_text(item.track, track_of(marker))
@@ -234,12 +236,12 @@ def _mismatch(item: _Wanted, marker: Marker) -> int:
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _change(scene: Scene, item: _Wanted, marker: Marker, origin: int, draft: Draft) -> None:
+def _change(scene: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, draft: PlanBuilder) -> None:
     if marker_misses(item.want, marker):
         _rewrite(scene, item, marker, item.fields, origin, draft, word=f"uid {marker.uid}")
 
 
-def _move(scene: Scene, item: _Wanted, marker: Marker, origin: int, draft: Draft) -> None:
+def _move(scene: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, draft: PlanBuilder) -> None:
     fields = dict(item.fields)
     if not same_text(fields.get("title"), marker.fields.get("title")):
         # Another marker's body is reused: what it said must not shine through the new one.
@@ -248,12 +250,12 @@ def _move(scene: Scene, item: _Wanted, marker: Marker, origin: int, draft: Draft
 
 
 def _rewrite(
-    scene: Scene,
-    item: _Wanted,
+    scene: PlanContext,
+    item: _MarkerInFrames,
     marker: Marker,
     fields: Mapping[str, str],
     origin: int,
-    draft: Draft,
+    draft: PlanBuilder,
     *,
     word: str,
 ) -> None:
@@ -268,7 +270,9 @@ def _rewrite(
     sent = _sent(scene, marker, fields)
     request = requests.create_marker(scene.path, marker.uid, wire, track, sent)
     want = place | {"frame": wire} | dict(fields)
-    draft.send(Phase.MARKER_CHANGE, request, [number], Expect("marker", word, want, kept=_kept(marker, fields)))
+    draft.send(
+        Phase.MARKER_CHANGE, request, [number], Expectation("marker", word, want, preserved=_kept(marker, fields))
+    )
 
 
 def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -280,7 +284,7 @@ def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], .
     return tuple((name, text) for name, text in unnamed if marker_misses({name: ""}, marker))
 
 
-def _sent(scene: Scene, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
+def _sent(scene: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields that a change sends: unsent ones may or may not be kept by the server (field notes)."""
     if scene.server.dialect.marker_update == "full":
         known = {name: value for name, value in marker.fields.items() if name not in _RESERVED}
@@ -288,18 +292,25 @@ def _sent(scene: Scene, marker: Marker, fields: Mapping[str, str]) -> dict[str, 
     return {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
 
 
-def _create(scene: Scene, item: _Wanted, origin: int, staying: tuple[int, ...], draft: Draft) -> None:
+def _create(
+    scene: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], draft: PlanBuilder
+) -> None:
     """Make a new marker; the server may well give it the uid of one that was deleted just before."""
     versions.require(scene.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
     number = draft.change("add", "marker", item.key, before=None, after=item.want, source=item.source)
     request = requests.create_marker(scene.path, requests.NEW_MARKER, wire, item.track, item.fields)
-    expect = Expect("marker", item.key, item.want | {"frame": wire}, not_uids=staying)
+    expect = Expectation("marker", item.key, item.want | {"frame": wire}, not_uids=staying)
     draft.send(Phase.MARKER_CREATE, request, [number], expect)
 
 
 def _delete(
-    scene: Scene, live: Mapping[int, Marker], gone: Mapping[int, Source], draft: Draft, *, exactly: bool = False
+    scene: PlanContext,
+    live: Mapping[int, Marker],
+    gone: Mapping[int, TaskSource],
+    draft: PlanBuilder,
+    *,
+    exactly: bool = False,
 ) -> None:
     for uid, source in gone.items():
         versions.require(scene.server, versions.Feature.DELETE_MARKER)
@@ -308,5 +319,5 @@ def _delete(
             "delete", "marker", f"uid {uid}", before=shown, after=None, source=source, exactly=exactly
         )
         request = requests.delete_marker(scene.path, uid)
-        expect = Expect("marker", f"uid {uid}", None, not_uids=tuple(live))
+        expect = Expectation("marker", f"uid {uid}", None, not_uids=tuple(live))
         draft.send(Phase.MARKER_DELETE, request, [number], expect)

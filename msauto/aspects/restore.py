@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Said
-from msauto.model.plan import Expect
+from msauto.model.desired import Sourced
+from msauto.model.plan import Expectation
 
 
-def plan_restore(scene: Scene, wanted: Said[float], draft: Draft) -> None:
+def plan_restore(scene: PlanContext, wanted: Sourced[float], draft: PlanBuilder) -> None:
     """Bring the file back where it is not on disk; ``wanted`` is how many seconds the proof may wait."""
     draft.look("hires")
     if scene.asset.hires:
@@ -24,5 +24,5 @@ def plan_restore(scene: Scene, wanted: Said[float], draft: Draft) -> None:
     number = draft.change(
         "run", "restore", "hires", before=scene.asset.hires, after=True, source=wanted.source, reversible=False
     )
-    draft.send(Phase.RESTORE, requests.restore(scene.path), [number], Expect("restore", "hires", want=True))
+    draft.send(Phase.RESTORE, requests.restore(scene.path), [number], Expectation("restore", "hires", desired=True))
     draft.wait = max(draft.wait, wanted.value)

@@ -13,7 +13,7 @@ from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import item_matches, plain
 from msauto.errors import PlanningError
 from msauto.interface.rss_files import default_file, ending_of, file_key, form_of, is_file_name, stem_of
-from msauto.model.desired import ABSENT, RssItemWanted, Said
+from msauto.model.desired import ABSENT, DesiredRssItem, Sourced
 from msauto.model.live import RssChannel, RssItem
 from msauto.model.plan import Json
 from msauto.model.server import ServerSpec
@@ -22,7 +22,7 @@ _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it
 
 
 @dataclass(frozen=True, slots=True)
-class RssScene:
+class ChannelContext:
     """One channel as this aspect sees it."""
 
     server: ServerSpec
@@ -35,12 +35,12 @@ class RssScene:
         kept = self.memory.get(f"rss_item:{guid}")
         return kept if isinstance(kept, dict) else {}
 
-    def is_document(self, desired: RssItemWanted) -> bool:
+    def is_document(self, desired: DesiredRssItem) -> bool:
         """Tell whether an item goes as an ``item`` document, not as a text."""
         return self.server.dialect.sends_document(file_of(desired))
 
 
-def file_of(desired: RssItemWanted) -> str:
+def file_of(desired: DesiredRssItem) -> str:
     """Return the file that an item is put as."""
     return desired.file or default_file(desired.guid, text=desired.item is ABSENT)
 
@@ -52,16 +52,16 @@ def shown_as(items: Iterable[RssItem], guids: Iterable[str]) -> tuple[RssItem, .
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class MatchedItem:
     """A desired item with the live items that are it, the guids that it may show under, and who else it may be."""
 
-    said: Said[RssItemWanted]
+    said: Sourced[DesiredRssItem]
     items: tuple[RssItem, ...]
     guids: tuple[str, ...]
     doubtful: tuple[str, ...]
 
 
-def find_items(scene: RssScene, desired: Sequence[Said[RssItemWanted]]) -> list[Meant]:
+def find_items(scene: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]]) -> list[MatchedItem]:
     """Return what each desired item is in the channel. No guid counts for two of them: the more certain one has it."""
     names = [_names(scene, said.value) for said in desired]
     owners: dict[str, int] = {}
@@ -75,7 +75,9 @@ def find_items(scene: RssScene, desired: Sequence[Said[RssItemWanted]]) -> list[
     return [_meant(scene, said, *groups) for said, groups in zip(desired, mine, strict=True)]
 
 
-def _meant(scene: RssScene, said: Said[RssItemWanted], certain: Sequence[str], likely: Sequence[str]) -> Meant:
+def _meant(
+    scene: ChannelContext, said: Sourced[DesiredRssItem], certain: Sequence[str], likely: Sequence[str]
+) -> MatchedItem:
     live = scene.channel.items
     groups = [shown_as(live, certain), *(shown_as(live, [name]) for name in likely)]
     items = next((group for group in groups if group), ())
@@ -83,10 +85,10 @@ def _meant(scene: RssScene, said: Said[RssItemWanted], certain: Sequence[str], l
     doubtful = tuple(dict.fromkeys(item.guid for item in shown_as(live, likely) if plain(item.guid) not in own))
     strange = set(map(plain, doubtful))
     guids = tuple(dict.fromkeys(name for name in (*certain, *likely) if plain(name) not in strange))
-    return Meant(said, items, guids, doubtful)
+    return MatchedItem(said, items, guids, doubtful)
 
 
-def _names(scene: RssScene, desired: RssItemWanted) -> tuple[list[str], list[str]]:
+def _names(scene: ChannelContext, desired: DesiredRssItem) -> tuple[list[str], list[str]]:
     """Return the guids under which an item is certainly meant, and those that its file's name would give it."""
     guid, kept = desired.guid, scene.written(desired.guid).get("file")
     given = [file_of(desired)] if desired.present or desired.file else []
@@ -107,7 +109,7 @@ def _names(scene: RssScene, desired: RssItemWanted) -> tuple[list[str], list[str
 # Files ---------------------------------------------------------------------------------------------------------
 
 
-def is_in_file(scene: RssScene, desired: RssItemWanted, live: RssItem) -> bool:
+def is_in_file(scene: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
     """Tell whether a PUT of the desired file replaces a live item, as far as can be known."""
     file = file_of(desired)
     if scene.server.dialect.rss_guid == "file" or _is_named(scene, live, file):
@@ -119,7 +121,7 @@ def is_in_file(scene: RssScene, desired: RssItemWanted, live: RssItem) -> bool:
     return is_file_name(live.guid) and plain(stem_of(file)) == plain(live.guid) and _has_form(scene, live, file)
 
 
-def _is_named(scene: RssScene, live: RssItem, file: str) -> bool:
+def _is_named(scene: ChannelContext, live: RssItem, file: str) -> bool:
     return scene.server.dialect.rss_guid == "auto" and plain(live.guid) == plain(file)
 
 
@@ -127,7 +129,7 @@ def _says(live: RssItem, content: Json) -> bool:
     return isinstance(content, dict) and item_matches(content, live, content)
 
 
-def _has_form(scene: RssScene, live: RssItem, file: str) -> bool:
+def _has_form(scene: ChannelContext, live: RssItem, file: str) -> bool:
     """Tell whether what a live item shows may come of a file with this name's ending."""
     form = form_of(live)
     if not scene.server.dialect.ending_decides or form is None:
@@ -135,7 +137,7 @@ def _has_form(scene: RssScene, live: RssItem, file: str) -> bool:
     return ending_of(file).lower() == ".xml" if form == "item" else ending_of(file).lower() == ".txt"
 
 
-def check_room(scene: RssScene, meant: Meant, going: bool) -> None:
+def check_room(scene: ChannelContext, meant: MatchedItem, going: bool) -> None:
     """Refuse a PUT whose file may be that of an item that is not meant; ``going``: what is not meant is removed."""
     if scene.server.dialect.rss_guid in {"file", "stem"}:
         return
@@ -155,7 +157,7 @@ def check_room(scene: RssScene, meant: Meant, going: bool) -> None:
             )
 
 
-def check_certain(meant: Meant) -> None:
+def check_certain(meant: MatchedItem) -> None:
     """Refuse to delete an item where another one may be meant as well."""
     if meant.doubtful:
         shown = " or ".join(dict.fromkeys([*(item.guid for item in meant.items), *meant.doubtful]))
@@ -166,9 +168,9 @@ def check_certain(meant: Meant) -> None:
         )
 
 
-def check_names(scene: RssScene, desired: Sequence[Said[RssItemWanted]]) -> None:
+def check_names(scene: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]]) -> None:
     """Refuse two items that would be one file, or that the channel may show under one guid."""
-    seen: dict[str, Said[RssItemWanted]] = {}
+    seen: dict[str, Sourced[DesiredRssItem]] = {}
     for said in sorted(desired, key=lambda said: not said.value.present):
         for name in _shown_names(scene, said.value):
             first = seen.setdefault(name, said)
@@ -176,7 +178,7 @@ def check_names(scene: RssScene, desired: Sequence[Said[RssItemWanted]]) -> None
                 raise _clash(first, said, name)
 
 
-def _shown_names(scene: RssScene, desired: RssItemWanted) -> Iterator[str]:
+def _shown_names(scene: ChannelContext, desired: DesiredRssItem) -> Iterator[str]:
     file = file_of(desired)
     if not desired.present:
         yield file_key(desired.guid)
@@ -191,8 +193,10 @@ def _shown_names(scene: RssScene, desired: RssItemWanted) -> Iterator[str]:
         yield file_key(stem_of(file))
 
 
-def _clash(one: Said[RssItemWanted], other: Said[RssItemWanted], name: str) -> PlanningError:
-    guids = f"item {one.value.guid} of {one.source.told} and item {other.value.guid} of {other.source.told}"
+def _clash(one: Sourced[DesiredRssItem], other: Sourced[DesiredRssItem], name: str) -> PlanningError:
+    guids = (
+        f"item {one.value.guid} of {one.source.description} and item {other.value.guid} of {other.source.description}"
+    )
     if name.startswith("file "):
         return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each a `file:` of its own")
     return refuse(

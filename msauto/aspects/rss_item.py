@@ -12,8 +12,8 @@ from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
 from msauto.aspects.rss_identity import (
-    Meant,
-    RssScene,
+    ChannelContext,
+    MatchedItem,
     check_certain,
     check_names,
     check_room,
@@ -21,19 +21,21 @@ from msauto.aspects.rss_identity import (
     find_items,
     is_in_file,
 )
-from msauto.diffing.builder import Draft, left_alone, refuse
+from msauto.diffing.builder import PlanBuilder, left_alone, refuse
 from msauto.diffing.comparison import instant, item_field, item_matches, plain
 from msauto.diffing.order import Phase
 from msauto.interface import requests
-from msauto.model.desired import ABSENT, RssItemWanted, Said, Source
+from msauto.model.desired import ABSENT, DesiredRssItem, Sourced, TaskSource
 from msauto.model.live import RssItem
-from msauto.model.plan import Body, Expect, Json
+from msauto.model.plan import Body, Expectation, Json
 from msauto.verification.expectations import show_item
 
 _ORDER = ("title", "link", "description", "pubDate", "guid")
 
 
-def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: Source | None, draft: Draft) -> None:
+def plan_items(
+    scene: ChannelContext, wanted: Sequence[Sourced[DesiredRssItem]], exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     """Bring the channel's items to what is wanted; with ``exactly`` nothing else stays."""
     draft.look("items")
     check_names(scene, wanted)
@@ -56,7 +58,7 @@ def plan_items(scene: RssScene, wanted: Sequence[Said[RssItemWanted]], exactly: 
         _remove_others(scene, kept, unrecognised, exactly, draft, guarded=bool(new))
 
 
-def _is_left(scene: RssScene, meant: Meant, draft: Draft) -> bool:
+def _is_left(scene: ChannelContext, meant: MatchedItem, draft: PlanBuilder) -> bool:
     """Tell whether an item is left alone, for it does not say any more what the run wrote (undo)."""
     desired = meant.said.value
     if desired.guid not in scene.still:
@@ -71,7 +73,7 @@ def _is_left(scene: RssScene, meant: Meant, draft: Draft) -> bool:
     return True
 
 
-def _is_as_desired(scene: RssScene, meant: Meant) -> bool:
+def _is_as_desired(scene: ChannelContext, meant: MatchedItem) -> bool:
     """Tell whether one item, and one alone, says what is desired."""
     desired = meant.said.value
     if len(meant.items) != 1 or not desired.present:
@@ -82,12 +84,12 @@ def _is_as_desired(scene: RssScene, meant: Meant) -> bool:
     return item_matches(_content(scene, desired), live, content) and _carries(scene, desired, live)
 
 
-def _unseen(scene: RssScene, guid: str) -> bool:
+def _unseen(scene: ChannelContext, guid: str) -> bool:
     """Tell whether we wrote the item before and could not recognise it in the channel then."""
     return scene.written(guid).get("seen") is False
 
 
-def _content(scene: RssScene, wanted: RssItemWanted) -> dict[str, Json]:
+def _content(scene: ChannelContext, wanted: DesiredRssItem) -> dict[str, Json]:
     """Return what the file says, as it is compared: what is sent as a text is compared as a text."""
     if wanted.item is not ABSENT and scene.is_document(wanted):
         return {"item": dict(wanted.item)}
@@ -97,7 +99,7 @@ def _content(scene: RssScene, wanted: RssItemWanted) -> dict[str, Json]:
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _put_if_needed(scene: RssScene, meant: Meant, draft: Draft, *, going: bool) -> None:
+def _put_if_needed(scene: ChannelContext, meant: MatchedItem, draft: PlanBuilder, *, going: bool) -> None:
     said, live = meant.said, meant.items
     wanted, content = said.value, _content(scene, said.value)
     if live and wanted.text is ABSENT and wanted.item is ABSENT:
@@ -125,7 +127,7 @@ def _put_if_needed(scene: RssScene, meant: Meant, draft: Draft, *, going: bool) 
     )
 
 
-def _goes_first(scene: RssScene, meant: Meant, draft: Draft) -> bool:
+def _goes_first(scene: ChannelContext, meant: MatchedItem, draft: PlanBuilder) -> bool:
     """Tell whether what is live is deleted before the PUT: it would stay beside what the PUT adds."""
     if len(meant.items) > 1:
         guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
@@ -137,12 +139,12 @@ def _goes_first(scene: RssScene, meant: Meant, draft: Draft) -> bool:
     return any(by_dialect or not is_in_file(scene, meant.said.value, live) for live in meant.items)
 
 
-def _expect(scene: RssScene, meant: Meant, content: Mapping[str, Json]) -> Expect:
+def _expect(scene: ChannelContext, meant: MatchedItem, content: Mapping[str, Json]) -> Expectation:
     own = {item.guid for item in meant.items}
     others: Json = [item.guid for item in scene.channel.items if item.guid not in own]
     want: dict[str, Json] = {**content, "guids": list(meant.guids), "others": others, "file": file_of(meant.said.value)}
     want["learn"] = scene.server.dialect.rss_guid == "auto"
-    return Expect("rss_item", meant.said.value.guid, want)
+    return Expectation("rss_item", meant.said.value.guid, want)
 
 
 def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
@@ -152,10 +154,10 @@ def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
 
 
 def _delete(
-    scene: RssScene,
+    scene: ChannelContext,
     items: Sequence[RssItem],
-    source: Source,
-    draft: Draft,
+    source: TaskSource,
+    draft: PlanBuilder,
     *,
     exactly: bool = False,
     guarded: bool = False,
@@ -169,10 +171,10 @@ def _delete(
 
 
 def _send_deletes(
-    scene: RssScene,
+    scene: ChannelContext,
     items: Sequence[RssItem],
     changes: Sequence[int],
-    draft: Draft,
+    draft: PlanBuilder,
     phase: Phase,
     *,
     guarded: bool = False,
@@ -182,15 +184,15 @@ def _send_deletes(
         count = sum(item.guid == guid for item in items) if f"rss-left:{guid}" in scene.memory else 1
         request = replace(requests.delete_rss(scene.channel.name, guid), guarded=guarded)
         for _ in range(count):
-            draft.send(phase, request, changes, Expect("rss_item", guid, None))
+            draft.send(phase, request, changes, Expectation("rss_item", guid, None))
 
 
 def _remove_others(
-    scene: RssScene,
+    scene: ChannelContext,
     kept: Iterable[str],
     unrecognised: Sequence[str],
-    exactly: Source,
-    draft: Draft,
+    exactly: TaskSource,
+    draft: PlanBuilder,
     *,
     guarded: bool,
 ) -> None:
@@ -221,27 +223,27 @@ def _remove_others(
 # Bodies --------------------------------------------------------------------------------------------------------
 
 
-def _body(scene: RssScene, wanted: RssItemWanted) -> Body:
+def _body(scene: ChannelContext, wanted: DesiredRssItem) -> Body:
     """Return the file's content: the text for a ``.txt``, an RSS ``item`` document for an ``.xml`` (field notes)."""
     if scene.is_document(wanted):
         return Body(_document(wanted).encode(), "application/xml; charset=utf-8")
     return Body(_as_text(wanted).encode())
 
 
-def _lost(scene: RssScene, wanted: RssItemWanted) -> dict[str, str]:
+def _lost(scene: ChannelContext, wanted: DesiredRssItem) -> dict[str, str]:
     """Return what is wanted of an item that would be sent as a text, and that no text can carry."""
     if wanted.item is ABSENT or scene.is_document(wanted):
         return {}
     return {name: value for name, value in wanted.item.items() if value and name not in {"title", "description"}}
 
 
-def _carries(scene: RssScene, wanted: RssItemWanted, live: RssItem) -> bool:
+def _carries(scene: ChannelContext, wanted: DesiredRssItem, live: RssItem) -> bool:
     """Tell whether a live item has what no text could give it."""
     lost: dict[str, Json] = dict(_lost(scene, wanted))
     return not lost or item_matches({"item": lost}, live)
 
 
-def _check_fits(scene: RssScene, said: Said[RssItemWanted]) -> None:
+def _check_fits(scene: ChannelContext, said: Sourced[DesiredRssItem]) -> None:
     """Refuse an item that would be sent as a text and holds what no text can carry."""
     lost = _lost(scene, said.value)
     if lost:
@@ -253,14 +255,14 @@ def _check_fits(scene: RssScene, said: Said[RssItemWanted]) -> None:
         )
 
 
-def _as_text(wanted: RssItemWanted) -> str:
+def _as_text(wanted: DesiredRssItem) -> str:
     if wanted.item is ABSENT:
         return "" if wanted.text is ABSENT else wanted.text
     lines = [wanted.item.get("title"), wanted.item.get("description")]
     return "\n".join(line for line in lines if line)
 
 
-def _document(wanted: RssItemWanted) -> str:
+def _document(wanted: DesiredRssItem) -> str:
     if wanted.item is ABSENT:
         title, _, description = ("" if wanted.text is ABSENT else wanted.text).partition("\n")
         fields = {"title": title} | ({"description": description} if description else {})

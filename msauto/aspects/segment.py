@@ -21,29 +21,31 @@ from msauto.aspects.live_segments import (
     show,
     show_change,
 )
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import same_text, segment_matches
 from msauto.diffing.positions import beyond, to_frames
-from msauto.model.desired import ABSENT, Said, SegmentWanted, Source
+from msauto.model.desired import ABSENT, DesiredSegment, Sourced, TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Basis, Json
 from msauto.verification.memory_updates import BETWEEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wanted:
+class _SegmentInFrames:
     """A wanted segment in frames of the file; ``want`` holds only what is named."""
 
     number: int | None
     want: Mapping[str, Json]
-    source: Source
+    source: TaskSource
 
     @property
     def called(self) -> str:
         return f"segment {self.number}" if self.number is not None else f"segment {dict(self.want)}"
 
 
-def plan_segments(scene: Scene, wanted: Sequence[Said[SegmentWanted]], exactly: Source | None, draft: Draft) -> None:
+def plan_segments(
+    scene: PlanContext, wanted: Sequence[Sourced[DesiredSegment]], exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     """Bring the segments to what is wanted; with ``exactly`` nothing else stays."""
     draft.look("segments")
     present = [_resolve(scene, said) for said in wanted if said.value.present]
@@ -73,7 +75,7 @@ def plan_segments(scene: Scene, wanted: Sequence[Said[SegmentWanted]], exactly: 
         _warn(scene, matched, new, stay, draft)
 
 
-def _resolve(scene: Scene, said: Said[SegmentWanted]) -> _Wanted:
+def _resolve(scene: PlanContext, said: Sourced[DesiredSegment]) -> _SegmentInFrames:
     value = said.value
     want: dict[str, Json] = {}
     if value.start is not ABSENT:
@@ -84,15 +86,15 @@ def _resolve(scene: Scene, said: Said[SegmentWanted]) -> _Wanted:
         want["title"] = value.title
     if value.keywords is not ABSENT:
         want["keywords"] = value.keywords
-    return _Wanted(None if value.number is ABSENT else value.number, want, said.source)
+    return _SegmentInFrames(None if value.number is ABSENT else value.number, want, said.source)
 
 
 # Matching ------------------------------------------------------------------------------------------------------
 
 
 def _match(
-    present: Sequence[_Wanted], absent: Sequence[_Wanted], live: Mapping[int, Segment]
-) -> list[tuple[_Wanted, Segment]]:
+    present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames], live: Mapping[int, Segment]
+) -> list[tuple[_SegmentInFrames, Segment]]:
     """Pair each wanted segment with the live one that it is; those that need no change are served first."""
     matched = {id(item): live[item.number] for item in present if item.number is not None and item.number in live}
     numbered = {item.number for item in (*present, *absent)}
@@ -104,8 +106,8 @@ def _match(
 
 
 def _match_by(
-    alike: Callable[[_Wanted, Segment], bool],
-    loose: Sequence[_Wanted],
+    alike: Callable[[_SegmentInFrames, Segment], bool],
+    loose: Sequence[_SegmentInFrames],
     free: list[Segment],
     matched: dict[int, Segment],
 ) -> None:
@@ -116,28 +118,28 @@ def _match_by(
             free.remove(found)
 
 
-def _wholly_alike(item: _Wanted, segment: Segment) -> bool:
+def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
     shown = {name: value for name, value in item.want.items() if name != "keywords" or segment.keywords is not None}
     return _at_same_place(item, segment) and segment_matches(shown, segment)
 
 
-def _at_same_place(item: _Wanted, segment: Segment) -> bool:
+def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
     place = {name: value for name, value in item.want.items() if name in {"start", "duration"}}
     return bool(place) and segment_matches(place, segment)
 
 
-def _same_title(item: _Wanted, segment: Segment) -> bool:
+def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
     return "title" in item.want and same_text(str(item.want["title"]), segment.title)
 
 
-def _named(item: _Wanted, live: Mapping[int, Segment]) -> list[int]:
+def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
     """Return the numbers of the live segments that an absent one names."""
     if item.number is not None:
         return [item.number] if item.number in live else []
     return [number for number, segment in live.items() if item.want and segment_matches(item.want, segment)]
 
 
-def _check_conflicts(present: Sequence[_Wanted], absent: Sequence[_Wanted]) -> None:
+def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
     for gone in absent:
         for wanted in present:
             if gone.number is None and gone.want.items() <= wanted.want.items():
@@ -151,7 +153,9 @@ def _check_conflicts(present: Sequence[_Wanted], absent: Sequence[_Wanted]) -> N
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _in_order(scene: Scene, matched: Sequence[tuple[_Wanted, Segment]]) -> Sequence[tuple[_Wanted, Segment]]:
+def _in_order(
+    scene: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
+) -> Sequence[tuple[_SegmentInFrames, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
     if recreates(scene):
         return matched
@@ -163,7 +167,7 @@ def _in_order(scene: Scene, matched: Sequence[tuple[_Wanted, Segment]]) -> Seque
     return [matched[index] for index in free_first(moves)]
 
 
-def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
+def _change(scene: PlanContext, item: _SegmentInFrames, live: Segment, draft: PlanBuilder) -> None:
     _check_inside(scene, item, live)
     keywords = keywords_of(scene, live)
     if segment_matches(item.want, live, keywords):
@@ -187,7 +191,7 @@ def _change(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
     send_create(scene, new, [number], item.source, draft)
 
 
-def _doubt_name(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> None:
+def _doubt_name(scene: PlanContext, item: _SegmentInFrames, live: Segment, draft: PlanBuilder) -> None:
     """Warn where no title is wanted and a name shows that the server may have made up: then it stays for good."""
     if item.want.get("title") == "" and live.name and not live.titles:
         draft.warnings.append(
@@ -196,7 +200,7 @@ def _doubt_name(scene: Scene, item: _Wanted, live: Segment, draft: Draft) -> Non
         )
 
 
-def _basis(item: _Wanted, live: Segment, keywords: str | None) -> Basis:
+def _basis(item: _SegmentInFrames, live: Segment, keywords: str | None) -> Basis:
     """Return how we know that a segment is not as wanted: only its keywords may be hidden from us."""
     shown = {name: value for name, value in item.want.items() if name != "keywords"}
     if live.keywords is not None or not segment_matches(shown, live):
@@ -204,7 +208,7 @@ def _basis(item: _Wanted, live: Segment, keywords: str | None) -> Basis:
     return "none" if keywords is None else "ledger"
 
 
-def _named_over(item: _Wanted, new: NewSegment) -> NewSegment:
+def _named_over(item: _SegmentInFrames, new: NewSegment) -> NewSegment:
     return NewSegment(
         new.number,
         _whole(item.want.get("start", new.start)),
@@ -222,17 +226,17 @@ def _text(value: Json) -> str | None:
     return None if value is None else str(value)
 
 
-New = tuple[_Wanted, int, Segment | None]
+New = tuple[_SegmentInFrames, int, Segment | None]
 """A wanted segment that is not there, the number that it takes, and the live one that it is written over."""
 
 
 def _new(
-    present: Sequence[_Wanted],
-    absent: Sequence[_Wanted],
-    matched: Sequence[tuple[_Wanted, Segment]],
+    present: Sequence[_SegmentInFrames],
+    absent: Sequence[_SegmentInFrames],
+    matched: Sequence[tuple[_SegmentInFrames, Segment]],
     staying: Sequence[int],
     surplus: Sequence[int],
-    scene: Scene,
+    scene: PlanContext,
     live: Mapping[int, Segment],
 ) -> list[New]:
     """Number the wanted segments that are not there: written over what goes where the dialect can, else lowest free."""
@@ -257,7 +261,7 @@ def _new(
     return new
 
 
-def _interrupted(scene: Scene, item: _Wanted, live: Mapping[int, Segment]) -> _Wanted:
+def _interrupted(scene: PlanContext, item: _SegmentInFrames, live: Mapping[int, Segment]) -> _SegmentInFrames:
     """Name what a segment had that a run deleted to make it anew, and then ended before it did."""
     for number, had in _between(scene).items():
         places = [(want.get("start"), want.get("duration")) for want in (item.want, had)]
@@ -266,7 +270,7 @@ def _interrupted(scene: Scene, item: _Wanted, live: Mapping[int, Segment]) -> _W
     return item
 
 
-def _between(scene: Scene) -> dict[int, dict[str, Json]]:
+def _between(scene: PlanContext) -> dict[int, dict[str, Json]]:
     """Return what the ledger remembers of segments that were deleted to be made anew, by number."""
     found: dict[int, dict[str, Json]] = {}
     for name, value in scene.memory.items():
@@ -276,7 +280,7 @@ def _between(scene: Scene) -> dict[int, dict[str, Json]]:
     return found
 
 
-def _check_complete(item: _Wanted) -> None:
+def _check_complete(item: _SegmentInFrames) -> None:
     missing = [name for name in ("start", "duration") if name not in item.want]
     if missing:
         raise refuse(
@@ -286,11 +290,11 @@ def _check_complete(item: _Wanted) -> None:
         )
 
 
-def _is_placed(item: _Wanted) -> bool:
+def _is_placed(item: _SegmentInFrames) -> bool:
     return "start" in item.want or "duration" in item.want
 
 
-def _check_inside(scene: Scene, item: _Wanted, live: Segment | None) -> None:
+def _check_inside(scene: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
     start = _whole(item.want.get("start", live.start if live else 0))
     duration = _whole(item.want.get("duration", live.duration if live else 0))
     if "duration" in item.want and duration == 0:
@@ -299,7 +303,9 @@ def _check_inside(scene: Scene, item: _Wanted, live: Segment | None) -> None:
         raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", scene.asset, item.source)
 
 
-def _create(scene: Scene, item: _Wanted, number: int, instead: Segment | None, draft: Draft) -> None:
+def _create(
+    scene: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None, draft: PlanBuilder
+) -> None:
     new = _named_over(item, NewSegment(number, 0, 0))
     if instead is not None:
         # Written over another segment: what that one had and this one does not name must not shine through.
@@ -315,7 +321,12 @@ def _create(scene: Scene, item: _Wanted, number: int, instead: Segment | None, d
 
 
 def _delete(
-    scene: Scene, live: Mapping[int, Segment], gone: Mapping[int, Source], draft: Draft, *, exactly: bool = False
+    scene: PlanContext,
+    live: Mapping[int, Segment],
+    gone: Mapping[int, TaskSource],
+    draft: PlanBuilder,
+    *,
+    exactly: bool = False,
 ) -> None:
     for number, source in gone.items():
         shown = show(scene, live[number])
@@ -333,11 +344,11 @@ def _delete(
 
 
 def _warn(
-    scene: Scene,
-    matched: Sequence[tuple[_Wanted, Segment]],
+    scene: PlanContext,
+    matched: Sequence[tuple[_SegmentInFrames, Segment]],
     new: Sequence[New],
     stay: Sequence[Segment],
-    draft: Draft,
+    draft: PlanBuilder,
 ) -> None:
     wanted = [_named_over(item, remake(scene, segment, segment.number)) for item, segment in matched]
     wanted += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]

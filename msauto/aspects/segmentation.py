@@ -23,14 +23,14 @@ from msauto.aspects.live_segments import (
     show,
     show_change,
 )
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import piece_matches
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, show_length, to_frames
 from msauto.interface import requests
-from msauto.model.desired import ABSENT, Said, SegmentationWanted, Source
+from msauto.model.desired import ABSENT, DesiredSegmentation, Sourced, TaskSource
 from msauto.model.live import Segment
-from msauto.model.plan import Action, Expect, Json
+from msauto.model.plan import Action, Expectation, Json
 
 Piece = tuple[int, int]
 """Start and duration in frames of the file."""
@@ -49,7 +49,9 @@ class _Grid:
     others: tuple[Segment, ...]
 
 
-def plan_segmentation(scene: Scene, wanted: Said[SegmentationWanted], exactly: Source | None, draft: Draft) -> None:
+def plan_segmentation(
+    scene: PlanContext, wanted: Sourced[DesiredSegmentation], exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
     draft.look("segments", "length")
     grid = _grid(scene, wanted)
@@ -65,7 +67,7 @@ def plan_segmentation(scene: Scene, wanted: Said[SegmentationWanted], exactly: S
         _plan_singly(scene, grid, wanted.source, exactly, draft)
 
 
-def _grid(scene: Scene, wanted: Said[SegmentationWanted]) -> _Grid:
+def _grid(scene: PlanContext, wanted: Sourced[DesiredSegmentation]) -> _Grid:
     frames = scene.asset.frames
     if frames is None:
         raise refuse("a segmentation needs the clip's length, and the clip tells none", wanted.source, "use segments")
@@ -77,7 +79,7 @@ def _grid(scene: Scene, wanted: Said[SegmentationWanted]) -> _Grid:
     return _sort(scene, pieces, duration, title)
 
 
-def _sort(scene: Scene, pieces: tuple[Piece, ...], duration: int, title: str | None) -> _Grid:
+def _sort(scene: PlanContext, pieces: tuple[Piece, ...], duration: int, title: str | None) -> _Grid:
     others = list(live_segments(scene))
     fitting, renamed, missing = list[Segment](), list[Segment](), list[Piece]()
     for piece in pieces:
@@ -96,7 +98,7 @@ def _want(piece: Piece, title: str | None) -> dict[str, Json]:
     return {"start": piece[0], "duration": piece[1], "title": title}
 
 
-def _may_go(scene: Scene, grid: _Grid, exactly: Source | None) -> bool:
+def _may_go(scene: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bool:
     """Tell whether all live segments may be deleted first: none must stay, and none loses what cannot be written."""
     if grid.others and not exactly:
         return False
@@ -104,7 +106,9 @@ def _may_go(scene: Scene, grid: _Grid, exactly: Source | None) -> bool:
     return scene.lossy or not any(cannot_write_back(segment) or keywords_of(scene, segment) for segment in again)
 
 
-def _plan_whole(scene: Scene, grid: _Grid, source: Source, exactly: Source | None, draft: Draft) -> None:
+def _plan_whole(
+    scene: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     again = (*grid.fitting, *grid.renamed)
     before: Json = [show(scene, segment) for segment in again] if again else None
     after: dict[str, Json] = {"duration": grid.duration, "pieces": len(grid.pieces)}
@@ -124,13 +128,15 @@ def _plan_whole(scene: Scene, grid: _Grid, source: Source, exactly: Source | Non
     _delete_others(scene, grid, exactly, draft)
     origin = in_point(scene.asset, scene.server.dialect)
     seen: Json = [{"start": start - origin, "duration": duration} for start, duration in grid.pieces]
-    expect = Expect("segmentation", str(grid.duration), {"pieces": seen, "title": grid.title})
+    expect = Expectation("segmentation", str(grid.duration), {"pieces": seen, "title": grid.title})
     draft.send(
         Phase.SEGMENT_CREATE, requests.create_segmentation(scene.path, grid.duration, grid.title), [number], expect
     )
 
 
-def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | None, draft: Draft) -> None:
+def _plan_singly(
+    scene: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, draft: PlanBuilder
+) -> None:
     for segment in grid.renamed:
         check_lossy(scene, segment, source)
         new = remake(scene, segment, segment.number, title=grid.title)
@@ -152,7 +158,7 @@ def _plan_singly(scene: Scene, grid: _Grid, source: Source, exactly: Source | No
     _create_missing(scene, grid, source, exactly, draft, over)
 
 
-def _over(scene: Scene, grid: _Grid, exactly: Source | None) -> list[Segment]:
+def _over(scene: PlanContext, grid: _Grid, exactly: TaskSource | None) -> list[Segment]:
     """Return the surplus segments that missing pieces are written over: one request instead of two."""
     if not exactly or recreates(scene):
         return []
@@ -160,7 +166,12 @@ def _over(scene: Scene, grid: _Grid, exactly: Source | None) -> list[Segment]:
 
 
 def _create_missing(
-    scene: Scene, grid: _Grid, source: Source, exactly: Source | None, draft: Draft, over: Sequence[Segment]
+    scene: PlanContext,
+    grid: _Grid,
+    source: TaskSource,
+    exactly: TaskSource | None,
+    draft: PlanBuilder,
+    over: Sequence[Segment],
 ) -> None:
     staying = (*grid.fitting, *grid.renamed, *(over if exactly else grid.others))
     taken = {segment.number for segment in staying}
@@ -181,7 +192,7 @@ def _create_missing(
 
 
 def _delete_others(
-    scene: Scene, grid: _Grid, exactly: Source | None, draft: Draft, spared: Sequence[Segment] = ()
+    scene: PlanContext, grid: _Grid, exactly: TaskSource | None, draft: PlanBuilder, spared: Sequence[Segment] = ()
 ) -> None:
     if exactly is None:
         return

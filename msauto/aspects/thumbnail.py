@@ -5,15 +5,15 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 
 from __future__ import annotations
 
-from msauto.diffing.builder import TASK, Cause, Draft, Scene, refuse
+from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.diffing.positions import to_frames, to_point, to_wire
 from msauto.interface import requests, versions
-from msauto.model.desired import Position, ThumbnailWanted
+from msauto.model.desired import DesiredThumbnail, Position
 from msauto.model.live import whole
-from msauto.model.plan import Expect, Json
+from msauto.model.plan import Expectation, Json
 
 
-def plan_thumbnail(scene: Scene, wanted: ThumbnailWanted, draft: Draft, cause: Cause = TASK) -> None:
+def plan_thumbnail(scene: PlanContext, wanted: DesiredThumbnail, draft: PlanBuilder, cause: Trigger = TASK) -> None:
     """Fetch the still, unless the file on disk is the one that was fetched of this very clip with these parameters."""
     pos, dur = _point(scene, wanted), _frames(scene, wanted.dur, wanted)
     asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": wanted.w, "h": wanted.h, "params": dict(wanted.params)}
@@ -26,11 +26,11 @@ def plan_thumbnail(scene: Scene, wanted: ThumbnailWanted, draft: Draft, cause: C
     request = requests.get_thumbnail(
         scene.path, pos=_wire(scene, pos, wanted, draft), dur=dur, w=wanted.w, h=wanted.h, params=dict(wanted.params)
     )
-    expect = Expect("thumbnail", wanted.dest, scene.made_from(asked), visible=False)
+    expect = Expectation("thumbnail", wanted.dest, scene.made_from(asked), visible=False)
     draft.fetch(cause.phase, request, wanted.dest, [number], expect)
 
 
-def _point(scene: Scene, wanted: ThumbnailWanted) -> int | None:
+def _point(scene: PlanContext, wanted: DesiredThumbnail) -> int | None:
     if wanted.pos is None:
         return None
     if scene.asset.frames:
@@ -38,11 +38,11 @@ def _point(scene: Scene, wanted: ThumbnailWanted) -> int | None:
     return to_frames(wanted.pos, scene.asset, wanted.source)
 
 
-def _frames(scene: Scene, position: Position | None, wanted: ThumbnailWanted) -> int | None:
+def _frames(scene: PlanContext, position: Position | None, wanted: DesiredThumbnail) -> int | None:
     return None if position is None else to_frames(position, scene.asset, wanted.source)
 
 
-def _wire(scene: Scene, pos: int | None, wanted: ThumbnailWanted, draft: Draft) -> int | None:
+def _wire(scene: PlanContext, pos: int | None, wanted: DesiredThumbnail, draft: PlanBuilder) -> int | None:
     """Return the position as GETICON counts it: from the in point that the clip has by then."""
     if pos is None:
         return None
@@ -51,7 +51,7 @@ def _wire(scene: Scene, pos: int | None, wanted: ThumbnailWanted, draft: Draft) 
     return to_wire(pos, in_point, wanted.source)
 
 
-def _check_elements(scene: Scene, wanted: ThumbnailWanted) -> None:
+def _check_elements(scene: PlanContext, wanted: DesiredThumbnail) -> None:
     """Refuse a parameter that the graphic template does not have, where the server names those that it has."""
     known = scene.asset.parameters
     for name, _ in wanted.params if known else ():

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msauto.diffing.builder import Draft, Scene, left_alone, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.comparison import same_list
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Said
-from msauto.model.plan import Basis, Expect, Json, Request
+from msauto.model.desired import Sourced
+from msauto.model.plan import Basis, Expectation, Json, Request
 
-Changed = tuple[str, Said[tuple[str, ...]], int]
+Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(scene: Scene, wanted: Mapping[str, Said[tuple[str, ...]]], draft: Draft) -> None:
+def plan_xmp(scene: PlanContext, wanted: Mapping[str, Sourced[tuple[str, ...]]], draft: PlanBuilder) -> None:
     """Write the XMP fields that are not as wanted."""
     check_separator(wanted, scene.server.dialect.list_separator)
     changed: list[Changed] = []
@@ -38,7 +38,7 @@ def plan_xmp(scene: Scene, wanted: Mapping[str, Said[tuple[str, ...]]], draft: D
         _send(scene, group, draft)
 
 
-def check_separator(wanted: Mapping[str, Said[tuple[str, ...]]], separator: str) -> None:
+def check_separator(wanted: Mapping[str, Sourced[tuple[str, ...]]], separator: str) -> None:
     """Refuse a value that holds the separator of lists: the server would read it as several values."""
     for name, said in wanted.items():
         for value in said.value:
@@ -50,7 +50,7 @@ def check_separator(wanted: Mapping[str, Said[tuple[str, ...]]], separator: str)
                 )
 
 
-def _known(scene: Scene, name: str) -> tuple[Sequence[str], Basis]:
+def _known(scene: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
     if scene.batch is not None:
         return (), "none"  # what the batch leaves is not known: sent whatever is there now
     if scene.live.xmp is not None:
@@ -59,7 +59,7 @@ def _known(scene: Scene, name: str) -> tuple[Sequence[str], Basis]:
     return ([str(value) for value in remembered], "ledger") if isinstance(remembered, list) else ((), "none")
 
 
-def _split(scene: Scene, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
+def _split(scene: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
     group: list[Changed] = []
     for item in changed:
         if group and _length(scene, [*group, item]) > scene.server.request_line:
@@ -70,16 +70,16 @@ def _split(scene: Scene, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
         yield group
 
 
-def _length(scene: Scene, group: Sequence[Changed]) -> int:
+def _length(scene: PlanContext, group: Sequence[Changed]) -> int:
     return requests.request_line_length(_request(scene, group))
 
 
-def _request(scene: Scene, group: Sequence[Changed]) -> Request:
+def _request(scene: PlanContext, group: Sequence[Changed]) -> Request:
     values = {name: said.value for name, said, _ in group}
     return requests.set_user_fields(scene.path, values, scene.server.dialect.list_separator)
 
 
-def _send(scene: Scene, group: Sequence[Changed], draft: Draft) -> None:
+def _send(scene: PlanContext, group: Sequence[Changed], draft: PlanBuilder) -> None:
     visible = scene.live.xmp is not None or scene.batch is not None
-    expects = [Expect("xmp", name, list(said.value), visible=visible) for name, said, _ in group]
+    expects = [Expectation("xmp", name, list(said.value), visible=visible) for name, said, _ in group]
     draft.send(Phase.XMP, _request(scene, group), [number for *_, number in group], *expects)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from msauto.diffing.builder import TASK, Draft
+from msauto.diffing.builder import TASK, PlanBuilder
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import XmpBatchWanted
-from msauto.model.plan import Body, Expect, Json
+from msauto.model.desired import DesiredXmpBatch
+from msauto.model.plan import Body, Expectation, Json
 from msauto.model.server import ServerSpec
 from msauto.planning.survey.handlers import answer_told
 from msauto.verification.expectations import mapping
@@ -17,13 +17,13 @@ from msauto.verification.expectations import mapping
 MEDIA_TYPE = "text/xml"
 
 
-def batch_key(wanted: XmpBatchWanted) -> str:
+def batch_key(wanted: DesiredXmpBatch) -> str:
     """Return what a batch is known by: its connector and its content, whatever the file is called."""
     return f"{wanted.connector} {hashlib.sha256(wanted.content).hexdigest()}"
 
 
 def plan_batch(
-    server: ServerSpec, database: str, wanted: XmpBatchWanted, memory: Mapping[str, Json], draft: Draft
+    server: ServerSpec, database: str, wanted: DesiredXmpBatch, memory: Mapping[str, Json], draft: PlanBuilder
 ) -> None:
     """Load a batch once: the ledger remembers its content. One whose answer was lost is told, and not sent again."""
     key = batch_key(wanted)
@@ -43,4 +43,4 @@ def plan_batch(
     after: dict[str, Json] = {"connector": wanted.connector, "bytes": len(wanted.content), "sha256": body.sha256}
     number = draft.run("xmp_batch", wanted.src, after, wanted.source, TASK)
     request = requests.load_xmp(database, wanted.connector, body)
-    draft.send(Phase.BATCH, request, [number], Expect("xmp_batch", key, "once", visible=False))
+    draft.send(Phase.BATCH, request, [number], Expectation("xmp_batch", key, "once", visible=False))

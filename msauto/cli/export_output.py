@@ -19,22 +19,22 @@ from msauto.playbook.export.playbook_writer import HEADER, header_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExportedPlay:
     """One play of an export: the names that its file is called by, from the outside in, and what it is of."""
 
     names: tuple[str, ...]
     about: str
 
 
-class Sink(ABC):
+class ExportOutput(ABC):
     """Takes the lines of parts, one part after the other."""
 
     @abstractmethod
-    def expect(self, parts: Iterable[Part]) -> None:
+    def expect(self, parts: Iterable[ExportedPlay]) -> None:
         """Look, before anything is read, whether these parts can be written; raises ``RefusedError``."""
 
     @abstractmethod
-    def part(self, part: Part) -> None:
+    def part(self, part: ExportedPlay) -> None:
         """Begin a part."""
 
     @abstractmethod
@@ -54,18 +54,18 @@ class Sink(ABC):
         """Leave no half part behind."""
 
 
-class OnStdout(Sink):
+class StdoutExport(ExportOutput):
     """All parts as one playbook, which is given once it is whole."""
 
     def __init__(self) -> None:
         self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
         self._parts = 0
 
-    def expect(self, parts: Iterable[Part]) -> None:
+    def expect(self, parts: Iterable[ExportedPlay]) -> None:
         """Nothing can stand in the way."""
         del parts
 
-    def part(self, part: Part) -> None:
+    def part(self, part: ExportedPlay) -> None:
         """Begin a play."""
         self.write(header_lines(part.about) if not self._parts else [""])
         self._parts += 1
@@ -91,7 +91,7 @@ class OnStdout(Sink):
         self._file.close()
 
 
-class InFolder(Sink):
+class FolderExport(ExportOutput):
     """A file for each part, below one folder. A file that msauto did not export stays, unless ``force``."""
 
     def __init__(self, folder: Path, *, force: bool) -> None:
@@ -103,7 +103,7 @@ class InFolder(Sink):
         self._target = folder
         self.written: list[Path] = []
 
-    def expect(self, parts: Iterable[Part]) -> None:
+    def expect(self, parts: Iterable[ExportedPlay]) -> None:
         """Refuse before anything is read or written where a file of somebody else stands in the way."""
         taken = [path for part in parts if not self._may_replace(path := self._path(part))]
         if taken:
@@ -112,7 +112,7 @@ class InFolder(Sink):
                 remedy="--force, or another --out",
             )
 
-    def part(self, part: Part) -> None:
+    def part(self, part: ExportedPlay) -> None:
         """Begin a file beside the one that it will replace."""
         self._target = self._path(part)
         with _told(self._target):
@@ -154,7 +154,7 @@ class InFolder(Sink):
         found = sorted((self._folder / top).rglob("*.yml"))
         return [path for path in found if path not in self.written and _is_ours(path)]
 
-    def _path(self, part: Part) -> Path:
+    def _path(self, part: ExportedPlay) -> Path:
         if part.names not in self._paths:
             self._paths[part.names] = self._folder / self._names.path(part.names)
         return self._paths[part.names]

@@ -14,14 +14,14 @@ import click
 
 from msauto.cli.runs.saved_plans import settings_folder
 from msauto.errors import MsautoError
-from msauto.playbook.resolve import Options
+from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import MOST_FORKS, NAME, Settings, load_settings
 
 FORMATS = ("text", "json", "markdown", "html")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CommandLineDefaults:
     """What was said on the command line of that for which the settings have defaults."""
 
     inventories: tuple[str, ...] = ()
@@ -35,8 +35,8 @@ class Flags:
     ``settings_file`` is where it is, or would be, as an absolute path; ``given`` what was said on the command line.
     """
 
-    options: Options
-    given: Given
+    options: ResolveOptions
+    given: CommandLineDefaults
     state_dir: Path
     format: str
     verbosity: int
@@ -147,8 +147,8 @@ def shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         beside = settings_folder(playbooks or tuple(own.get("paths") or ()))
         file = Path(config) if config else beside / NAME
         settings = load_settings(config, beside)
-        given = Given(inventory, forks)
-        options = Options(
+        given = CommandLineDefaults(inventory, forks)
+        options = ResolveOptions(
             playbooks=playbooks,
             server_url=server,
             extra_vars=extra_vars,

@@ -19,7 +19,7 @@ from msauto.cli.signals import may_handle
 T = TypeVar("T")
 
 
-class _Interrupts:
+class _InterruptHandler:
     """Turns SIGINT into the cancelling of one task."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def run_async(work: Awaitable[T], runner: asyncio.Runner | None = None) -> T:
 
     Raises ``KeyboardInterrupt`` once all that was under way is closed, also where the signal came too late to cancel.
     """
-    interrupts = _Interrupts()
+    interrupts = _InterruptHandler()
     with interrupts.installed():
         try:
             with nullcontext(runner) if runner is not None else asyncio.Runner() as loop:

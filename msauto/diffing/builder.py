@@ -8,15 +8,15 @@ from fractions import Fraction
 
 from msauto.diffing.order import Phase, rank
 from msauto.errors import PlanningError
-from msauto.model.desired import Source
+from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
-from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expect, Json, Request
+from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PlanContext:
     """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
@@ -37,7 +37,7 @@ class Scene:
     still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
     address: Address = Address("")  # noqa: RUF009 - frozen
     files: Mapping[str, str | None] = field(default_factory=dict)
-    batch: Source | None = None
+    batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
 
     def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
@@ -53,7 +53,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class Trigger:
     """Why something is run: for a task, or as the handler of that name, perhaps one that an earlier run owes.
 
     ``before``: before the asset is deleted, for nothing can be run on it after that.
@@ -69,11 +69,11 @@ class Cause:
         return Phase.HANDLER if self.handler else Phase.RUN
 
 
-TASK = Cause()
+TASK = Trigger()
 """Run for a task."""
 
 
-class Draft:
+class PlanBuilder:
     """Changes and requests of one target in the making. Requests name their changes by the number given here."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Draft:
         *,
         before: Json,
         after: Json,
-        source: Source,
+        source: TaskSource,
         basis: Basis = "live",
         reversible: bool = True,
         exactly: bool = False,
@@ -102,15 +102,17 @@ class Draft:
         self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
         return len(self.changes) - 1
 
-    def run(self, aspect: Aspect, key: str, after: Json, source: Source, cause: Cause) -> int:
+    def run(self, aspect: Aspect, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
         """Add what is run rather than compared; return its number. Cannot be taken back."""
         before: Json = True if cause.before else None
         self.changes.append(
-            Change("run", aspect, key, before, after, "live", False, source, handler=cause.handler, owed=cause.owed)
+            Change("run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.owed)
         )
         return len(self.changes) - 1
 
-    def has_file(self, aspect: Aspect, dest: str, asked: Mapping[str, Json], scene: Scene, cause: Cause) -> bool:
+    def has_file(
+        self, aspect: Aspect, dest: str, asked: Mapping[str, Json], scene: PlanContext, cause: Trigger
+    ) -> bool:
         """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
         self.look("length")
         remembered = scene.memory.get(f"{aspect}:{dest}")
@@ -119,11 +121,11 @@ class Draft:
         there = scene.files.get(dest)
         return there is not None and remembered == {**scene.made_from(asked), "sha256": there}
 
-    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expect) -> None:
+    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expectation) -> None:
         """Add a download; the same file cannot be two things."""
         self.send(phase, replace(request, dest=dest), changes, expect)
 
-    def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expect) -> None:
+    def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
         self._requests.append((rank(phase), replace(request, changes=tuple(changes), expect=tuple(expect))))
 
@@ -141,6 +143,6 @@ def left_alone(what: str, live: Json, wrote: Json) -> str:
     return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
 
 
-def refuse(message: str, source: Source | None, remedy: str = "") -> PlanningError:
+def refuse(message: str, source: TaskSource | None, remedy: str = "") -> PlanningError:
     """Make the error of one target, at the place that asks for what cannot be."""
     return PlanningError(message, place=source.place if source else None, remedy=remedy)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from msauto.diffing.builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Position, Source
+from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, whole
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
@@ -26,7 +26,7 @@ def show_length(asset: Asset) -> str:
     return f"the clip is {frames} frames long ({show_timecode(frames, rate)} at {show_rate(rate)})"
 
 
-def to_frames(position: Position, asset: Asset, source: Source) -> int:
+def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return whole frames from the first frame of the file; never negative. Plain frames need no rate."""
     rate = asset.rate
     if rate is None:
@@ -46,7 +46,7 @@ def to_frames(position: Position, asset: Asset, source: Source) -> int:
     return frames
 
 
-def _too_early(position: Position, missing: int, asset: Asset, source: Source, rate: Fraction) -> PlanningError:
+def _too_early(position: Position, missing: int, asset: Asset, source: TaskSource, rate: Fraction) -> PlanningError:
     """Make the error of a position before the clip: where the task names an origin, that is what it counts from."""
     told = f"{position} lies {missing} frame{'s' if missing > 1 else ''} before the clip's first frame"
     if position.origin is None:
@@ -62,7 +62,7 @@ def _too_early(position: Position, missing: int, asset: Asset, source: Source, r
     )
 
 
-def to_point(position: Position, asset: Asset, source: Source) -> int:
+def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return the frame of a position that must lie within the clip."""
     frame = to_frames(position, asset, source)
     if asset.frames is not None and frame >= asset.frames:
@@ -70,7 +70,7 @@ def to_point(position: Position, asset: Asset, source: Source) -> int:
     return frame
 
 
-def beyond(what: str, asset: Asset, source: Source) -> PlanningError:
+def beyond(what: str, asset: Asset, source: TaskSource) -> PlanningError:
     """Make the error of what does not fit into the clip; the message names the clip's length in frames."""
     return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
 
@@ -79,7 +79,7 @@ def _shown(position: Position, frame: int) -> str:
     return f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
 
 
-def position_of(value: str | Position, source: Source) -> Position:
+def position_of(value: str | Position, source: TaskSource) -> Position:
     """Read a position that came as text."""
     if isinstance(value, Position):
         return value
@@ -96,7 +96,7 @@ def in_point(asset: Asset, dialect: Dialect) -> int:
     return whole(asset.attributes.get("first_frame")) or 0
 
 
-def to_wire(frame: int, origin: int, source: Source) -> int:
+def to_wire(frame: int, origin: int, source: TaskSource) -> int:
     """Return a frame as the server counts it."""
     if frame < origin:
         raise refuse(

@@ -33,7 +33,7 @@ class LedgerJournal:
         self._store = store
         self._lives = lives
         self._now = now
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, _JournalledRun] = {}
         self.next_run = new_run(now())
         self.notes: dict[str, str] = {}
         """What is to be recorded of the next run besides its plan: why a freeze was overridden, say."""
@@ -50,7 +50,7 @@ class LedgerJournal:
         """Open a run with its plan; return the run's name, which was ``next_run`` until now."""
         while self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
             self.next_run = new_run(self._now())
-        run = _Run(self.next_run, life_of(self._lives, self.next_run), plan.targets)
+        run = _JournalledRun(self.next_run, life_of(self._lives, self.next_run), plan.targets)
         try:
             with self._store.together():
                 _hold(run.life)
@@ -69,7 +69,7 @@ class LedgerJournal:
         life = life_of(self._lives, run)
         if not _hold(life):
             return False
-        opened = _Run(run, life, targets)
+        opened = _JournalledRun(run, life, targets)
         opened.id = int(str(self._store.read("SELECT id FROM run WHERE name = ?", (run,))[0][0]))
         self._runs[run] = opened
         return True
@@ -186,7 +186,7 @@ class LedgerJournal:
         return show_time(self._now())
 
 
-class _Run:
+class _JournalledRun:
     """A run that goes on: its number in the ledger, and the positions of its targets."""
 
     def __init__(self, name: str, life: FileLock, targets: Sequence[Target]) -> None:

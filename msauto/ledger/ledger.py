@@ -13,7 +13,7 @@ from msauto.ledger import locks
 from msauto.ledger.attempts import read_attempts, write_attempt
 from msauto.ledger.history import note_end, read_history, read_run
 from msauto.ledger.journal import LedgerJournal, show_time
-from msauto.ledger.locks import Scope
+from msauto.ledger.locks import LockScope
 from msauto.ledger.memory import LedgerMemory
 from msauto.ledger.pruning import prune
 from msauto.ledger.store import Store
@@ -125,7 +125,7 @@ class Ledger:
         return prune(self._store, self._now(), keep_runs=keep_runs, keep_days=keep_days)
 
     def hold(
-        self, scopes: Iterable[Scope], clock: Clock, *, lock_timeout: float = 0.0
+        self, scopes: Iterable[LockScope], clock: Clock, *, lock_timeout: float = 0.0
     ) -> AbstractAsyncContextManager[None]:
         """Hold servers and databases for the next run; ``LockedError`` names who holds one of them."""
         return locks.hold(self.state_dir / "locks", scopes, clock, run=self.journal.next_run, lock_timeout=lock_timeout)

@@ -26,7 +26,7 @@ _POLL = 0.2  # seconds between tries while we wait for a lock
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LockHolder:
     """Who holds a lock: process, host, run, and since when (ISO 8601, UTC)."""
 
     pid: int
@@ -40,7 +40,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Scope:
+class LockScope:
     """What one run at a time may write to: a server, named the same by all inventories (its URL), and a database.
 
     The RSS channels of a server are the scope with an empty database.
@@ -101,7 +101,7 @@ def is_held(path: Path) -> bool:
 
 @asynccontextmanager
 async def hold(
-    folder: Path, scopes: Iterable[Scope], clock: Clock, *, run: str, lock_timeout: float = 0.0
+    folder: Path, scopes: Iterable[LockScope], clock: Clock, *, run: str, lock_timeout: float = 0.0
 ) -> AsyncIterator[None]:
     """Hold the locks of all scopes; raise ``LockedError`` naming the holder if one is not free in time.
 
@@ -120,8 +120,8 @@ async def hold(
         yield
 
 
-async def _take(lock: FileLock, scope: Scope, clock: Clock, run: str, until: float) -> None:
-    holder = Holder(os.getpid(), socket.gethostname(), run, clock.now().isoformat(timespec="seconds"))
+async def _take(lock: FileLock, scope: LockScope, clock: Clock, run: str, until: float) -> None:
+    holder = LockHolder(os.getpid(), socket.gethostname(), run, clock.now().isoformat(timespec="seconds"))
     while not lock.try_hold(json.dumps(asdict(holder))):
         left = until - clock.monotonic()
         if is_over(left):
@@ -132,10 +132,10 @@ async def _take(lock: FileLock, scope: Scope, clock: Clock, run: str, until: flo
         await clock.sleep(min(_POLL, left))
 
 
-def _holder(path: Path) -> Holder | str:
+def _holder(path: Path) -> LockHolder | str:
     """Return who holds a lock; he may be about to write his name."""
     try:
-        return Holder(**json.loads(path.read_bytes()))
+        return LockHolder(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):
         return "another run"
 
@@ -145,7 +145,7 @@ def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def _path(folder: Path, scope: Scope) -> Path:
+def _path(folder: Path, scope: LockScope) -> Path:
     """Return a file name that people can read, and that no two scopes share."""
     scope = replace(scope, server=server_key(scope.server))
     exact = hashlib.sha256(json.dumps([scope.server, scope.database]).encode()).hexdigest()[:16]

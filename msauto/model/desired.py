@@ -12,7 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from msauto.errors import Place
+from msauto.errors import SourceLocation
 from msauto.model.facts import Facts
 from msauto.model.live import Folder
 from msauto.model.server import ServerSpec
@@ -39,25 +39,25 @@ Absent = Literal[_Absent.ABSENT]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TaskSource:
     """Where in the playbooks a wanted value stands, and the name of its task."""
 
-    place: Place
+    place: SourceLocation
     task: str = ""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The task and the place, as errors that compare tasks name them: ``the task 'Cards' (news.yml:9:18)``."""
         return f"the task {self.task!r} ({self.place})" if self.task else f"a task ({self.place})"
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Generic[T]):
+class Sourced(Generic[T]):
     """A wanted value, and where it was said; ``also`` where more was said of the same thing."""
 
     value: T
-    source: Source
-    also: tuple[Source, ...] = ()
+    source: TaskSource
+    also: tuple[TaskSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentWanted:
+class DesiredSegment:
     """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it."""
 
     number: int | Absent = ABSENT
@@ -159,7 +159,7 @@ class SegmentWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentationWanted:
+class DesiredSegmentation:
     """The whole asset in segments of equal duration (CREATESEGMENTATION)."""
 
     duration: Position
@@ -167,7 +167,7 @@ class SegmentationWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkerWanted:
+class DesiredMarker:
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
     ``anew`` above 0: one more, whatever stands at its place; the number tells it from others like it (undo).
@@ -182,7 +182,7 @@ class MarkerWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkWanted:
+class DesiredLink:
     """A shortcut. ``title`` ABSENT: the asset's own. ``fields``: link fields of the shortcut itself, those named."""
 
     folder: Folder
@@ -192,17 +192,17 @@ class LinkWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Exactly:
+class CompleteLists:
     """Which lists are complete: nothing but what they name may be there. ``tracks`` narrows the markers."""
 
-    segments: Source | None = None
-    markers: Source | None = None
-    links: Source | None = None
+    segments: TaskSource | None = None
+    markers: TaskSource | None = None
+    links: TaskSource | None = None
     tracks: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AssetWanted:
+class DesiredAsset:
     """What one task wants of one asset, or, united, what all tasks want of it.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
@@ -212,29 +212,29 @@ class AssetWanted:
     told with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
-    source: Source
+    source: TaskSource
     present: bool = True
     missing: Literal["error", "skip"] = "error"
     unfinalized: Literal["error", "skip", "allow"] = "error"
     lossy: bool = False
-    folder: Said[Folder] | None = None
-    title: Said[str] | None = None
-    fields: Mapping[str, Said[str | Position]] = field(default_factory=dict)
-    xmp: Mapping[str, Said[tuple[str, ...]]] = field(default_factory=dict)
+    folder: Sourced[Folder] | None = None
+    title: Sourced[str] | None = None
+    fields: Mapping[str, Sourced[str | Position]] = field(default_factory=dict)
+    xmp: Mapping[str, Sourced[tuple[str, ...]]] = field(default_factory=dict)
     xmp_lists: frozenset[str] = frozenset()
-    segments: tuple[Said[SegmentWanted], ...] = ()
-    segmentation: Said[SegmentationWanted] | None = None
-    markers: tuple[Said[MarkerWanted], ...] = ()
-    links: tuple[Said[LinkWanted], ...] = ()
-    exactly: Exactly = Exactly()
-    restore: Said[float] | None = None  # seconds that the proof may wait for the file
+    segments: tuple[Sourced[DesiredSegment], ...] = ()
+    segmentation: Sourced[DesiredSegmentation] | None = None
+    markers: tuple[Sourced[DesiredMarker], ...] = ()
+    links: tuple[Sourced[DesiredLink], ...] = ()
+    exactly: CompleteLists = CompleteLists()
+    restore: Sourced[float] | None = None  # seconds that the proof may wait for the file
     still: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     with_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class RssItemWanted:
+class DesiredRssItem:
     """An item of a channel. Either ``text`` or ``item`` (title, description, link, pubDate as texts)."""
 
     guid: str
@@ -245,34 +245,34 @@ class RssItemWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class RssWanted:
+class DesiredChannel:
     """What one task wants of one channel.
 
     ``still`` (undo): by guid, the content that an item must still have to be touched; ``None``: it must not be there.
     """
 
-    source: Source
-    items: tuple[Said[RssItemWanted], ...] = ()
-    exactly: Source | None = None
+    source: TaskSource
+    items: tuple[Sourced[DesiredRssItem], ...] = ()
+    exactly: TaskSource | None = None
     still: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class CommandWanted:
+class DesiredCommand:
     """One of the commands that are run rather than compared (interface, «Asset commands»)."""
 
-    source: Source
+    source: TaskSource
     name: str
     params: tuple[tuple[str, str], ...] = ()
     run: Literal["always", "once", "changed"] = "always"
 
 
 @dataclass(frozen=True, slots=True)
-class ThumbnailWanted:
+class DesiredThumbnail:
     """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
 
-    source: Source
+    source: TaskSource
     dest: str
     pos: Position | None = None
     dur: Position | None = None
@@ -282,35 +282,37 @@ class ThumbnailWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyWanted:
+class DesiredProxy:
     """A viewing copy of an asset as a file (interface, «Web proxy»)."""
 
-    source: Source
+    source: TaskSource
     dest: str
     profile: str
 
 
 @dataclass(frozen=True, slots=True)
-class XmpBatchWanted:
+class DesiredXmpBatch:
     """XMP metadata to be loaded into a database through a connector; ``src`` is the file as given."""
 
-    source: Source
+    source: TaskSource
     connector: str
     src: str
     content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Asserted:
+class AssertionPassed:
     """The conditions of an ``assert`` hold; nothing is wanted. One that fails is an error instead."""
 
-    source: Source
+    source: TaskSource
 
 
-RunWanted = CommandWanted | ThumbnailWanted | ProxyWanted
+DesiredOperation = DesiredCommand | DesiredThumbnail | DesiredProxy
 """What is run on an asset rather than compared field by field; handlers are of these."""
 
-Wanted = AssetWanted | RssWanted | CommandWanted | ThumbnailWanted | ProxyWanted | XmpBatchWanted | Asserted
+Desired = (
+    DesiredAsset | DesiredChannel | DesiredCommand | DesiredThumbnail | DesiredProxy | DesiredXmpBatch | AssertionPassed
+)
 
 # The bridge from playbooks to planning --------------------------------------------------------------------------
 
@@ -323,8 +325,8 @@ class Handler:
     """
 
     name: str
-    source: Source
-    evaluate: Callable[[Facts], Wanted | None]
+    source: TaskSource
+    evaluate: Callable[[Facts], Desired | None]
     order: tuple[int, ...] = ()
 
 
@@ -341,14 +343,14 @@ class Intent:
     """
 
     ref: Ref
-    source: Source
-    evaluate: Callable[[Facts], Wanted | None]
+    source: TaskSource
+    evaluate: Callable[[Facts], Desired | None]
     missing: Literal["error", "skip"] = "error"
     absent: bool = False
     notify: tuple[Handler, ...] = ()
     batch: int = 0
     if_missing: str = ""
-    named: Source | None = None
+    named: TaskSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +368,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ServerIntents:
     """All that the playbooks ask of one server, in the order of the tasks."""
 
     server: ServerSpec
@@ -386,13 +388,13 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedPlaybooks:
     """What playbooks and inventory come to: work for each server, and the files that were read.
 
     ``secrets`` are the texts that must not show; evaluating the intents finds more of them.
     """
 
-    work: tuple[Work, ...]
+    work: tuple[ServerIntents, ...]
     inputs: tuple[InputFile, ...] = ()
     warnings: tuple[str, ...] = ()
     batches: tuple[Batch, ...] = ()

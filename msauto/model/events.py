@@ -102,7 +102,7 @@ class Observer(Protocol):
         """Take note; be quick."""
 
 
-class Silent:
+class SilentObserver:
     """An observer that nobody looks at."""
 
     def tell(self, event: Event) -> None:

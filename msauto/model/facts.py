@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
-from msauto.model.xmp_facts import Named, XmpByName
+from msauto.model.xmp_facts import NamedXmpFields, XmpByName
 
 Layer = Literal["clip", "xmp", "links"]
 
@@ -67,7 +67,7 @@ class Facts:
         entry: Entry | None = None,
         asset: Asset | None = None,
         xmp: Xmp | None = None,
-        named: Named | None = None,
+        named: NamedXmpFields | None = None,
         links: tuple[Link, ...] | None = None,
         there: bool = True,
     ) -> None:

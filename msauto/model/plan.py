@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from msauto.model.desired import Batch, InputFile, Source
+from msauto.model.desired import Batch, InputFile, TaskSource
 from msauto.model.live import Folder
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
@@ -42,15 +42,15 @@ class Change:
     after: Json
     basis: Basis
     reversible: bool
-    source: Source
+    source: TaskSource
     exactly: bool = False
     handler: str = ""
-    owed: str = ""
+    pending: str = ""
     secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Expect:
+class Expectation:
     """What must be seen of one thing when the target is read again.
 
     ``want`` maps attributes to values that must be equal (other attributes are free); ``None``: it must be gone.
@@ -62,11 +62,11 @@ class Expect:
 
     aspect: Aspect
     key: str
-    want: Json
+    desired: Json
     visible: bool = True
     not_uids: tuple[int, ...] = ()
     secret: bool = False
-    kept: tuple[tuple[str, str], ...] = ()
+    preserved: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Request:
     path: str
     changes: tuple[int, ...] = ()
     body: Body | None = None
-    expect: tuple[Expect, ...] = ()
+    expect: tuple[Expectation, ...] = ()
     dest: str | None = None
     guarded: bool = False
     secret: bool = False

@@ -82,7 +82,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialDownload:
     """The beginning of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
 
     ``request`` is the path that was asked for, ``sha256`` that of the bytes in hex, ``validator`` the server's word for
@@ -97,18 +97,18 @@ class Part:
     total: int | None = None
 
 
-class Watch(Protocol):
+class DownloadObserver(Protocol):
     """Is told how a download goes, and keeps what is needed to go on with it another time."""
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> PartialDownload | None:
         """What an earlier run has left."""
 
     @property
     def keeps(self) -> bool:
         """Whether what is kept is found again."""
 
-    def keep(self, part: Part | None) -> None:
+    def keep(self, part: PartialDownload | None) -> None:
         """Keep what is needed to go on from here; ``None``: nothing is left."""
 
     def asked(self, received: int, seconds: float) -> None:
@@ -127,7 +127,7 @@ class Sender(Protocol):
     async def send(self, request: Request) -> Answer:
         """Send; returning means that the server accepted it, not that it is proved."""
 
-    async def fetch(self, request: Request, watch: Watch) -> Answer:
+    async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Save the answer to a request with a ``dest`` as that file; raises ``ServerError`` or ``DownloadError``."""
 
 

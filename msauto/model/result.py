@@ -25,7 +25,7 @@ class Difference:
 
     aspect: str
     key: str
-    wanted: Json
+    desired: Json
     live: Json
 
 

@@ -33,7 +33,7 @@ class ChannelSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedEntry:
     """An entry of a listing that is no target of its own, and why. ``broken``: somebody should look at it."""
 
     database: str
@@ -43,17 +43,17 @@ class LeftOut:
     broken: bool = False
 
 
-Snapshot = AssetSnapshot | LeftOut
+Snapshot = AssetSnapshot | SkippedEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedEntry:
     """An entry of a listing, with just enough kept to find and to order it."""
 
     folder: Folder
     title: str
 
     @classmethod
-    def of(cls, entry: Entry) -> Found:
+    def of(cls, entry: Entry) -> ListedEntry:
         """Keep folder and title."""
         return cls(entry.folder, entry.title)

@@ -10,7 +10,7 @@ from msauto.model.live import Xmp
 
 
 @dataclass(slots=True)
-class Named:
+class NamedXmpFields:
     """What is known of the XMP fields of an asset for which GETUSERFIELDS without ``field`` told of none.
 
     ``silent``: the answer was empty (interface, «XMP field values»: behaviour without ``field`` is not shown), so that
@@ -39,7 +39,7 @@ class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
     raises where that must be read first, or cannot be.
     """
 
-    def __init__(self, named: Named, ask: Callable[[str], None], every: Callable[[], None]) -> None:
+    def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:
         super().__init__()
         self._named = named
         self._ask = ask

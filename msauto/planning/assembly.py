@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from msauto.model.desired import InputFile, Resolved
+from msauto.model.desired import InputFile, ResolvedPlaybooks
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
 from msauto.planning.downloads import without_conflicts
@@ -16,7 +16,7 @@ from msauto.secrets.taint import HIDDEN, Secrets
 
 
 def assemble(
-    resolved: Resolved,
+    resolved: ResolvedPlaybooks,
     surveys: Sequence[Survey],
     *,
     created: datetime | str,

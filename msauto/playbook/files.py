@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from msauto.errors import InputError, Place, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import InputFile
 from msauto.playbook.yaml.document import Document, Problems
 from msauto.playbook.yaml.loader import parse_yaml
-from msauto.secrets.tainted_text import Marks
+from msauto.secrets.tainted_text import TaintTracker
 
 FILE_MIB = 64
 """The largest file that is read, in MiB, where msauto.toml does not say `file_mib`: 50,000 tasks take some 20."""
@@ -29,7 +29,7 @@ class Files:
     """
 
     def __init__(self, opened: Sequence[str] = (), mib: int = FILE_MIB) -> None:
-        self.marks = Marks()
+        self.marks = TaintTracker()
         self._mib = mib
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
@@ -95,7 +95,7 @@ def _read(path: str, mib: int) -> bytes:
 
 
 def _unreadable(path: str, why: str, remedy: str) -> Problem:
-    return Problem(f"the file cannot be read: {why}", Place(path), remedy)
+    return Problem(f"the file cannot be read: {why}", SourceLocation(path), remedy)
 
 
 def how_to_find(path: str) -> str:

@@ -12,28 +12,28 @@ from typing import Any
 
 from msauto.errors import InputError, Problem
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Batch, Handler, Intent, Resolved, Work
+from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
 from msauto.playbook.files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, load_hosts
 from msauto.playbook.inventory.same_servers import same_servers
 from msauto.playbook.schema.play import BatchKeys
-from msauto.playbook.schema.values import Pending, as_list
-from msauto.playbook.tasks.intents import Setting, task_handlers, task_intents
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list
+from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader, Play, Task
-from msauto.playbook.tasks.serial import Batches, Pace, read_pace
+from msauto.playbook.tasks.serial import Batches, BatchSizes, read_pace
 from msauto.playbook.tasks.task_secrets import shown
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
 from msauto.playbook.variables.extra_vars import read_extra
-from msauto.playbook.variables.variables import Level, Scope, Variable, read_variables
-from msauto.playbook.yaml.document import Problems, Spot, nearest, said_outside
+from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_variables
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest, said_outside
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ResolveOptions:
     """What to resolve. ``extra_vars`` are ``k=v``, ``@file`` or a mapping as text; ``now`` has a zone.
 
     ``lookup_folders`` are folders outside the repository that ``lookup()`` may read, ``download_folders`` those that
@@ -54,7 +54,7 @@ class Options:
     file_mib: int = FILE_MIB
 
 
-def resolve(options: Options) -> Resolved:
+def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
@@ -70,14 +70,14 @@ def resolve(options: Options) -> Resolved:
 
 
 def resolve_with(
-    options: Options, hosts: Hosts | None, files: Files, problems: Problems, *, check_only: bool = False
-) -> Resolved | None:
+    options: ResolveOptions, hosts: Hosts | None, files: Files, problems: Problems, *, check_only: bool = False
+) -> ResolvedPlaybooks | None:
     """Resolve as far as it goes and collect what is wrong; ``None`` without hosts, when structure alone is checked.
 
     ``check_only`` is for ``validate``: servers whose block cannot be known here (secrets that are not set) stand in,
     and tasks that the tags leave out are checked as well.
     """
-    run = _Run(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
+    run = _Resolver(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
     loader = Loader(files, problems)
     plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
     if run is None or hosts is None:
@@ -89,10 +89,10 @@ def resolve_with(
         with problems.gather():
             run.check_limit()
     warnings = (*run.warnings, *_unknown_tags(options, plays))
-    return Resolved(run.work(), files.inputs(), warnings, run.batches(), secrets=files.marks.found)
+    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.marks.found)
 
 
-def open_hosts(options: Options, files: Files, flaws: Problems | None = None) -> Hosts:
+def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
     """Return the hosts that the options name; raises :class:`InputError`.
 
     ``flaws``, where given, takes what is wrong with the texts alone (a key that stands twice).
@@ -107,10 +107,12 @@ def open_hosts(options: Options, files: Files, flaws: Problems | None = None) ->
     return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
 
 
-class _Run:
+class _Resolver:
     """Resolves plays, host by host and task by task."""
 
-    def __init__(self, options: Options, hosts: Hosts, files: Files, problems: Problems, *, check_only: bool) -> None:
+    def __init__(
+        self, options: ResolveOptions, hosts: Hosts, files: Files, problems: Problems, *, check_only: bool
+    ) -> None:
         self._options = options
         self._check_only = check_only
         self._hosts = hosts
@@ -157,16 +159,16 @@ class _Run:
         if not hosts:
             return {}
         scope = self._play_scope(play, self._hosts.scope(hosts[0], str(Path(play.file).parent)))
-        pace = Pace()
+        pace = BatchSizes()
         with self._problems.gather():
             said = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
             pace = read_pace(_render_constant(said, scope, play.spot), play.spot)
         return self._batches.add(_play_name(play, scope), hosts, pace)
 
-    def work(self) -> tuple[Work, ...]:
+    def work(self) -> tuple[ServerIntents, ...]:
         """Return the work of each server, in the order of the inventory."""
         return tuple(
-            Work(self._servers[name], tuple(self._intents[name]))
+            ServerIntents(self._servers[name], tuple(self._intents[name]))
             for name in self._hosts.inventory.hosts
             if name in self._intents
         )
@@ -186,7 +188,7 @@ class _Run:
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
-            setting = Setting(server, scope, _Database(play, name), batch=batch)
+            setting = TaskContext(server, scope, _DatabaseLookup(play, name), batch=batch)
             setting = replace(setting, handlers=self._handlers(play, setting))
             for task in play.tasks:
                 if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
@@ -200,10 +202,10 @@ class _Run:
         block = variable.value if variable is not None else None
         dialect = block.get("dialect") if isinstance(block, Mapping) else None
         separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
-        known = isinstance(separator, str) and separator and not isinstance(separator, Pending)
+        known = isinstance(separator, str) and separator and not isinstance(separator, UnrenderedTemplate)
         return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
 
-    def _handlers(self, play: Play, setting: Setting) -> dict[str, list[Handler]]:
+    def _handlers(self, play: Play, setting: TaskContext) -> dict[str, list[Handler]]:
         """Return the handlers of a play on one host by their names; they run whatever the tags are."""
         found: dict[str, list[Handler]] = {}
         for index, task in enumerate(play.handlers):
@@ -212,17 +214,17 @@ class _Run:
                 handlers.extend(task_handlers(task, setting, (self._played, index)))
         return found
 
-    def _task(self, task: Task, setting: Setting, intents: list[Intent]) -> None:
+    def _task(self, task: Task, setting: TaskContext, intents: list[Intent]) -> None:
         with self._problems.gather():
             intents.extend(task_intents(task, setting))
 
-    def _play_scope(self, play: Play, scope: Scope) -> Scope:
+    def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         inner = scope.with_variables(play.around.variables)
         if "vars_files" in play.data:
             inner = inner.with_variables(self._vars_files(play, inner))
         return inner.with_variables(_database_key(play, inner))
 
-    def _vars_files(self, play: Play, inner: Scope) -> list[Variable]:
+    def _vars_files(self, play: Play, inner: TemplateScope) -> list[Variable]:
         spot = play.spot.child("vars_files")
         names = as_list(_render_constant(play.data["vars_files"], inner, spot))
         found: list[Variable] = []
@@ -233,14 +235,14 @@ class _Run:
             found += self._vars_file(path, spot.child(index))
         return found
 
-    def _vars_file(self, path: str, spot: Spot) -> list[Variable]:
+    def _vars_file(self, path: str, spot: SourceNode) -> list[Variable]:
         if not Path(path).is_file():
             raise spot.error(f"{path}: there is no such file", how_to_find(path))
         document = self._files.document(path, self._problems)
-        return read_variables(document.data, Level.VARS_FILES, Spot(document))
+        return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
 
-def _database_key(play: Play, scope: Scope) -> list[Variable]:
+def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
     """Return the play's ``database:`` as a variable; it may be made of a weaker variable of the same name."""
     if "database" not in play.data:
         return []
@@ -252,13 +254,13 @@ def _database_key(play: Play, scope: Scope) -> list[Variable]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Database:
+class _DatabaseLookup:
     """Finds the database of a task on a host: the variable ``database``, as the task's templates see it."""
 
     play: Play
     host: str
 
-    def __call__(self, scope: Scope) -> str:
+    def __call__(self, scope: TemplateScope) -> str:
         variable = scope.variables.winner("database")
         if variable is None:
             raise self.play.spot.error(
@@ -267,17 +269,17 @@ class _Database:
         return _database_name(_render_constant(variable.value, scope, variable.spot), variable.spot)
 
 
-def _play_name(play: Play, scope: Scope) -> str:
+def _play_name(play: Play, scope: TemplateScope) -> str:
     return str(_render_constant(play.data.get("name", ""), scope, play.spot.child("name")))
 
 
-def _database_name(value: Any, spot: Spot) -> str:
+def _database_name(value: Any, spot: SourceNode) -> str:
     if not isinstance(value, str) or not value.strip():
         raise spot.error("the name of a media database must be text", "quote it")
     return value
 
 
-def _render_constant(data: Any, scope: Scope, spot: Spot) -> Any:
+def _render_constant(data: Any, scope: TemplateScope, spot: SourceNode) -> Any:
     try:
         return shown(render_data(data, scope, spot), spot)
     except UsesAssetError as error:
@@ -301,7 +303,7 @@ def chosen(tags: frozenset[str], wanted: Sequence[str], skipped: Sequence[str]) 
     return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
 
 
-def _unknown_tags(options: Options, plays: Sequence[Play]) -> Iterator[str]:
+def _unknown_tags(options: ResolveOptions, plays: Sequence[Play]) -> Iterator[str]:
     known = {tag for play in plays for task in play.tasks for tag in task.around.tags}
     for tag in (*options.tags, *options.skip_tags):
         if tag not in known | _SPECIAL_TAGS:
@@ -309,7 +311,7 @@ def _unknown_tags(options: Options, plays: Sequence[Play]) -> Iterator[str]:
             yield f"no task has the tag {tag!r}" + (f" ({hint})" if hint else "")
 
 
-def validate(paths: Sequence[str], options: Options) -> list[Problem]:
+def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     """Return all that is wrong with playbooks and inventories; see :mod:`msauto.playbook.validation`."""
     from msauto.playbook.validation import find_problems
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from msauto.errors import Place, Problem
+from msauto.errors import Problem, SourceLocation
 from msauto.playbook.files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts
 from msauto.playbook.inventory.same_servers import same_servers
@@ -18,14 +18,14 @@ from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.yaml.document import Document, Problems
 
 if TYPE_CHECKING:
-    from msauto.playbook.resolve import Options
+    from msauto.playbook.resolve import ResolveOptions
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]
 _ENDINGS = (".yml", ".yaml")
 _VARS_FOLDERS = ("group_vars", "host_vars")
 
 
-def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
+def find_problems(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     """Return all problems in order of place; playbooks and inventories are told apart by their content.
 
     Inventories among the paths serve the playbooks beside those of the options. Without any, playbooks are checked
@@ -47,7 +47,7 @@ def find_problems(paths: Sequence[str], options: Options) -> list[Problem]:
     return [secrets.hide_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
 
 
-def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: Problems, files: Files) -> None:
+def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:
     from msauto.playbook.resolve import open_hosts
 
     complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
@@ -70,7 +70,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: Options, problems: P
         _check_playbook(path, complete, problems, files, hosts)
 
 
-def _check_playbook(path: str, options: Options, problems: Problems, files: Files, hosts: Hosts | None) -> None:
+def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
     """Check one playbook by itself: two that contradict each other need not be for the same run."""
     from msauto.playbook.resolve import resolve_with
 
@@ -92,7 +92,7 @@ def _drawn(problem: Problem, files: Files) -> Problem:
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("there is no such file or folder", Place(path), how_to_find(path)))
+            problems.add(Problem("there is no such file or folder", SourceLocation(path), how_to_find(path)))
         elif Path(path).is_dir():
             yield from _in_folder(Path(path))
         else:

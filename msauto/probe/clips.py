@@ -15,7 +15,7 @@ from msauto.interface.requests import SETFIELD_NAMES
 from msauto.interface.vocabulary import MIMETYPES
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.plan import Address, Request
-from msauto.probe.findings import Notes
+from msauto.probe.findings import ProbeNotes
 from msauto.probe.shapes import (
     describe_encoding,
     describe_lines,
@@ -26,7 +26,7 @@ from msauto.probe.shapes import (
     failure_of,
 )
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answers import Reply, judge_status
+from msauto.server.parsers.answers import RawAnswer, judge_status
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.failure import show_body
 from msauto.server.parsers.listing import parse_listing
@@ -51,7 +51,7 @@ _LINK_FIELDS: Final = tuple(name for name in SETFIELD_NAMES if name not in {"cli
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ClipSample:
     """Clips that the server is known to hold.
 
     ``title`` is the one that is asked for, ``folder`` where it is, ``entries`` all that is listed there, ``others``
@@ -71,16 +71,16 @@ class Sample:
 
 
 async def ask_about_clips(
-    client: AsyncMediaServer, database: str, sample: Sample, notes: Notes, field: str | None
+    client: AsyncMediaServer, database: str, sample: ClipSample, notes: ProbeNotes, field: str | None
 ) -> None:
     """Ask for known clips in several ways, and note what each way shows."""
-    clips = _Clips(client, database, notes, (field,) if field else _USUAL_FIELDS)
+    clips = _ClipProbe(client, database, notes, (field,) if field else _USUAL_FIELDS)
     for step, names in clips.steps():
         with notes.trying(*names):
             await step(sample)
 
 
-async def ask(client: AsyncMediaServer, request: Request) -> Reply:
+async def ask(client: AsyncMediaServer, request: Request) -> RawAnswer:
     """Return the answer as it came; raise where it says nothing of what was asked."""
     reply = await client.ask(request)
     if reply.status in _STRANGER:
@@ -93,20 +93,20 @@ def show_request(request: Request) -> str:
     return f"{request.method} {request.path}"
 
 
-def told_of(reply: Reply) -> str:
+def told_of(reply: RawAnswer) -> str:
     """Write an answer as evidence: its status, and the beginning of its body."""
     body = show_body(reply.data, reply.charset)
     return f"{reply.status}, {body[:80]!r}" if body else f"{reply.status} without a word"
 
 
-class _Clips:
-    def __init__(self, client: AsyncMediaServer, database: str, notes: Notes, fields: tuple[str, ...]) -> None:
+class _ClipProbe:
+    def __init__(self, client: AsyncMediaServer, database: str, notes: ProbeNotes, fields: tuple[str, ...]) -> None:
         self._client = client
         self._database = database
         self._notes = notes
         self._fields = fields
 
-    def steps(self) -> Iterator[tuple[Callable[[Sample], Awaitable[None]], tuple[str, ...]]]:
+    def steps(self) -> Iterator[tuple[Callable[[ClipSample], Awaitable[None]], tuple[str, ...]]]:
         """Yield each step with the names of what it learns."""
         yield self._documents, ("XML wrapping", "XML encoding", "XML lines", "XML namespace", "folder attribute")
         yield self._link_fields, ("link fields",)
@@ -118,7 +118,7 @@ class _Clips:
 
     # One clip's description ------------------------------------------------------------------------------------
 
-    async def _documents(self, sample: Sample) -> None:
+    async def _documents(self, sample: ClipSample) -> None:
         request = Request("GET", asset_path(self._database, Address(sample.title)))
         reply = await ask(self._client, request)
         judge_status(reply, self._client.spec.dialect)
@@ -131,7 +131,7 @@ class _Clips:
         rooted = 'folder="/' in decode_text(reply.data, reply.charset)
         self._notes.see("folder attribute", "from a slash" if rooted else "plain", shown)
 
-    async def _link_fields(self, sample: Sample) -> None:
+    async def _link_fields(self, sample: ClipSample) -> None:
         shown: dict[str, None] = {}
         asked = 0
         for title in sample.titles[:5]:
@@ -148,7 +148,7 @@ class _Clips:
 
     # Addresses -------------------------------------------------------------------------------------------------
 
-    async def _key_id(self, sample: Sample) -> None:
+    async def _key_id(self, sample: ClipSample) -> None:
         literal = asset_path(self._database, Address(sample.title, namespace="title"))
         by_key = await self._finds(literal, sample.title)
         self._notes.see("NS:ID", "yes" if by_key else "no", f"GET {literal}: {'the clip' if by_key else 'not found'}")
@@ -185,7 +185,7 @@ class _Clips:
 
     # Listings --------------------------------------------------------------------------------------------------
 
-    async def _depth(self, sample: Sample) -> None:
+    async def _depth(self, sample: ClipSample) -> None:
         entry = next((each for each in sample.entries if each.title == sample.title), None)
         if not sample.folder or entry is None:
             self._notes.miss("listing_depth", "no clip in a sub-folder was found: name one with --title")
@@ -202,11 +202,11 @@ class _Clips:
         else:
             self._notes.miss("listing_depth", f"it may be either: {evidence}")
 
-    async def _is_listed(self, sample: Sample, since: str | None) -> bool:
+    async def _is_listed(self, sample: ClipSample, since: str | None) -> bool:
         listing = await self._client.list(self._database, sample.folder or (), created_after=since)
         return any(each.title == sample.title for each in listing.entries)
 
-    async def _paths(self, sample: Sample) -> None:
+    async def _paths(self, sample: ClipSample) -> None:
         if not sample.folder:
             self._notes.miss("listing paths", "no folder was found that holds a clip")
             return
@@ -215,7 +215,7 @@ class _Clips:
         judge_status(reply, self._client.spec.dialect)
         self._notes.see("listing paths", describe_tree(reply, sample.folder), show_request(request))
 
-    async def _mimetypes(self, sample: Sample) -> None:
+    async def _mimetypes(self, sample: ClipSample) -> None:
         name = "several MIME types"
         if sample.folder is None or not 0 < len(sample.entries) <= _LARGE:
             self._notes.miss(name, "no folder of a reasonable size was found to list")
@@ -236,10 +236,10 @@ class _Clips:
         taken += ["repeated"] if shown["repeated"] and shown["repeated backwards"] else []
         self._notes.see(name, " and ".join(taken) or "one at a time", evidence)
 
-    async def _lists(self, path: str, sample: Sample) -> bool:
+    async def _lists(self, path: str, sample: ClipSample) -> bool:
         """Tell whether a listing shows all clips that are known to be in the folder."""
 
-        def parse(reply: Reply) -> Listing:
+        def parse(reply: RawAnswer) -> Listing:
             return parse_listing(reply.data, self._database, sample.folder or (), reply.charset)
 
         try:
@@ -253,7 +253,7 @@ class _Clips:
 
     # XMP fields ------------------------------------------------------------------------------------------------
 
-    async def _xmp(self, sample: Sample) -> None:
+    async def _xmp(self, sample: ClipSample) -> None:
         for number, title in enumerate(sample.titles):
             if await self._xmp_of(title, self._fields if number < _BY_NAME else ()):
                 return
@@ -280,7 +280,7 @@ class _Clips:
                 return True
         return False
 
-    def _learn_xmp(self, reply: Reply, request: Request, without: str) -> None:
+    def _learn_xmp(self, reply: RawAnswer, request: Request, without: str) -> None:
         self._notes.learn("xmp_read", "auto", f"{show_request(request)} can be read")
         self._notes.see("XMP shape", describe_xmp(reply), show_request(request))
         self._notes.see("XMP without `field`", without, show_request(request))
@@ -298,7 +298,7 @@ def _deeper(listing: Listing) -> int:
     return sum(len(folder) > len(listing.folder) + 1 for folder in listing.folders)
 
 
-def _readable(reply: Reply, field: str | None) -> bool | None:
+def _readable(reply: RawAnswer, field: str | None) -> bool | None:
     """Tell whether fields can be read from an answer; ``None`` where nothing in it can be understood at all."""
     if reply.status >= 300 or failure_of(reply) is not None:
         return False

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from msauto.errors import AddressError, FateUnknownError, NotSentError, ServerError
+from msauto.errors import AddressError, InDoubtError, NotSentError, ServerError
 from msauto.server.parsers.failure import clean
 
 Where = Literal["dialect", "server", "seen"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DialectFinding:
     """One thing that a server showed. ``evidence`` is one line: what was asked, and what came.
 
     ``where`` tells what ``name`` is: a key of ``dialect:``, a key of ``server:`` beside it, or a habit that msauto
@@ -28,7 +28,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class UnansweredQuestion:
     """What could not be learned, and why."""
 
     name: str
@@ -36,7 +36,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ProbeResult:
     """All that was learned of one server.
 
     ``left`` names what a trial left behind on the scratch asset; empty means that it was read again and found as
@@ -45,40 +45,40 @@ class Findings:
 
     server: str
     database: str
-    found: tuple[Finding, ...]
-    missed: tuple[Missed, ...]
+    found: tuple[DialectFinding, ...]
+    missed: tuple[UnansweredQuestion, ...]
     left: tuple[str, ...] | None = None
 
-    def of(self, where: Where) -> tuple[Finding, ...]:
+    def of(self, where: Where) -> tuple[DialectFinding, ...]:
         """Return the findings of one kind, in the order they were made."""
         return tuple(each for each in self.found if each.where == where)
 
 
 @dataclass(slots=True)
-class Notes:
+class ProbeNotes:
     """Collects findings while a server is asked; each name is found or missed once. ``hide`` takes out secrets."""
 
     hide: Callable[[str], str] = str
-    found: list[Finding] = field(default_factory=list)
-    missed: list[Missed] = field(default_factory=list)
+    found: list[DialectFinding] = field(default_factory=list)
+    missed: list[UnansweredQuestion] = field(default_factory=list)
 
     def learn(self, key: str, value: str, evidence: str) -> None:
         """Note the value of a ``dialect:`` key."""
-        self._add(Finding("dialect", key, value, self._clean(evidence)))
+        self._add(DialectFinding("dialect", key, value, self._clean(evidence)))
 
     def limit(self, key: str, value: int, evidence: str) -> None:
         """Note the value of a ``server:`` key."""
-        self._add(Finding("server", key, value, self._clean(evidence)))
+        self._add(DialectFinding("server", key, value, self._clean(evidence)))
 
     def see(self, name: str, value: str, evidence: str) -> None:
         """Note a habit that needs no key."""
-        self._add(Finding("seen", name, self._clean(value), self._clean(evidence)))
+        self._add(DialectFinding("seen", name, self._clean(value), self._clean(evidence)))
 
     def miss(self, name: str, why: str) -> None:
         """Note that something could not be learned, unless it was."""
         known = {each.name for each in self.found} | {each.name for each in self.missed}
         if name not in known:
-            self.missed.append(Missed(name, self._clean(why)))
+            self.missed.append(UnansweredQuestion(name, self._clean(why)))
 
     def forget(self, *names: str) -> None:
         """Drop what is noted as missed: it is tried once more, in another way."""
@@ -95,12 +95,12 @@ class Notes:
             told = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
             for name in names:
                 self.miss(name, told)
-            if isinstance(error, FateUnknownError):
+            if isinstance(error, InDoubtError):
                 raise
 
     def _clean(self, text: str) -> str:
         return clean(self.hide(text))
 
-    def _add(self, finding: Finding) -> None:
+    def _add(self, finding: DialectFinding) -> None:
         self.missed = [each for each in self.missed if each.name != finding.name]
         self.found.append(finding)

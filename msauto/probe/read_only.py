@@ -12,8 +12,8 @@ from msauto.interface import requests
 from msauto.interface.address import asset_path, channel_path, folder_path
 from msauto.model.live import Entry, Folder
 from msauto.model.plan import Address, Request
-from msauto.probe.clips import ABOUT_CLIPS, Sample, ask, ask_about_clips, show_request, told_of
-from msauto.probe.findings import Notes
+from msauto.probe.clips import ABOUT_CLIPS, ClipSample, ask, ask_about_clips, show_request, told_of
+from msauto.probe.findings import ProbeNotes
 from msauto.probe.shapes import (
     describe_channel,
     guess_guids,
@@ -25,11 +25,11 @@ _FOLDERS: Final = 12
 _CHANNELS: Final = 3
 
 
-class Reading:
+class ReadOnlyProbe:
     """Asks one database of one server, step by step; each step notes what it learned, or why it could not."""
 
     def __init__(
-        self, client: AsyncMediaServer, database: str, notes: Notes, *, title: str | None, field: str | None
+        self, client: AsyncMediaServer, database: str, notes: ProbeNotes, *, title: str | None, field: str | None
     ) -> None:
         self._client = client
         self._database = database
@@ -88,11 +88,11 @@ class Reading:
 
     # Known clips -----------------------------------------------------------------------------------------------
 
-    async def _sample(self, folders: Sequence[Folder]) -> Sample | None:
+    async def _sample(self, folders: Sequence[Folder]) -> ClipSample | None:
         if self._title is not None:
             asset = await self._client.asset(self._database, self._title)
-            return Sample(self._title, asset.folder, await self._beside(asset.folder))
-        found: Sample | None = None
+            return ClipSample(self._title, asset.folder, await self._beside(asset.folder))
+        found: ClipSample | None = None
         others: list[str] = []
         for folder in [*sorted(folders, key=len, reverse=True)[:_FOLDERS], ()]:
             if not folder and found is not None:
@@ -101,7 +101,7 @@ class Reading:
             titles = [entry.title for entry in entries if entry.title]
             others += titles[:1]
             if titles and found is None:
-                found = Sample(_plainest(titles), folder, entries)
+                found = ClipSample(_plainest(titles), folder, entries)
         if found is not None:
             return replace(found, others=tuple(others))
         for name in ABOUT_CLIPS:

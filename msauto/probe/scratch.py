@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from msauto.errors import FateUnknownError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
+from msauto.errors import InDoubtError, MsautoError, NotFoundError, NotSentError, RefusedError, RejectedError
 from msauto.interface import requests
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, whole
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
-from msauto.probe.findings import Notes
+from msauto.probe.findings import ProbeNotes
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialOptions:
     """What may be tried: the asset, an XMP field that may be written meanwhile, and a folder for links."""
 
     title: str
@@ -55,7 +55,7 @@ class Trial:
 
 
 @dataclass(slots=True)
-class Bench:
+class ScratchAsset:
     """The asset that is tried on, as it was before, and what was put there since.
 
     ``made`` maps what a write may leave behind to words for a person; ``tell`` gets a line when something must be
@@ -65,9 +65,9 @@ class Bench:
 
     client: AsyncMediaServer
     database: str
-    trial: Trial
+    trial: TrialOptions
     before: Asset
-    notes: Notes
+    notes: ProbeNotes
     clock: Clock
     tell: Callable[[str], None]
     token: str = field(default_factory=lambda: f"msauto-probe-{secrets.token_hex(6)}")
@@ -157,14 +157,14 @@ def spec_for_trial(spec: ServerSpec) -> ServerSpec:
 async def open_bench(
     client: AsyncMediaServer,
     database: str,
-    trial: Trial,
-    notes: Notes,
+    trial: TrialOptions,
+    notes: ProbeNotes,
     *,
     clock: Clock,
     tell: Callable[[str], None],
     refuse: Callable[[Asset, tuple[Link, ...] | None], None],
     all_links: bool,
-) -> Bench:
+) -> ScratchAsset:
     """Read the asset; raise ``RefusedError`` for one that is still recorded, or that ``refuse`` does not let through.
 
     ``all_links``: find the asset's links for ``refuse``, which may take a listing of the whole database.
@@ -179,7 +179,7 @@ async def open_bench(
     if asset.finalized is False:
         raise RefusedError(f"{trial.title!r} is still being recorded: nothing is tried on it", remedy="name another")
     refuse(asset, await reader.read_links(database, asset) if all_links else asset.links)
-    bench = Bench(client, database, trial, asset, notes, clock, tell)
+    bench = ScratchAsset(client, database, trial, asset, notes, clock, tell)
     bench.number = max((segment.number for segment in asset.segments), default=0) + 1
     return bench
 
@@ -187,7 +187,7 @@ async def open_bench(
 # Segments and markers ------------------------------------------------------------------------------------------
 
 
-async def try_segments(bench: Bench) -> None:
+async def try_segments(bench: ScratchAsset) -> None:
     """Does CREATESEGMENT on an existing number overwrite (dialect ``segment_update``)?"""
     start = _free_frames(bench.before)
     if start is None:
@@ -211,7 +211,7 @@ async def try_segments(bench: Bench) -> None:
     bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
 
 
-async def try_markers(bench: Bench) -> None:
+async def try_markers(bench: ScratchAsset) -> None:
     """Are unsent fields of a marker kept (dialect ``marker_update``), and where do positions count from?"""
     if (bench.before.frames or 0) < _LEAST_FRAMES:
         for key in ("marker_update", "position_origin"):
@@ -229,7 +229,7 @@ async def try_markers(bench: Bench) -> None:
     await _move_in_point(bench)
 
 
-async def _change_marker(bench: Bench, marker: Marker) -> None:
+async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
     title = f"{bench.token} changed"
     change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
     accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
@@ -246,7 +246,7 @@ async def _change_marker(bench: Bench, marker: Marker) -> None:
     bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {told}")
 
 
-async def _move_in_point(bench: Bench) -> None:
+async def _move_in_point(bench: ScratchAsset) -> None:
     old = _in_point(bench.before)
     live = await bench.read()
     marker = next(iter(bench.markers(live)), None)
@@ -288,7 +288,7 @@ def _spans(segments: list[Segment]) -> str:
 # Restoring -----------------------------------------------------------------------------------------------------
 
 
-async def put_back(bench: Bench) -> tuple[str, ...]:
+async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Take back what is ours, read the asset again, and return what is left: nothing, if all is as before."""
     if not bench.made:
         return ()
@@ -309,7 +309,7 @@ async def put_back(bench: Bench) -> tuple[str, ...]:
     return tuple(dict.fromkeys(left))
 
 
-async def _put_asset_back(bench: Bench) -> tuple[str, ...]:
+async def _put_asset_back(bench: ScratchAsset) -> tuple[str, ...]:
     for _ in range(ROUNDS):
         undoing = _undoing(bench, await bench.read())
         if not undoing:
@@ -321,7 +321,7 @@ async def _put_asset_back(bench: Bench) -> tuple[str, ...]:
     return _left(bench, await bench.read())
 
 
-def _undoing(bench: Bench, live: Asset) -> list[Request]:
+def _undoing(bench: ScratchAsset, live: Asset) -> list[Request]:
     found = [requests.delete_segment(bench.path, each.number) for each in bench.segments(live)[:1]]
     found += [requests.delete_marker(bench.path, each.uid) for each in bench.markers(live)]
     old = bench.before.attributes.get("first_frame")
@@ -330,17 +330,17 @@ def _undoing(bench: Bench, live: Asset) -> list[Request]:
     return found
 
 
-async def send_anyhow(bench: Bench, request: Request) -> None:
+async def send_anyhow(bench: ScratchAsset, request: Request) -> None:
     """Send what takes something back; whether it worked is seen by reading."""
     try:
         await bench.client.send(request)
-    except FateUnknownError:
+    except InDoubtError:
         await bench.clock.sleep(_SETTLING)
     except RejectedError:
         return  # what is left is told
 
 
-def _left(bench: Bench, live: Asset) -> tuple[str, ...]:
+def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
     """Return how the asset differs from before, in what a trial could have changed."""
     before = bench.before
     segments = [f"segment {each.number}" for each in live.segments if each not in before.segments]
@@ -351,5 +351,5 @@ def _left(bench: Bench, live: Asset) -> tuple[str, ...]:
     return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
 
 
-def _all(bench: Bench) -> str:
+def _all(bench: ScratchAsset) -> str:
     return "; ".join(bench.made.values()) + f" of {bench.trial.title!r}"

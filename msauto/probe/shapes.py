@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Folder
-from msauto.server.parsers.answers import Reply
+from msauto.server.parsers.answers import RawAnswer
 from msauto.server.parsers.failure import Failure, parse_failure
 from msauto.server.parsers.xml import Element, attributes, children, decode_text, local, parse_document, unwrap
 
@@ -17,12 +17,12 @@ _STRAY = re.compile(r"</xml\s*>\s*\Z", re.IGNORECASE)
 _FILE_ENDING = re.compile(r"[^/\\:]+\.(?:txt|xml)", re.IGNORECASE)
 
 
-def failure_of(reply: Reply) -> Failure | None:
+def failure_of(reply: RawAnswer) -> Failure | None:
     """Return what the body says if it is an error text or an error document."""
     return parse_failure(reply.data, reply.charset)
 
 
-def how_not_found(reply: Reply) -> str:
+def how_not_found(reply: RawAnswer) -> str:
     """Tell how an answer says "not found": ``status``, ``text``, ``both``, or empty where it does not."""
     failure = failure_of(reply)
     by_text = failure is not None and failure.not_found
@@ -31,7 +31,7 @@ def how_not_found(reply: Reply) -> str:
     return "text" if by_text else ""
 
 
-def describe_wrapping(reply: Reply) -> str:
+def describe_wrapping(reply: RawAnswer) -> str:
     """Tell what is around the root: ``none``, ``xml element``, ``stray end``."""
     text = decode_text(reply.data, reply.charset)
     root = _START.search(text)
@@ -40,7 +40,7 @@ def describe_wrapping(reply: Reply) -> str:
     return "stray end" if _STRAY.search(text) else "none"
 
 
-def describe_encoding(reply: Reply) -> str:
+def describe_encoding(reply: RawAnswer) -> str:
     """Tell the declared encoding, that of HTTP, and a byte order mark: ``utf-8``, ``windows-1251 (HTTP: …)``."""
     text = decode_text(reply.data, reply.charset)
     declared = match[1].lower() if (match := _DECLARED.search(text[:512])) else ""
@@ -50,19 +50,19 @@ def describe_encoding(reply: Reply) -> str:
     return declared or (f"{told} (HTTP alone says so)" if told else "not declared")
 
 
-def describe_lines(reply: Reply) -> str:
+def describe_lines(reply: RawAnswer) -> str:
     """Tell how lines end: ``lf``, ``crlf``, or ``one line``."""
     text = decode_text(reply.data, reply.charset)
     return "crlf" if "\r\n" in text else "lf" if "\n" in text.strip() else "one line"
 
 
-def describe_namespace(reply: Reply) -> str:
+def describe_namespace(reply: RawAnswer) -> str:
     """Return the namespace of the root, or ``none``."""
     uri = str(unwrap(parse_document(reply.data, reply.charset)).tag).rpartition("}")[0].removeprefix("{")
     return uri or "none"
 
 
-def describe_tree(reply: Reply, asked: Folder) -> str:
+def describe_tree(reply: RawAnswer, asked: Folder) -> str:
     """Tell where the asked folder stands in a StoredTree: ``absolute``, ``named``, ``relative``, ``bare``."""
     root = parse_document(reply.data, reply.charset)
     tree = next((each for each in root.iter() if local(each) == "StoredTree"), None)
@@ -81,7 +81,7 @@ def describe_tree(reply: Reply, asked: Folder) -> str:
     return "relative" if names[:1] == [""] else "bare"
 
 
-def describe_xmp(reply: Reply) -> str:
+def describe_xmp(reply: RawAnswer) -> str:
     """Tell the shape of XMP fields that can be read: ``lines``, ``<Attr name=…>``, ``<Field name=…> with <Bag>``."""
     text = decode_text(reply.data, reply.charset).lstrip("\ufeff").strip()
     if not text.startswith("<"):
@@ -102,7 +102,7 @@ def _field_shape(element: Element) -> str:
     return named if inside is None else f"{named} with <{local(inside)}>"
 
 
-def describe_channel(reply: Reply) -> str:
+def describe_channel(reply: RawAnswer) -> str:
     """Return the root's name of a channel: ``rss``, ``feed``, ``channel``."""
     root = unwrap(parse_document(reply.data, reply.charset))
     namespace = describe_namespace(reply)

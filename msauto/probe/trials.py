@@ -6,15 +6,15 @@ from functools import partial
 from operator import eq, ne
 from typing import Final
 
-from msauto.errors import FateUnknownError, NotSentError, RejectedError
+from msauto.errors import InDoubtError, NotSentError, RejectedError
 from msauto.interface import requests
 from msauto.interface.address import asset_path, query
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import request_line_length
 from msauto.model.live import Entry, show_folder
 from msauto.model.plan import Address, Request
-from msauto.probe.scratch import LONGEST_LINE, ROUNDS, Bench, send_anyhow
-from msauto.server.parsers.answers import Reply
+from msauto.probe.scratch import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
+from msauto.server.parsers.answers import RawAnswer
 from msauto.server.parsers.user_fields import parse_xmp
 
 _SEPARATORS: Final = (",", ";", "|")
@@ -28,7 +28,7 @@ _BREATH: Final = 0.2  # seconds in which the end of a kept connection arrives
 # XMP ------------------------------------------------------------------------------------------------------------
 
 
-async def try_separators(bench: Bench) -> None:
+async def try_separators(bench: ScratchAsset) -> None:
     """Which separator makes several values of one text (dialect ``list_separator``)?"""
     name = bench.trial.xmp_field
     if name is None:
@@ -54,10 +54,10 @@ async def try_separators(bench: Bench) -> None:
     bench.notes.miss("list_separator", "; ".join(shown))
 
 
-async def _values(bench: Bench, name: str) -> tuple[str, ...] | None:
+async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
     """Return the values as the server tells them apart; ``None`` where that cannot be read."""
 
-    def parse(reply: Reply) -> tuple[str, ...] | None:
+    def parse(reply: RawAnswer) -> tuple[str, ...] | None:
         fields = parse_xmp(reply.data, "", reply.charset, asked=name)
         return None if fields is None else fields.get(name, ())
 
@@ -67,11 +67,11 @@ async def _values(bench: Bench, name: str) -> tuple[str, ...] | None:
         return None
 
 
-def _write(bench: Bench, name: str, value: str) -> Request:
+def _write(bench: ScratchAsset, name: str, value: str) -> Request:
     return requests.command(bench.path, "SETUSERFIELDS", [(name, value)])
 
 
-async def _restore_field(bench: Bench, name: str, old: str) -> tuple[str, ...]:
+async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
     wanted = (old,) if old else ()
     if not old and "xmp" in bench.made:
         bench.tell(f"The field {name} had no value; if it was not there at all, it stays, empty: nothing takes it away")
@@ -88,7 +88,7 @@ async def _restore_field(bench: Bench, name: str, old: str) -> tuple[str, ...]:
 # Links ----------------------------------------------------------------------------------------------------------
 
 
-async def try_links(bench: Bench) -> None:
+async def try_links(bench: ScratchAsset) -> None:
     r"""Does COPYLINK twice make a twin, and is its title written with the backslash rule (``link_title``)?"""
     folder = bench.trial.links
     names = ("COPYLINK twice", "link_title")
@@ -119,12 +119,12 @@ async def try_links(bench: Bench) -> None:
     bench.notes.see("COPYLINK twice", seen, f"the same title into the same folder: {second} shown")
 
 
-async def _links(bench: Bench) -> list[Entry]:
+async def _links(bench: ScratchAsset) -> list[Entry]:
     listing = await bench.client.list(bench.database, bench.trial.links or ())
     return [entry for entry in listing.entries if entry.title.startswith(bench.token)]
 
 
-async def _remove_links(bench: Bench) -> tuple[str, ...]:
+async def _remove_links(bench: ScratchAsset) -> tuple[str, ...]:
     for _ in range(ROUNDS):
         links = await _links(bench)
         if not links:
@@ -144,7 +144,7 @@ def _fewer(before: int, links: list[Entry]) -> bool:
 # Long lines -----------------------------------------------------------------------------------------------------
 
 
-async def try_lines(bench: Bench) -> None:
+async def try_lines(bench: ScratchAsset) -> None:
     """How long may a request line be? Asked with reads of growing length (``request_line``)."""
     longest, refused = 0, 0
     length = _FIRST_LINE
@@ -161,7 +161,7 @@ async def try_lines(bench: Bench) -> None:
     bench.notes.limit("request_line", longest, f"a line of {longest} bytes was answered, {beyond}")
 
 
-async def _takes(bench: Bench, length: int) -> bool:
+async def _takes(bench: ScratchAsset, length: int) -> bool:
     """Tell whether a read of this length is answered as a short one is; one parameter more changes nothing.
 
     A connection that breaks once says nothing: servers let go of kept ones without a word.
@@ -171,11 +171,11 @@ async def _takes(bench: Bench, length: int) -> bool:
     for _ in range(_TRIES):
         try:
             return (await bench.client.ask(request)).status < 300
-        except (FateUnknownError, NotSentError):
+        except (InDoubtError, NotSentError):
             await _still_there(bench)
     return False
 
 
-async def _still_there(bench: Bench) -> None:
+async def _still_there(bench: ScratchAsset) -> None:
     await bench.client.read(Request("GET", bench.path), lambda reply: reply)
     await bench.clock.sleep(_BREATH)

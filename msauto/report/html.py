@@ -17,8 +17,8 @@ from msauto.report.result_lines import TOLD, story_of
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import by_server, plan_sentence, plural, recap_of, refusal_sentence, result_sentence
 from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import Part, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.secrets.redactor import hide_plan
+from msauto.report.values import ValuePart, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.secrets.redactor import redact_plan
 
 _STYLE = """
 :root{color-scheme:light dark}
@@ -53,7 +53,7 @@ def render_result(result: Result) -> str:
 
 
 def _page(sentence: str, plan: Plan, first: list[str]) -> str:
-    plan = hide_plan(plan)
+    plan = redact_plan(plan)
     words = _text(sentence)
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -141,7 +141,7 @@ def _row(change: Change, target: Target) -> str:
     return f'<tr class="{change.action}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
-def _part(part: Part) -> str:
+def _part(part: ValuePart) -> str:
     label = f'<span class="label">{escape(part.label)}</span> ' if part.label else ""
     if part.moves:
         value = f"<del>{escape(part.before or '')}</del> → <ins>{escape(part.after or '')}</ins>"

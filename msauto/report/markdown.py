@@ -15,10 +15,10 @@ from msauto.report.result_lines import TOLD, story_of
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plan_sentence, plural, recap_of, refusal_sentence, result_sentence
 from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import Shortness, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.secrets.redactor import hide_plan
+from msauto.report.values import ValueWidth, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.secrets.redactor import redact_plan
 
-_SHORT = Shortness(200, 80)
+_SHORT = ValueWidth(200, 80)
 _BODY = 200
 _LIMIT = 60_000
 """GitHub and others take comments of 65,536 characters at most."""
@@ -30,7 +30,7 @@ def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
     What must be seen comes first: the sentence, refusals, errors, warnings. Past ``limit`` characters the targets
     that are left are only counted, and the text says so.
     """
-    plan = hide_plan(plan)
+    plan = redact_plan(plan)
     lines = [f"### {plan_sentence(plan)}", ""]
     lines += [f"- **Refused** {code(refusal_sentence(refusal).removeprefix('Refused: '))}" for refusal in plan.refusals]
     lines += [line for head, _, error in errors_of(plan) for line in _error(head, error)]

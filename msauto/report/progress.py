@@ -54,7 +54,7 @@ def _key(target: Target) -> _Key:
 
 
 @dataclass(slots=True)
-class _Wait:
+class _PendingWait:
     """What is waited for since when (of the clock), at most for how long; and how much of a file has come."""
 
     since: float
@@ -71,7 +71,7 @@ def _columns(stream: TextIO) -> int:
         return _COLUMNS
 
 
-class Progress:
+class ProgressDisplay:
     """Draws events on ``stream`` (standard error). ``live``: it is a terminal (asked, unless said).
 
     ``width`` tells the columns of the terminal, anew for each drawing, for windows change.
@@ -99,11 +99,11 @@ class Progress:
         self._finished = self._settled = 0
         self._bad = {"failed": 0, "unproved": 0}
         self._under_way: dict[_Key, Target] = {}
-        self._restores: dict[_Key, _Wait] = {}
-        self._downloads: dict[_Key, _Wait] = {}
+        self._restores: dict[_Key, _PendingWait] = {}
+        self._downloads: dict[_Key, _PendingWait] = {}
         self._running = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -145,9 +145,9 @@ class Progress:
             self._settled += 1
             self._downloads.pop(_key(event.target), None)
         elif isinstance(event, WaitingForRestore):
-            self._restores[_key(event.target)] = _Wait(self._clock.monotonic() - event.waited, event.wait)
+            self._restores[_key(event.target)] = _PendingWait(self._clock.monotonic() - event.waited, event.wait)
         elif isinstance(event, DownloadAsked):
-            self._downloads[_key(event.target)] = _Wait(self._clock.monotonic(), event.patience, event.received)
+            self._downloads[_key(event.target)] = _PendingWait(self._clock.monotonic(), event.patience, event.received)
         elif isinstance(event, DownloadReceived):
             self._receive(event)
         elif isinstance(event, RunEnded):
@@ -195,7 +195,7 @@ class Progress:
         parts += [f"{plural(len(coming), 'download')} {_bytes(coming)}"] if coming else []
         return " · ".join([f"{self._bar()} {parts[0]}" if self._live else parts[0], *parts[1:]])
 
-    def _waiting(self, what: str, waits: Collection[_Wait]) -> str:
+    def _waiting(self, what: str, waits: Collection[_PendingWait]) -> str:
         """Tell of the one that has waited longest: since when, and until when."""
         longest = min(waits, key=lambda each: each.since)
         waited = show_seconds(self._clock.monotonic() - longest.since)
@@ -208,7 +208,7 @@ class Progress:
         return f"[{'=' * filled}{'>' if filled < _BAR else ''}{' ' * (_BAR - filled - 1)}]"
 
 
-def _bytes(downloads: Collection[_Wait]) -> str:
+def _bytes(downloads: Collection[_PendingWait]) -> str:
     """Write ``12.5 of 40.0 MB``: all downloads together, and the whole where each has told it."""
     received = sum(each.received for each in downloads) / 1e6
     totals = [each.total for each in downloads]

@@ -55,7 +55,7 @@ def _left_out(result: TargetResult) -> str:
 def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     """Say field by field what was wanted and what is live; one line for each attribute that differs."""
     name = visible(f"{difference.aspect} {difference.key}".rstrip())
-    wanted, live = difference.wanted, difference.live
+    wanted, live = difference.desired, difference.live
     rate = result.target.rate
     if isinstance(wanted, dict) and isinstance(live, dict):
         for attribute, value in wanted.items():

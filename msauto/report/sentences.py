@@ -204,7 +204,7 @@ def _dialect_to_doubt(result: TargetResult) -> str:
 
 def _is_cut(difference: Difference) -> bool:
     """Tell whether what is there is the beginning of what was wanted: servers keep texts of some length."""
-    wanted, live = difference.wanted, difference.live
+    wanted, live = difference.desired, difference.live
     return isinstance(wanted, str) and isinstance(live, str) and live != "" and wanted.startswith(live)
 
 

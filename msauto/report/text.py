@@ -17,8 +17,8 @@ from msauto.report.tables import align
 from msauto.report.text_problems import render_error, render_problems
 from msauto.report.text_result import render_result
 from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import WHOLE, Shortness, change_notes, change_parts, emptied_words, show_body, show_key
-from msauto.secrets.redactor import hide_plan
+from msauto.report.values import WHOLE, ValueWidth, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.secrets.redactor import redact_plan
 
 __all__ = ["render_error", "render_plan", "render_problems", "render_result"]
 
@@ -29,7 +29,7 @@ _BODY = 80
 class _Form:
     colour: bool
     verbosity: int
-    short: Shortness
+    short: ValueWidth
 
     def paint(self, text: str, style: str) -> str:
         return paint(text, style, colour=self.colour)
@@ -43,7 +43,7 @@ def render_plan(
     ``verbosity`` 1 adds the requests and shows values whole, 2 the place that each change comes from. ``width``
     (columns) decides how much of long values is shown. ``keep_going``: errors are left out rather than in the way.
     """
-    plan = hide_plan(plan)
+    plan = redact_plan(plan)
     form = _Form(colour, verbosity, _shortness(verbosity, width))
     lines: list[str] = []
     groups = by_server(target for target in plan.targets if target.error is None and target.changes)
@@ -59,13 +59,13 @@ def render_plan(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _shortness(verbosity: int, width: int | None) -> Shortness:
+def _shortness(verbosity: int, width: int | None) -> ValueWidth:
     if verbosity:
         return WHOLE
     if width is None:
-        return Shortness()
+        return ValueWidth()
     room = max(20, (width - 30) // 2)
-    return Shortness(room, min(36, room))
+    return ValueWidth(room, min(36, room))
 
 
 def _server_line(server: str, targets: list[Target], form: _Form) -> str:

@@ -43,7 +43,7 @@ _BASIS = {"ledger": "not reported by the server; last written by us", "none": "n
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ValuePart:
     """One attribute of a change, ready to be read: ``before`` alone is removed, ``after`` alone is new.
 
     Both, and equal: it stays, and is shown only to tell which item is meant. ``label`` is empty for plain values.
@@ -69,17 +69,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortness:
+class ValueWidth:
     """How many columns a value may take, alone and within a list item; ``None`` is no limit."""
 
     alone: int | None = 60
     item: int | None = 36
 
 
-WHOLE = Shortness(None, None)
+WHOLE = ValueWidth(None, None)
 
 
-def change_parts(change: Change, target: Target, short: Shortness = WHOLE) -> tuple[Part, ...]:
+def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
     """Say what a change does, attribute by attribute; empty where its key says it all."""
     if change.aspect == "asset" and change.action == "delete":
         return tuple(_deleted(change, target))
@@ -88,7 +88,7 @@ def change_parts(change: Change, target: Target, short: Shortness = WHOLE) -> tu
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short))
     if change.aspect == "restore" and target.wait:
-        return (Part("waits up to", None, show_seconds(target.wait)),)
+        return (ValuePart("waits up to", None, show_seconds(target.wait)),)
     return tuple(_plain(change, target.rate, short))
 
 
@@ -99,8 +99,8 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append("`exactly` does not name it")
     if change.handler:
         notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
-    if change.owed:
-        notes.append(f"owed since run {visible(change.owed)}")
+    if change.pending:
+        notes.append(f"owed since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
     if not change.reversible and change.aspect not in _FILES:
@@ -223,19 +223,19 @@ def _frames(value: Json, name: str) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
-def _plain(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[Part]:
+def _plain(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
     before, after, limit = change.before, change.after, short.alone
     if change.action == "change":
         old, new = show_pair_of(before, after, change.key, rate, limit)
-        yield Part("", _UNKNOWN if before is None and change.basis == "none" else old, new)
+        yield ValuePart("", _UNKNOWN if before is None and change.basis == "none" else old, new)
     elif change.action == "delete":
         if before is not None:
-            yield Part("", show_value(before, change.key, rate, limit=limit), None)
+            yield ValuePart("", show_value(before, change.key, rate, limit=limit), None)
     elif after is not None:
-        yield Part("", None, show_value(after, change.key, rate, limit=limit))
+        yield ValuePart("", None, show_value(after, change.key, rate, limit=limit))
 
 
-def _item(change: Change, rate: Fraction | None, short: Shortness) -> Iterator[Part]:
+def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[ValuePart]:
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
     if change.aspect == "rss_item" and "text" in after:
@@ -261,24 +261,24 @@ def _attribute(
     sides: tuple[Mapping[str, Json], Mapping[str, Json]],
     rate: Fraction | None,
     limit: int | None,
-) -> Part | None:
+) -> ValuePart | None:
     old, new = sides[0].get(name), sides[1].get(name)
     label = visible(name)
     if change.action != "change":
         return _one_sided(label, old if change.action == "delete" else new, change.action, name, rate, limit)
     if name not in sides[1] or old == new:
         shown = show_value(old, name, rate, limit=limit, in_item=True)
-        return Part(label, shown, shown) if name in _PLACE else None
-    return Part(label, *show_pair_of(old, new, name, rate, limit, in_item=True))
+        return ValuePart(label, shown, shown) if name in _PLACE else None
+    return ValuePart(label, *show_pair_of(old, new, name, rate, limit, in_item=True))
 
 
 def _one_sided(
     label: str, value: Json, action: Action, name: str, rate: Fraction | None, limit: int | None
-) -> Part | None:
+) -> ValuePart | None:
     if value is None:
         return None
     shown = show_value(value, name, rate, limit=limit, in_item=True)
-    return Part(label, shown, None) if action == "delete" else Part(label, None, shown)
+    return ValuePart(label, shown, None) if action == "delete" else ValuePart(label, None, shown)
 
 
 def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
@@ -296,24 +296,24 @@ def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
     return name in {"folder", "title"} and key == f"{item.get('folder')}/{item.get('title')}"
 
 
-def _deleted(change: Change, target: Target) -> Iterator[Part]:
+def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
     """A deleted clip: where it lives, how long it is, when it was made, and all else that is told of it."""
     told: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
     folder = told.pop("folder", None)
     if folder is None and target.folder is not None:
         folder = show_folder(target.folder)
     if folder is not None:
-        yield Part("in", show_value(folder) if folder else "the root folder", None)
+        yield ValuePart("in", show_value(folder) if folder else "the root folder", None)
     for name in ("frames", "length", "duration"):
         length = told.pop(name, None)
         if length is not None:
-            yield Part("length", show_value(length, name, target.rate), None)
+            yield ValuePart("length", show_value(length, name, target.rate), None)
     created = told.pop("create_time", None) or target.create_time
     if created is not None:
-        yield Part("created", show_value(created), None)
+        yield ValuePart("created", show_value(created), None)
     told.pop("links", None)
     if target.places:
-        yield Part("also shown as", show_list([show_folder(place) for place in target.places]), None)
+        yield ValuePart("also shown as", show_list([show_folder(place) for place in target.places]), None)
     for name, value in told.items():
         if value is not None and value != target.name:
-            yield Part(visible(name), show_value(value, name, target.rate), None)
+            yield ValuePart(visible(name), show_value(value, name, target.rate), None)

@@ -55,7 +55,7 @@ def longest_first(form: str) -> tuple[int, str]:
     return -len(form), form
 
 
-class Forms:
+class SecretEncodings:
     """The forms of some secrets; a frozen value, to which :meth:`plus` another one is added without coding anew."""
 
     __slots__ = ("_begin", "all")
@@ -67,14 +67,14 @@ class Forms:
             self._begin.setdefault(form[:SHORTEST], {}).setdefault(len(form), set()).add(form)
 
     @classmethod
-    def of(cls, secrets: Iterable[str]) -> Forms:
+    def of(cls, secrets: Iterable[str]) -> SecretEncodings:
         """Return the forms of secrets."""
         each = (form for secret in secrets for text in dict.fromkeys(said(secret)) for form in coded(text))
         return cls(frozenset(filter(can_hide, each)))
 
-    def plus(self, more: Forms) -> Forms:
+    def plus(self, more: SecretEncodings) -> SecretEncodings:
         """Return the forms of both."""
-        return Forms(self.all | more.all)
+        return SecretEncodings(self.all | more.all)
 
     def present(self, text: str) -> set[str]:
         """Return the forms that stand in a text."""
@@ -89,7 +89,7 @@ class Forms:
         return found
 
 
-def grown(parts: tuple[Forms, ...], more: Forms) -> tuple[Forms, ...]:
+def grown(parts: tuple[SecretEncodings, ...], more: SecretEncodings) -> tuple[SecretEncodings, ...]:
     """Return parts and one more; those of like size become one, so that there are few, and each form moves seldom."""
     while parts and len(parts[-1].all) < 2 * len(more.all):
         *rest, last = parts

@@ -22,10 +22,10 @@ _QUOTED = {'"': re.compile(r'(?:[^"\\]|\\.)*"'), "'": re.compile(r"(?:[^']|'')*'
 
 def redact_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines with ``***`` in place of each secret: of a secret name, tagged, or in a URL."""
-    return tuple(_Redacted().all(lines))
+    return tuple(_RedactedLine().all(lines))
 
 
-class _Redacted:
+class _RedactedLine:
     """Goes through the lines, and knows whether the last value may go on."""
 
     def __init__(self) -> None:

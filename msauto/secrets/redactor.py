@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from msauto.model.plan import Body, Change, Expect, Json, Plan, Request, Settlement, Target
+from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.secrets.taint import HIDDEN, NO_SECRETS, Secrets
 
@@ -18,11 +18,11 @@ Name = Callable[[str], str]
 """Writes the key of a change, without the secrets in it."""
 
 
-def hide_plan(plan: Plan) -> Plan:
+def redact_plan(plan: Plan) -> Plan:
     """Return a plan as it may be shown: secrets hidden in values, requests, errors and warnings."""
     if not plan.secrets:
         return plan
-    hider = Hider(plan.secrets)
+    hider = Redactor(plan.secrets)
     return replace(
         plan,
         targets=tuple(map(hider.target, plan.targets)),
@@ -35,10 +35,10 @@ def hide_plan(plan: Plan) -> Plan:
 
 def sends_secret(plan: Plan) -> Target | None:
     """Return the first target of which a request sends a secret, as it may be shown; ``None`` where none does."""
-    return next((each for each in hide_plan(plan).targets if any(request.secret for request in each.requests)), None)
+    return next((each for each in redact_plan(plan).targets if any(request.secret for request in each.requests)), None)
 
 
-class Hider:
+class Redactor:
     """Hides the secrets of one plan, target by target; ``name`` writes keys, which the ledger must know again."""
 
     def __init__(self, secrets: Secrets, name: Name | None = None) -> None:
@@ -55,7 +55,7 @@ class Hider:
 
     def result(self, result: Result) -> Result:
         """Return what came of a run as it may be shown."""
-        return replace(result, plan=hide_plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
+        return replace(result, plan=redact_plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
 
     def target_result(self, result: TargetResult) -> TargetResult:
         """Return what came of a target as it may be shown; a server may repeat what it was sent."""
@@ -112,19 +112,21 @@ class Hider:
             secret=spoken or path != request.path,
         )
 
-    def _expect(self, expect: Expect) -> Expect:
+    def _expect(self, expect: Expectation) -> Expectation:
         # What a marker had and nobody names is not compared where it is secret: it need not be kept.
-        kept = tuple((name, text) for name, text in expect.kept if not self._holds({name: text}))
-        if not self._holds(expect.want) and not self._holds(expect.key) and kept == expect.kept:
+        kept = tuple((name, text) for name, text in expect.preserved if not self._holds({name: text}))
+        if not self._holds(expect.desired) and not self._holds(expect.key) and kept == expect.preserved:
             return expect
-        hidden = self._holds(expect.want)
-        return replace(expect, key=self._name(expect.key), want=self._mask(expect.want), secret=hidden, kept=kept)
+        hidden = self._holds(expect.desired)
+        return replace(
+            expect, key=self._name(expect.key), desired=self._mask(expect.desired), secret=hidden, preserved=kept
+        )
 
     def _difference(self, difference: Difference) -> Difference:
-        if not any(map(self._holds, (difference.key, difference.wanted, difference.live))):
+        if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
             return difference
-        wanted, live = self._mask(difference.wanted), self._earlier(difference.live, difference.wanted)
-        return replace(difference, key=self._secrets.hide(difference.key), wanted=wanted, live=live)
+        wanted, live = self._mask(difference.desired), self._earlier(difference.live, difference.desired)
+        return replace(difference, key=self._secrets.hide(difference.key), desired=wanted, live=live)
 
     def _holds(self, value: Json) -> bool:
         if isinstance(value, str):

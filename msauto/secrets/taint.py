@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
 from msauto.secrets.detection import bare, shows_through
-from msauto.secrets.encodings import Forms, can_hide, grown, longest_first
+from msauto.secrets.encodings import SecretEncodings, can_hide, grown, longest_first
 
 HIDDEN: Final = "***"
 DISGUISED: Final = f"{HIDDEN} (what was said repeats a secret in another form)"
@@ -36,10 +36,10 @@ class Secrets:
     def __init__(self, texts: Iterable[str] = (), known: Secrets | None = None) -> None:
         """``known``: secrets that are among these, whose forms need not be made again."""
         self._texts = frozenset(filter(can_hide, texts))
-        self._parts: tuple[Forms, ...] = () if known is None else known.parts
+        self._parts: tuple[SecretEncodings, ...] = () if known is None else known.parts
         new = self._texts if known is None else self._texts - known.texts
         if new:
-            self._parts = grown(self._parts, Forms.of(new))
+            self._parts = grown(self._parts, SecretEncodings.of(new))
         self._messages: tuple[tuple[str, ...], frozenset[str]] | None = None
 
     @property
@@ -48,7 +48,7 @@ class Secrets:
         return self._texts
 
     @property
-    def parts(self) -> tuple[Forms, ...]:
+    def parts(self) -> tuple[SecretEncodings, ...]:
         """The forms of all of them, in few parts: who knows more secrets goes on from there."""
         return self._parts
 

@@ -15,7 +15,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from msauto.model.xmp_facts import XmpByName
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.encodings import SHORTEST, can_hide
 from msauto.secrets.taint import HIDDEN, SecretsFound
 
@@ -24,7 +24,7 @@ _TOO_SHORT = f"a secret of fewer than {SHORTEST} signs cannot be hidden"
 _LONGER = "give it a longer one: what short texts hide, their absence tells"
 
 
-class Marked(str):
+class TaintedText(str):
     """A text that is secret, or that was made with one."""
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Marked(str):
         return repr(HIDDEN)
 
 
-class MarkError(Exception):
+class TaintError(Exception):
     """A text that cannot be marked; the message never shows it. ``remedy`` says what to do."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
@@ -46,14 +46,14 @@ def why_unmarkable(text: str) -> tuple[str, str]:
     return _TOO_SHORT if text.strip() else "the secret is empty", _LONGER if text.strip() else "give it its value"
 
 
-class Marks:
+class TaintTracker:
     """The secrets of one run while templates are evaluated: which there are, and whether one was just touched."""
 
     __slots__ = ("_touched", "found", "lost")
 
     def __init__(self) -> None:
         self.found = SecretsFound()
-        self.lost: list[Spot] = []
+        self.lost: list[SourceNode] = []
         """Where values stand that were made with a secret and cannot carry a mark; who asks takes them away."""
         self._touched: list[bool] = []
 
@@ -75,17 +75,17 @@ class Marks:
         if self._touched:
             self._touched[-1] = True
 
-    def add(self, value: object) -> Marked:
+    def add(self, value: object) -> TaintedText:
         """Mark what somebody calls secret; raises :class:`MarkError` for what is no text, or too short a one."""
         if value == HIDDEN:
-            return Marked(HIDDEN)  # hidden already: `msauto vars` does not know the environment
+            return TaintedText(HIDDEN)  # hidden already: `msauto vars` does not know the environment
         if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
-            raise MarkError("only a text can be secret", "mark each text by itself: | map('secret')")
+            raise TaintError("only a text can be secret", "mark each text by itself: | map('secret')")
         text = str(value)
         if not can_hide(text):
-            raise MarkError(*why_unmarkable(text))
+            raise TaintError(*why_unmarkable(text))
         self.found.add(text)
-        return Marked(text)
+        return TaintedText(text)
 
     def note(self, data: Any, *, templates: bool = False) -> None:
         """Take up what a text from outside tags as secret; ``templates``: also those, for they will not be rendered."""
@@ -93,7 +93,7 @@ class Marks:
             if templates or ("{{" not in text and "{%" not in text):
                 self.found.add(str(text))
 
-    def taint(self, value: Any, spot: Spot) -> Any:
+    def taint(self, value: Any, spot: SourceNode) -> Any:
         """Return what came of a secret at ``spot``, marked. What cannot carry a mark is noted under ``lost``."""
         if isinstance(value, str):
             return self._carry(value)
@@ -108,20 +108,20 @@ class Marks:
             return value
         return self._carry(value.isoformat() if isinstance(value, datetime | date) else str(value))
 
-    def _carry(self, text: str) -> Marked:
+    def _carry(self, text: str) -> TaintedText:
         if can_hide(text) and text != HIDDEN:
             self.found.add(str(text))
-        return Marked(text)
+        return TaintedText(text)
 
 
 def holds_mark(value: Any) -> bool:
     """Tell whether a value is marked, or holds what is."""
-    if isinstance(value, Marked):
+    if isinstance(value, TaintedText):
         return True
     if isinstance(value, XmpByName):
         return False  # all of it comes from the server, and looking at it would ask for it
     if isinstance(value, dict):
-        return any(map(holds_mark, value.values())) or any(isinstance(key, Marked) for key in value)
+        return any(map(holds_mark, value.values())) or any(isinstance(key, TaintedText) for key in value)
     views = list | tuple | set | frozenset | type({}.values()) | type({}.items())
     return isinstance(value, views) and any(map(holds_mark, value))
 
@@ -140,7 +140,7 @@ def touched(context: Context, value: Any) -> Any:
 @pass_context
 def opened(context: Context, value: Any) -> Any:
     """Return a value that something is looked up in, and note if it is a secret itself: ``token[0]``."""
-    if isinstance(value, Marked):
+    if isinstance(value, TaintedText):
         marks = marks_of(context)
         if marks is not None:
             marks.touch()
@@ -152,7 +152,7 @@ def secret(context: Context, value: Any) -> str:
     """Mark a text as secret: it is sent, and never shown or kept."""
     marks = marks_of(context)
     if marks is None:
-        raise MarkError("nothing can be marked as secret here")
+        raise TaintError("nothing can be marked as secret here")
     marked = marks.add(value if isinstance(value, str) else _plain(value))
     marks.touch()
     return marked
@@ -164,17 +164,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def marks_of(context: Context) -> Marks | None:
+def marks_of(context: Context) -> TaintTracker | None:
     """Return the marks of the run that a template is evaluated in."""
     return marks_in(context.parent.get("__scope__"))
 
 
-def marks_in(names: Any) -> Marks | None:
+def marks_in(names: Any) -> TaintTracker | None:
     """Return the marks of the run that names belong to; ``None`` where they belong to none."""
     surroundings = getattr(names, "surroundings", None)
     files = getattr(surroundings, "files", None)
     found = getattr(files, "marks", None)
-    return found if isinstance(found, Marks) else None
+    return found if isinstance(found, TaintTracker) else None
 
 
 # Where a secret may stand -----------------------------------------------------------------------------------------
@@ -182,9 +182,9 @@ def marks_in(names: Any) -> Marks | None:
 Way = tuple[str | int, ...]
 
 
-def marked_ways(data: Any, way: Way = ()) -> Iterator[tuple[Way, Marked]]:
+def marked_ways(data: Any, way: Way = ()) -> Iterator[tuple[Way, TaintedText]]:
     """Yield what is marked in plain data, and the way to it."""
-    if isinstance(data, Marked):
+    if isinstance(data, TaintedText):
         yield way, data
     elif isinstance(data, dict):
         for name, value in data.items():

@@ -22,7 +22,7 @@ _WORK: Final = 2**14
 """Of scrypt: some 0.1 seconds and 16 MB for each guess."""
 
 
-class SecretMemory:
+class SecretTokenMemory:
     """A memory that keeps no secret. ``known`` are those that have come up so far: evaluation is late."""
 
     def __init__(self, memory: Memory, known: Callable[[], Secrets]) -> None:

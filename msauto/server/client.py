@@ -23,7 +23,7 @@ from typing import Final, Self, TypeVar
 import httpx2
 
 from msauto.errors import (
-    FateUnknownError,
+    InDoubtError,
     NotSentError,
     RefusedError,
     ServerError,
@@ -32,16 +32,22 @@ from msauto.errors import (
 )
 from msauto.interface.requests import request_line_length
 from msauto.model.plan import Request
-from msauto.model.ports import Answer, Clock, Watch
+from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
 from msauto.server.access import base_url, headers, spec_of, tls
 from msauto.server.availability.retry_policy import SystemClock, with_retries
-from msauto.server.downloads.fetching import Arrival, Fetched, Fetching, Headers, Unwatched
-from msauto.server.echoed_secrets import Redaction
-from msauto.server.operations import Verbs
-from msauto.server.parsers.answers import Reply, judge_body, judge_status, judge_write, read_retry_after
+from msauto.server.downloads.fetching import (
+    FetchResult,
+    Headers,
+    ResumableDownload,
+    SilentDownloadObserver,
+    StreamedBody,
+)
+from msauto.server.echoed_secrets import EchoRedactor
+from msauto.server.operations import Operations
+from msauto.server.parsers.answers import RawAnswer, judge_body, judge_status, judge_write, read_retry_after
 from msauto.server.parsers.failure import clean, show_body
-from msauto.server.parsers.listing_stream import Reading, read_arriving
+from msauto.server.parsers.listing_stream import StreamedAnswer, read_arriving
 from msauto.server.parsers.xml import MAX_BYTES, unreadable
 from msauto.server.transport import CODED, TARGET, ExactTransport
 
@@ -58,7 +64,7 @@ _WHOLE: Final = 10  # times the time-out between bytes: so long may a whole answ
 _MAYBE_TLS: Final = "; a server that wants another client certificate ends so as well: check `tls`"
 
 
-class AsyncMediaServer(Verbs):
+class AsyncMediaServer(Operations):
     """One media server, asynchronously. Give it a URL, or the spec of an inventory.
 
     ``read_only`` refuses everything but GET and HEAD before anything leaves. ``transport`` replaces the network.
@@ -79,7 +85,7 @@ class AsyncMediaServer(Verbs):
         self._clock = clock or SystemClock()
         self._headers = headers(self.spec)
         self._base = httpx2.URL(base_url(self.spec))
-        self._secrets = Redaction(self.spec)
+        self._secrets = EchoRedactor(self.spec)
         self._transport = transport or ExactTransport(
             connections=self.spec.connections, tls=tls(self.spec), proxy=self.spec.proxy
         )
@@ -110,14 +116,14 @@ class AsyncMediaServer(Verbs):
                 # A batch of metadata may keep the server busy as long as a large listing does.
                 reply = await self._exchange(request, listing=_is_batch(request))
             except UnreadableError as error:  # it was sent, and may have been done
-                raise FateUnknownError(error.message, remedy=error.remedy) from error
+                raise InDoubtError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
             judge_write(reply, self.spec.dialect)
             return self._answer(reply)
 
         return await self._told(request, write)
 
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, up to four times, and return what ``parse`` makes of the answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error.
@@ -125,7 +131,7 @@ class AsyncMediaServer(Verbs):
         self._check(request)
         self.reads += 1
 
-        async def attempt() -> Reply:
+        async def attempt() -> RawAnswer:
             reply = await self._exchange(request, listing=listing)
             judge_status(reply, self.spec.dialect)
             return reply
@@ -135,7 +141,7 @@ class AsyncMediaServer(Verbs):
 
         return await self._told(request, read)
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], StreamedAnswer[T]]) -> T:
         """Send a read as :meth:`read` does, and parse its answer while it arrives: it may be too large to be held.
 
         ``begin`` gets the charset that HTTP names, and returns what parses one answer.
@@ -151,7 +157,7 @@ class AsyncMediaServer(Verbs):
                 charset = response.charset_encoding
 
                 def judge(head: bytes) -> None:
-                    judge_body(Reply(response.status_code, head, charset), self.spec.dialect)
+                    judge_body(RawAnswer(response.status_code, head, charset), self.spec.dialect)
 
                 async with aclosing(response.aiter_bytes()) as chunks:
                     return await read_arriving(chunks, begin(charset), judge)
@@ -162,7 +168,7 @@ class AsyncMediaServer(Verbs):
 
         return await self._told(request, lambda: with_retries(named, self._clock))
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> RawAnswer:
         """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""
         if request.method not in _READS:
             raise ValueError(f"{request.method} is no read")
@@ -176,14 +182,18 @@ class AsyncMediaServer(Verbs):
         Where it breaks off, it goes on from there if the server allows it. ``seconds`` without 64 KiB of it, default
         ``timeouts.read``, are too many.
         """
-        return (await self.fetch(request, dest, Unwatched(), seconds=seconds)).size
+        return (await self.fetch(request, dest, SilentDownloadObserver(), seconds=seconds)).size
 
-    async def fetch(self, request: Request, dest: Path, watch: Watch, *, seconds: float | None = None) -> Fetched:
+    async def fetch(
+        self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
+    ) -> FetchResult:
         """As :meth:`download`, told to ``watch``, which may know of an earlier beginning."""
         self._check(request)
         self.reads += 1
         patience = seconds or self.spec.timeouts.read
-        fetching = Fetching(partial(self._arrive, request, patience), request.path, dest, self._clock, watch, patience)
+        fetching = ResumableDownload(
+            partial(self._arrive, request, patience), request.path, dest, self._clock, watch, patience
+        )
         return await self._told(request, fetching.run)
 
     def hide(self, text: str) -> str:
@@ -192,7 +202,7 @@ class AsyncMediaServer(Verbs):
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _exchange(self, request: Request, *, listing: bool = False) -> Reply:
+    async def _exchange(self, request: Request, *, listing: bool = False) -> RawAnswer:
         seconds = self.spec.timeouts.listing if listing else self.spec.timeouts.read
         span = {"read": seconds, "total": _WHOLE * seconds}
         with _time_of("listing" if listing else "read"):
@@ -222,15 +232,15 @@ class AsyncMediaServer(Verbs):
         try:
             response = await self._transport.handle_async_request(message)
         except httpx2.TransportError as error:  # of a transport that is not ours, whose word is not relied on
-            raise FateUnknownError(f"the connection failed: {error}", remedy="look at the server") from error
+            raise InDoubtError(f"the connection failed: {error}", remedy="look at the server") from error
         try:
             yield response
         finally:
             await response.aclose()
 
-    async def _reply(self, response: httpx2.Response, most: int) -> Reply:
+    async def _reply(self, response: httpx2.Response, most: int) -> RawAnswer:
         data = await _body(response, most)
-        return Reply(
+        return RawAnswer(
             status=response.status_code,
             data=data,
             charset=response.charset_encoding,
@@ -242,7 +252,7 @@ class AsyncMediaServer(Verbs):
         )
 
     @asynccontextmanager
-    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[Arrival]:
+    async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
         # A range counts the bytes as they are sent, so they are to come as they are.
         headers = ((b"Accept-Encoding", b"identity"), *more)
         with _time_of("read" if seconds == self.spec.timeouts.read else "proxy"):
@@ -250,7 +260,7 @@ class AsyncMediaServer(Verbs):
                 self._open(request, {"read": seconds, "pace": seconds}, headers) as response,
                 aclosing(response.aiter_bytes()) as chunks,
             ):
-                yield Arrival(
+                yield StreamedBody(
                     response.status_code,
                     {name: text for name, text in response.headers.items() if self._secrets.hide(text) == text},
                     bool(response.extensions.get(CODED)),
@@ -270,7 +280,7 @@ class AsyncMediaServer(Verbs):
                 f"the answer has the status {response.status_code}, and is no whole file", "look at the server"
             )
 
-    def _answer(self, reply: Reply) -> Answer:
+    def _answer(self, reply: RawAnswer) -> Answer:
         return Answer(reply.status, self._secrets.hide(show_body(reply.data, reply.charset)))
 
     # Checks and messages ---------------------------------------------------------------------------------------
@@ -297,9 +307,9 @@ class AsyncMediaServer(Verbs):
         except ServerError as error:
             error.server = error.server or self.spec.name
             error.request = error.request or _shown(request)
-            if isinstance(error, UnreachableError | FateUnknownError):
+            if isinstance(error, UnreachableError | InDoubtError):
                 error.url = self.spec.url
-            if isinstance(error, FateUnknownError) and self.spec.url.startswith("https:"):
+            if isinstance(error, InDoubtError) and self.spec.url.startswith("https:"):
                 error.remedy += _MAYBE_TLS
             self._secrets.clean(error)
             raise
@@ -310,7 +320,7 @@ def _time_of(setting: str) -> Iterator[None]:
     """Have an answer that does not come name the time-out that it was given."""
     try:
         yield
-    except FateUnknownError as error:
+    except InDoubtError as error:
         error.remedy = error.remedy.replace("`timeouts.read`", f"`timeouts.{setting}`")
         raise
 

@@ -17,7 +17,7 @@ _SHORTEST: Final = 3
 """A shorter text is part of many words; hiding it would only tell what it is."""
 
 
-class Redaction:
+class EchoRedactor:
     """The secrets of one server, in every form in which they are sent or may be repeated."""
 
     def __init__(self, spec: ServerSpec) -> None:

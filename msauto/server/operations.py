@@ -20,11 +20,11 @@ from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssCha
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer
 from msauto.model.server import ServerSpec
-from msauto.server.parsers.answers import Reply, judge_body, read_reply
+from msauto.server.parsers.answers import RawAnswer, judge_body, read_reply
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.listing import ListingReading, parse_databases, parse_mam
-from msauto.server.parsers.listing_stream import Reading
+from msauto.server.parsers.listing_stream import StreamedAnswer
 from msauto.server.parsers.user_fields import parse_xmp
 from msauto.server.parsers.xml import unreadable
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class Verbs(ABC):
+class Operations(ABC):
     """Every call of the interface as a typed method. All raise :class:`msauto.errors.ServerError`."""
 
     spec: ServerSpec
@@ -42,11 +42,11 @@ class Verbs(ABC):
         """Send a write once, or a read."""
 
     @abstractmethod
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """Send a read, parse its answer, and tell where an error comes from."""
 
     @abstractmethod
-    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], StreamedAnswer[T]]) -> T:
         """Send a read, and parse its answer while it arrives."""
 
     @abstractmethod
@@ -292,13 +292,13 @@ class Verbs(ABC):
         moment = _iso(created_after) if created_after is not None else None
         return requests.get_listing(database, folder, format=format, datetime=moment, mimetype=mimetype)
 
-    def _parse_xmp(self, reply: Reply, field: str | None) -> Xmp | None:
+    def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
         if not fields:  # nothing in it: is it an error?
             judge_body(reply, self.spec.dialect)
         return fields
 
-    def _parse_png(self, reply: Reply) -> bytes:
+    def _parse_png(self, reply: RawAnswer) -> bytes:
         if not reply.data.startswith(_PNG):
             judge_body(reply, self.spec.dialect)
             raise unreadable(f"the answer is no PNG image but {reply.media_type or 'something else'}")

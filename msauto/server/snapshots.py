@@ -17,7 +17,7 @@ from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut, Snapshot
+from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers.links import LinkIndex, index_links
 from msauto.server.reader import ServerReader
@@ -50,7 +50,7 @@ class Snapshots:
         """Whether no asset of many told of any XMP field: some servers tell only when asked for one by its name."""
         return not self._xmp_told and self._xmp_empty >= _MANY
 
-    async def list(self, folder: Folder, *, recursive: bool) -> tuple[Found, ...]:
+    async def list(self, folder: Folder, *, recursive: bool) -> tuple[ListedEntry, ...]:
         """Return what a folder lists, by folder and title. Raises ``MsautoError`` where there is no such folder."""
         select = SelectRef(self._database, folder, recursive=recursive)
         entries = await self._reader.read_select(select)
@@ -62,7 +62,7 @@ class Snapshots:
         if not folder and recursive and self._find_links:
             # The same listing: a big house is not asked twice for all it holds.
             self._index = await index_links(entries)
-        return tuple(sorted(map(Found.of, entries), key=lambda found: (found.folder, found.title)))
+        return tuple(sorted(map(ListedEntry.of, entries), key=lambda found: (found.folder, found.title)))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
         """Yield the assets of these titles; raises ``MsautoError`` for one that is not there."""
@@ -76,13 +76,13 @@ class Snapshots:
             if not self._seen(snapshot):
                 yield snapshot
 
-    async def of_listed(self, found: Sequence[Found]) -> AsyncIterator[Snapshot]:
+    async def of_listed(self, found: Sequence[ListedEntry]) -> AsyncIterator[Snapshot]:
         """Yield what was listed, in its order: assets where they live, and what is left out and why."""
         async for snapshot in concurrent_map(self._listed, found, limit=self._forks):
             if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
                 why = "the title stands twice, and one asset only can be asked for by it"
-                yield LeftOut(self._database, home, snapshot.title, why, broken=True)
+                yield SkippedEntry(self._database, home, snapshot.title, why, broken=True)
             else:
                 yield snapshot
 
@@ -96,11 +96,11 @@ class Snapshots:
     async def _read_titled(self, title: str) -> tuple[str, Asset | None]:
         return title, await self._reader.fresh().read_asset(self._database, Address(title))
 
-    async def _listed(self, found: Found) -> Snapshot:
+    async def _listed(self, found: ListedEntry) -> Snapshot:
         """Read what is listed. A link is no target of its own: its clip is exported where it lives."""
 
-        def left_out(why: str, *, broken: bool = False) -> LeftOut:
-            return LeftOut(self._database, found.folder, found.title, why, broken=broken)
+        def left_out(why: str, *, broken: bool = False) -> SkippedEntry:
+            return SkippedEntry(self._database, found.folder, found.title, why, broken=broken)
 
         if not found.title.strip():
             return left_out("an asset without a title cannot be asked for", broken=True)

@@ -23,7 +23,7 @@ import aiohttp
 import httpx2
 import yarl
 
-from msauto.errors import FateUnknownError, MsautoError, NotSentError, UnreachableError
+from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
 from msauto.model.server import Proxy
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ _NOT_SENT = (
 _BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
 
 
-class TooSlowError(FateUnknownError):
+class TooSlowError(InDoubtError):
     """The answer comes, but so slowly that it would never end: asking again would take as long once more."""
 
 
@@ -88,7 +88,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         """Send the request; the target is the extension ``target``, or else the URL's own path."""
         await self._free.acquire()
         try:
-            patience = _Patience(request.extensions.get("timeout") or {})
+            patience = _AnswerTimeout(request.extensions.get("timeout") or {})
             response = await self._send(request, patience)
         except BaseException:
             self._free.release()
@@ -130,9 +130,9 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         await self.aclose()
 
-    async def _send(self, request: httpx2.Request, patience: _Patience) -> aiohttp.ClientResponse:
+    async def _send(self, request: httpx2.Request, patience: _AnswerTimeout) -> aiohttp.ClientResponse:
         content = await request.aread()
-        way = _Way()
+        way = _Route()
         session = self._open(kept=self._may_reuse(request.method))
         try:
             response = await patience.bound(
@@ -151,7 +151,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             )
         except _NOT_SENT as error:
             raise _not_sent(error) from error
-        except FateUnknownError:
+        except InDoubtError:
             self._drops = self._drops or way.used
             raise
         except _BROKEN as error:
@@ -186,7 +186,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
 
 
 @dataclass(slots=True)
-class _Way:
+class _Route:
     """Which way a request went: on a connection that had been used before, or on a new one."""
 
     used: bool = False
@@ -215,7 +215,7 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise _fate_unknown(error) from error
 
 
-class _Patience:
+class _AnswerTimeout:
     """Until when an answer must be there: bytes that trickle would else keep us for ever."""
 
     __slots__ = ("_connect", "_length", "_pace", "_total", "_when")
@@ -253,7 +253,7 @@ class _Patience:
 class _Stream(httpx2.AsyncByteStream):
     """The body, decompressed; gives the connection and its place back once, when read or closed."""
 
-    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, patience: _Patience) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, patience: _AnswerTimeout) -> None:
         self._response = response
         self._free: asyncio.Semaphore | None = free
         self._patience = patience
@@ -330,15 +330,15 @@ def _not_sent(error: Exception) -> MsautoError:
 
 def _fate_unknown(error: Exception) -> MsautoError:
     if isinstance(error, (asyncio.TimeoutError, aiohttp.ServerTimeoutError)):
-        return FateUnknownError(
+        return InDoubtError(
             "no answer within the time allowed", remedy="look at the server; raise `timeouts.read` if it is just slow"
         )
     if isinstance(error, aiohttp.ClientResponseError):
-        return FateUnknownError(
+        return InDoubtError(
             f"the answer is no HTTP that can be read: {_short(error.message)}",
             remedy="look at what answers at the server's address and port",
         )
-    return FateUnknownError(
+    return InDoubtError(
         f"the connection broke before the whole answer came: {_reason(error)}",
         remedy="look at the server's log and the network",
     )

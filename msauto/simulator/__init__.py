@@ -12,24 +12,35 @@ from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.log import LogEntry
 from msauto.simulator.server import DEFAULT_PORT, Simulator, serve
 from msauto.simulator.state.seed import bulk_house, empty_house, house_of, seeded_house
-from msauto.simulator.state.state import Card, Channel, Clip, Database, Entry, Folder, House, Item, Marker, Segment
+from msauto.simulator.state.state import (
+    Folder,
+    Item,
+    ProgramCard,
+    ServerState,
+    SimChannel,
+    SimClip,
+    SimDatabase,
+    SimEntry,
+    SimMarker,
+    SimSegment,
+)
 
 __all__ = [
     "DEFAULT_PORT",
-    "Card",
-    "Channel",
-    "Clip",
-    "Database",
-    "Entry",
     "Fault",
     "Faults",
     "Folder",
-    "House",
     "Item",
     "LogEntry",
-    "Marker",
-    "Segment",
+    "ProgramCard",
+    "ServerState",
+    "SimChannel",
+    "SimClip",
+    "SimDatabase",
     "SimDialect",
+    "SimEntry",
+    "SimMarker",
+    "SimSegment",
     "Simulator",
     "bulk_house",
     "empty_house",

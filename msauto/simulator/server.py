@@ -22,7 +22,7 @@ from msauto.simulator.http.control import Control
 from msauto.simulator.http.log import LogEntry, RequestLog
 from msauto.simulator.resources.routes import Routes
 from msauto.simulator.state.seed import house_of
-from msauto.simulator.state.state import House
+from msauto.simulator.state.state import ServerState
 from msauto.simulator.state.state_file import StateFile, house_from_json, house_to_json, load_house
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Simulator:
 
     def __init__(
         self,
-        house: House | None = None,
+        house: ServerState | None = None,
         dialect: SimDialect | Iterable[str] = (),
         faults: Iterable[Fault | str] = (),
         *,
@@ -73,7 +73,7 @@ class Simulator:
         self._saving: asyncio.TimerHandle | None = None
         self.port = port
 
-    def _first_house(self, house: House | None) -> House:
+    def _first_house(self, house: ServerState | None) -> ServerState:
         if self._state and self._state.path.exists():
             return load_house(self._state.path)
         return house if house is not None else house_of("house")
@@ -85,12 +85,12 @@ class Simulator:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
-    def house(self) -> House:
+    def house(self) -> ServerState:
         """What it holds; read and changed in place, it is the live state."""
         return self._routes.house
 
     @house.setter
-    def house(self, house: House) -> None:
+    def house(self, house: ServerState) -> None:
         self._routes.house = house
 
     @property
@@ -220,7 +220,7 @@ class Simulator:
         if self._state is not None:
             self._state.save(self.house)
 
-    def _again(self) -> House:
+    def _again(self) -> ServerState:
         if self._snapshot is None:
             raise ValueError("the house is too big to be reset")
         return house_from_json(json.loads(self._snapshot))

@@ -22,98 +22,98 @@ from msauto.diffing.comparison import (
     track_of,
 )
 from msauto.model.live import Entry, Folder, Marker, RssItem, Segment, parse_folder
-from msauto.model.plan import Expect, Json, Target
+from msauto.model.plan import Expectation, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
 
 
-def holds(expect: Expect, live: LiveTarget) -> bool | None:
+def holds(expect: Expectation, live: LiveTarget) -> bool | None:
     """Tell whether a thing is as expected; ``None`` where reading cannot show it."""
     looker = _LOOKERS.get(expect.aspect)
     if looker is None or expect.secret:
         return None
     if live.asset is None and expect.aspect not in {"rss_item", "link"}:
-        return expect.want is None
+        return expect.desired is None
     return looker(expect, live)
 
 
-def is_hidden(expect: Expect, live: LiveTarget) -> bool:
+def is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
     """Tell whether a thing does not show, or not the whole of it: keywords of segments are seldom reported."""
     if holds(expect, live) is None:
         return True
     segment = segment_numbered(live, expect.key) if expect.aspect == "segment" else None
-    return segment is not None and segment.keywords is None and bool(mapping(expect.want).get("keywords"))
+    return segment is not None and segment.keywords is None and bool(mapping(expect.desired).get("keywords"))
 
 
-def can_show(expect: Expect) -> bool:
+def can_show(expect: Expectation) -> bool:
     """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
     return expect.aspect in _LOOKERS and not expect.secret
 
 
-def difference(expect: Expect, live: LiveTarget) -> Difference | None:
+def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
     """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
     if holds(expect, live) is not False:
         return None
-    return Difference(expect.aspect, expect.key, wanted=_wanted(expect, live), live=_found(expect, live))
+    return Difference(expect.aspect, expect.key, desired=_wanted(expect, live), live=_found(expect, live))
 
 
-def last_words(target: Target) -> tuple[Expect, ...]:
+def final_expectations(target: Target) -> tuple[Expectation, ...]:
     """Return what all requests together must show: of each thing the last word, in the order first spoken of.
 
     What a later request overrules is left out: all of a deleted asset, the numbers that a segmentation takes over,
     the guid under which an item is put again.
     """
-    words: dict[tuple[str, str], Expect] = {}
+    words: dict[tuple[str, str], Expectation] = {}
     for expect in (expect for request in target.requests for expect in request.expect):
         words[expect.aspect, expect.key] = expect
-    if any(word.aspect == "asset" and word.want is None for word in words.values()):
+    if any(word.aspect == "asset" and word.desired is None for word in words.values()):
         return tuple(word for word in words.values() if word.aspect in {"asset", "command", "link"})
     return tuple(word for word in words.values() if not _overruled(word, words.values()))
 
 
-def _overruled(word: Expect, words: Iterable[Expect]) -> bool:
-    if word.want is not None:
+def _overruled(word: Expectation, words: Iterable[Expectation]) -> bool:
+    if word.desired is not None:
         return False
     if word.aspect == "segment":
         return any(other.aspect == "segmentation" for other in words)
-    return word.aspect == "rss_item" and any(word.key in _guids(other.want) for other in words)
+    return word.aspect == "rss_item" and any(word.key in _guids(other.desired) for other in words)
 
 
 # One looker for each aspect; the asset is there ---------------------------------------------------------------
 
 
-def _asset(expect: Expect, live: LiveTarget) -> bool | None:
-    return (live.asset is None) == (expect.want is None)
+def _asset(expect: Expectation, live: LiveTarget) -> bool | None:
+    return (live.asset is None) == (expect.desired is None)
 
 
-def _title(expect: Expect, live: LiveTarget) -> bool | None:
+def _title(expect: Expectation, live: LiveTarget) -> bool | None:
     title = live.asset.title if live.asset else None
-    return title is None or same_text(title, str(expect.want))
+    return title is None or same_text(title, str(expect.desired))
 
 
-def _field(expect: Expect, live: LiveTarget) -> bool | None:
+def _field(expect: Expectation, live: LiveTarget) -> bool | None:
     shown = live.asset.attributes.get(expect.key) if live.asset else None
     if shown is None and not expect.visible:
         return None
-    return same_value(expect.key, shown, str(expect.want))
+    return same_value(expect.key, shown, str(expect.desired))
 
 
-def _xmp(expect: Expect, live: LiveTarget) -> bool | None:
+def _xmp(expect: Expectation, live: LiveTarget) -> bool | None:
     if live.xmp is None:
         return None
-    return same_list(live.xmp.get(expect.key, ()), texts(expect.want))
+    return same_list(live.xmp.get(expect.key, ()), texts(expect.desired))
 
 
-def _segment(expect: Expect, live: LiveTarget) -> bool | None:
+def _segment(expect: Expectation, live: LiveTarget) -> bool | None:
     segment = segment_numbered(live, expect.key)
-    if expect.want is None or segment is None:
-        return (expect.want is None) == (segment is None)
-    want = mapping(expect.want)
+    if expect.desired is None or segment is None:
+        return (expect.desired is None) == (segment is None)
+    want = mapping(expect.desired)
     return segment_matches(want, segment, _text(want.get("keywords")))
 
 
-def _segmentation(expect: Expect, live: LiveTarget) -> bool | None:
-    want = mapping(expect.want)
+def _segmentation(expect: Expectation, live: LiveTarget) -> bool | None:
+    want = mapping(expect.desired)
     pieces = want.get("pieces")
     segments = live.asset.segments if live.asset else ()
     return isinstance(pieces, list) and all(
@@ -122,26 +122,26 @@ def _segmentation(expect: Expect, live: LiveTarget) -> bool | None:
     )
 
 
-def _marker(expect: Expect, live: LiveTarget) -> bool | None:
+def _marker(expect: Expectation, live: LiveTarget) -> bool | None:
     marker = marker_expected(expect, live)
-    if expect.want is None or marker is None:
-        return (expect.want is None) == (marker is None)
-    return marker_matches(mapping(expect.want), marker) and not _lost(expect, marker)
+    if expect.desired is None or marker is None:
+        return (expect.desired is None) == (marker is None)
+    return marker_matches(mapping(expect.desired), marker) and not _lost(expect, marker)
 
 
-def _link(expect: Expect, live: LiveTarget) -> bool | None:
-    if mapping(expect.want):
+def _link(expect: Expectation, live: LiveTarget) -> bool | None:
+    if mapping(expect.desired):
         return _link_field(expect, live)
     *folder, title = parse_folder(expect.key) or ("",)
     where = tuple(folder)
     if where not in live.folders:
-        return None if live.asset is not None else expect.want is None
+        return None if live.asset is not None else expect.desired is None
     entries = live.folders[where]
-    return (entry_called(entries or (), where, title) is None) == (expect.want is None)
+    return (entry_called(entries or (), where, title) is None) == (expect.desired is None)
 
 
-def _link_field(expect: Expect, live: LiveTarget) -> bool | None:
-    ((name, value),) = mapping(expect.want).items()
+def _link_field(expect: Expectation, live: LiveTarget) -> bool | None:
+    ((name, value),) = mapping(expect.desired).items()
     entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
     if entry is None:
         return False
@@ -155,15 +155,15 @@ def link_entry(key: str, live: LiveTarget) -> Entry | None:
     return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title)
 
 
-def _restore(_: Expect, live: LiveTarget) -> bool | None:
+def _restore(_: Expectation, live: LiveTarget) -> bool | None:
     return bool(live.asset and live.asset.hires)
 
 
-def _rss_item(expect: Expect, live: LiveTarget) -> bool | None:
+def _rss_item(expect: Expectation, live: LiveTarget) -> bool | None:
     items = live.channel.items if live.channel else ()
-    if expect.want is None:
+    if expect.desired is None:
         return not shown_as(items, [expect.key])
-    want = mapping(expect.want)
+    want = mapping(expect.desired)
     found = items_expected(expect, live)
     if not found:
         # Something new shows under a name that we cannot recognise, or under none: it may be ours.
@@ -172,7 +172,7 @@ def _rss_item(expect: Expect, live: LiveTarget) -> bool | None:
     return len(found) == 1 and item_matches(want, found[0], want)
 
 
-_LOOKERS: Mapping[str, Callable[[Expect, LiveTarget], bool | None]] = {
+_LOOKERS: Mapping[str, Callable[[Expectation, LiveTarget], bool | None]] = {
     "asset": _asset,
     "title": _title,
     "field": _field,
@@ -195,10 +195,10 @@ def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
     return next((segment for segment in segments if str(segment.number) == key), None)
 
 
-def marker_expected(expect: Expect, live: LiveTarget) -> Marker | None:
+def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
     """Return the marker that is meant: by its uid, or the new one that shows what is wanted."""
     markers = live.asset.markers if live.asset else ()
-    want = mapping(expect.want)
+    want = mapping(expect.desired)
     uid = f"uid {want['uid']}" if "uid" in want else expect.key
     if uid.startswith("uid "):
         return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
@@ -207,18 +207,18 @@ def marker_expected(expect: Expect, live: LiveTarget) -> Marker | None:
     return next((m for m in at_place if marker_matches(want, m)), at_place[0] if at_place else None)
 
 
-def _lost(expect: Expect, marker: Marker) -> dict[str, Json]:
+def _lost(expect: Expectation, marker: Marker) -> dict[str, Json]:
     """Return what a marker had, no task names, and the server cleared all the same."""
-    return {name: text for name, text in expect.kept if marker_matches({name: ""}, marker)}
+    return {name: text for name, text in expect.preserved if marker_matches({name: ""}, marker)}
 
 
-def items_expected(expect: Expect, live: LiveTarget) -> tuple[RssItem, ...]:
+def items_expected(expect: Expectation, live: LiveTarget) -> tuple[RssItem, ...]:
     """Return all items that are the one meant: by a guid that it may show under, else the one new item that says it.
 
     More than one is a duplicate, which the server keeps beside what we put.
     """
-    items, want = live.channel.items if live.channel else (), mapping(expect.want)
-    found = shown_as(items, _guids(expect.want))
+    items, want = live.channel.items if live.channel else (), mapping(expect.desired)
+    found = shown_as(items, _guids(expect.desired))
     if found or want.get("learn") is not True:
         return found
     new = tuple(item for item in items if _is_new(item, want) and item_matches(want, item, want))
@@ -250,18 +250,18 @@ def _text(value: Json) -> str | None:
 # What to show of it where it differs ---------------------------------------------------------------------------
 
 
-def _wanted(expect: Expect, live: LiveTarget) -> Json:
+def _wanted(expect: Expectation, live: LiveTarget) -> Json:
     """Return what a person reads as wanted: of an RSS item its content, without how it is recognised."""
-    if expect.aspect == "marker" and expect.kept:
+    if expect.aspect == "marker" and expect.preserved:
         marker = marker_expected(expect, live)
-        return {**mapping(expect.want), **(_lost(expect, marker) if marker else {})}
-    if expect.aspect != "rss_item" or expect.want is None:
-        return expect.want
-    want = mapping(expect.want)
+        return {**mapping(expect.desired), **(_lost(expect, marker) if marker else {})}
+    if expect.aspect != "rss_item" or expect.desired is None:
+        return expect.desired
+    want = mapping(expect.desired)
     return want.get("text", want.get("item"))
 
 
-def _found(expect: Expect, live: LiveTarget) -> Json:
+def _found(expect: Expectation, live: LiveTarget) -> Json:
     asset = live.asset
     if asset is None and expect.aspect not in {"rss_item", "link"}:
         return None
@@ -269,39 +269,39 @@ def _found(expect: Expect, live: LiveTarget) -> Json:
     return shower(expect, live) if shower else None
 
 
-def _show_field(expect: Expect, live: LiveTarget) -> Json:
+def _show_field(expect: Expectation, live: LiveTarget) -> Json:
     return live.asset.attributes.get(expect.key) if live.asset else None
 
 
-def _show_xmp(expect: Expect, live: LiveTarget) -> Json:
+def _show_xmp(expect: Expectation, live: LiveTarget) -> Json:
     return list((live.xmp or {}).get(expect.key, ()))
 
 
-def _show_segment(expect: Expect, live: LiveTarget) -> Json:
+def _show_segment(expect: Expectation, live: LiveTarget) -> Json:
     segment = segment_numbered(live, expect.key)
     return show_segment(segment) if segment else None
 
 
-def _show_marker(expect: Expect, live: LiveTarget) -> Json:
+def _show_marker(expect: Expectation, live: LiveTarget) -> Json:
     marker = marker_expected(expect, live)
     return show_marker(marker) if marker else None
 
 
-def _show_link(expect: Expect, live: LiveTarget) -> Json:
-    for name in mapping(expect.want):
+def _show_link(expect: Expectation, live: LiveTarget) -> Json:
+    for name in mapping(expect.desired):
         entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
         return {name: entry.attributes.get(name)} if entry is not None else None
-    return None if expect.want is not None else expect.key
+    return None if expect.desired is not None else expect.key
 
 
-def _show_item(expect: Expect, live: LiveTarget) -> Json:
+def _show_item(expect: Expectation, live: LiveTarget) -> Json:
     items = live.channel.items if live.channel else ()
-    found = items_expected(expect, live) if expect.want is not None else shown_as(items, [expect.key])
+    found = items_expected(expect, live) if expect.desired is not None else shown_as(items, [expect.key])
     shown: list[Json] = list(map(show_item, found))
     return shown if len(shown) > 1 else next(iter(shown), None)
 
 
-_SHOWERS: Mapping[str, Callable[[Expect, LiveTarget], Json]] = {
+_SHOWERS: Mapping[str, Callable[[Expectation, LiveTarget], Json]] = {
     "asset": lambda _, live: live.asset.title if live.asset else None,
     "title": lambda _, live: live.asset.title if live.asset else None,
     "field": _show_field,

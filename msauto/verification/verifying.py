@@ -9,7 +9,7 @@ from typing import Literal
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.model.plan import Address, Aspect, Expect, Request, Target
+from msauto.model.plan import Address, Aspect, Expectation, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import reading
@@ -32,21 +32,21 @@ def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     """Return what is not as wanted, by the last word that the requests have on each thing."""
     # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
     taken = {f"uid {uid}" for uid in learned(target, live).values()}
-    words = (each for each in expect.last_words(target) if each.want is not None or each.key not in taken)
+    words = (each for each in expect.final_expectations(target) if each.desired is not None or each.key not in taken)
     found = (expect.difference(each, live) for each in words)
     return tuple(difference for difference in found if difference is not None)
 
 
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
     """Return the keys of what the target's requests expect and reading does not show, or cannot."""
-    return tuple(each.key for each in expect.last_words(target) if expect.holds(each, live) is not True)
+    return tuple(each.key for each in expect.final_expectations(target) if expect.holds(each, live) is not True)
 
 
 def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[Aspect, ...]]:
     """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
-    words = expect.last_words(target)
+    words = expect.final_expectations(target)
     seen = sum(expect.holds(each, live) is not None for each in words)
-    return seen, tuple(each.aspect for each in words if expect.is_hidden(each, live))
+    return seen, tuple(each.aspect for each in words if expect.is_partly_hidden(each, live))
 
 
 def only(target: Target, first: int, end: int) -> Target:
@@ -83,7 +83,7 @@ def addresses(target: Target, end: int) -> tuple[Address, ...]:
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _SharedListing:
     """One folder that is asked for: how many readings were begun, what the last one gave, how many wait."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -102,11 +102,11 @@ class SharedFolders:
     """
 
     def __init__(self) -> None:
-        self._shelves: dict[tuple[str, Folder], _Shelf] = {}
+        self._shelves: dict[tuple[str, Folder], _SharedListing] = {}
 
     async def read(self, reader: Reader, database: str, folder: Folder) -> Listing | None:
         """Return a listing whose reading began after this call; errors are those of the reader."""
-        shelf = self._shelves.setdefault((database, folder), _Shelf())
+        shelf = self._shelves.setdefault((database, folder), _SharedListing())
         begun_before = shelf.begun
         shelf.waiting += 1
         try:
@@ -122,7 +122,7 @@ class SharedFolders:
         return shelf.listing
 
 
-async def _fill(shelf: _Shelf, reader: Reader, database: str, folder: Folder) -> None:
+async def _fill(shelf: _SharedListing, reader: Reader, database: str, folder: Folder) -> None:
     shelf.begun += 1
     try:
         shelf.listing, shelf.error = await reader.fresh().read_folder(database, folder), None
@@ -148,7 +148,7 @@ async def read_again(reader: Reader, shared: SharedFolders, target: Target, plac
     return LiveTarget(asset=asset, xmp=xmp, folders=await _folders(reader, shared, target))
 
 
-def _expected(target: Target, aspect: str) -> Iterator[Expect]:
+def _expected(target: Target, aspect: str) -> Iterator[Expectation]:
     """Yield what the target's requests expect of one aspect: nothing more is read than was changed."""
     return (each for request in target.requests for each in request.expect if each.aspect == aspect)
 

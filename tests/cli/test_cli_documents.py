@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from msauto.aio import SystemClock
-from msauto.ledger import Ledger, Scope
+from msauto.ledger import Ledger, LockScope
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 
@@ -94,7 +94,7 @@ def test_stale(desk: Desk, sim: Simulator) -> None:
 def test_locked(desk: Desk, sim: Simulator) -> None:
     async def locked() -> Said:
         with Ledger.open(desk.state) as ledger:
-            async with ledger.hold([Scope(sim.url, "NEWS")], SystemClock()):
+            async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
                 return await asyncio.to_thread(apply, desk, "play.yml", "--yes")
 
     desk.comment("new")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Marker, Segment, SimDialect, Simulator
+from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
 from tests.cli.command_line import Desk, Said
 
 INV = ("-i", "inventory.yml")
@@ -68,11 +68,11 @@ def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
     clip = sim.house.add_clip("Show: {{ x }}", "Shows/New", frames=1000, finalized=False)
     clip.home.fields.update(comment="two\nlines", user_3="0123", first_frame="25")
     clip.xmp.update({"dc:subject": ["news", "evening"], "dc:title": ["yes"]})
-    clip.segments.append(Segment(1, 0, 250, ["Part 1"], track="House", rating=2))
-    clip.segments.append(Segment(7, 900, 250, ["too long"]))
-    clip.markers.append(Marker(3, 250, {"track": "Cue Point", "title": "Ad", "rating": "3"}))
-    clip.markers.append(Marker(4, 250, {"track": "Cue Point", "title": "Ad"}))
-    clip.markers.append(Marker(9, 500, {"track": "Special", "comment": "x"}))
+    clip.segments.append(SimSegment(1, 0, 250, ["Part 1"], track="House", rating=2))
+    clip.segments.append(SimSegment(7, 900, 250, ["too long"]))
+    clip.markers.append(SimMarker(3, 250, {"track": "Cue Point", "title": "Ad", "rating": "3"}))
+    clip.markers.append(SimMarker(4, 250, {"track": "Cue Point", "title": "Ad"}))
+    clip.markers.append(SimMarker(9, 500, {"track": "Special", "comment": "x"}))
     sim.house.databases["NEWS"].add_entry(clip, "Promos", "Show")
     said = export(desk, "--title", "Show: {{ x }}")
     assert said.out == TASK
@@ -121,7 +121,7 @@ TASK = """\
 def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk: Desk, sim: Simulator) -> None:
     clip = sim.house.add_clip("Spelled", "Raw", frames=500)
     spelled = [(1, 10, "CUE_POINT"), (2, 10, "General"), (3, 20, "Cue Point"), (4, 20, "cuepoint"), (5, 30, "House")]
-    clip.markers[:] = [Marker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
+    clip.markers[:] = [SimMarker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
     said = export(desk, "--title", "Spelled")
     assert '- {at: "00:00:00:10", track: Cue Point, title: T}' in said.out
     assert '- {uid: 4, at: "00:00:00:20", track: Cue Point, title: T}' in said.out
@@ -184,8 +184,8 @@ def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None
     sim.dialect = SimDialect.parse(["position_origin=in"])
     clip = sim.house.add_clip("In", "Shows", frames=1000)
     clip.home.fields["first_frame"] = "100"
-    clip.segments.append(Segment(1, 100, 50, ["Part 1"]))
-    clip.markers.append(Marker(1, 125, {"track": "General"}))
+    clip.segments.append(SimSegment(1, 100, 50, ["Part 1"]))
+    clip.markers.append(SimMarker(1, 125, {"track": "General"}))
     server = {"url": sim.url, "dialect": {"position_origin": "in"}}
     desk.inventory({"studio-a": {"server": server, "database": "NEWS"}})
     out = export(desk, "--title", "In").out

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.state import Clip
+from msauto.simulator.state.state import SimClip
 from tests.cli.command_line import Desk, Said
 
 LONG = "Длинное имя / с косой чертой: " + "ж" * 60
@@ -34,7 +34,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def film(sim: Simulator) -> Clip:
+def film(sim: Simulator) -> SimClip:
     news = sim.house.databases["NEWS"]
     news.make_folder(FOLDER)
     clip = news.add_clip(LONG, "Raw", frames=400)

@@ -18,9 +18,9 @@ RAW_MARKS = {"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}}
 
 
 def marked(sim: Simulator, count: int) -> None:
-    from msauto.simulator import Marker
+    from msauto.simulator import SimMarker
 
-    sim.house.clip("EP001").markers[:] = [Marker(n, n, {"track": "General"}) for n in range(1, count + 1)]
+    sim.house.clip("EP001").markers[:] = [SimMarker(n, n, {"track": "General"}) for n in range(1, count + 1)]
 
 
 def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
@@ -206,13 +206,13 @@ def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
     import asyncio
 
     from msauto.aio import SystemClock
-    from msauto.ledger import Ledger, Scope
+    from msauto.ledger import Ledger, LockScope
 
     desk.comment("new")
 
     async def hold() -> None:
         with Ledger.open(desk.state / "msauto") as ledger:
-            async with ledger.hold([Scope(sim.url, "NEWS")], SystemClock()):
+            async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
                 said = await asyncio.to_thread(desk.spawn, "apply", "--yes", *INV, "play.yml")
                 assert said.code == 5
                 said.one_error("is locked by", "--lock-timeout")

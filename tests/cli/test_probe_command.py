@@ -12,7 +12,7 @@ import yaml
 
 from msauto.cli.main import main
 from msauto.playbook.inventory.servers import named_servers
-from msauto.playbook.resolve import Options
+from msauto.playbook.resolve import ResolveOptions
 from msauto.simulator import SimDialect, Simulator, seeded_house
 
 TITLE = "Evening News raw"
@@ -48,7 +48,7 @@ def test_what_is_printed_can_be_pasted(sim: Simulator, tmp_path: Path, capsys: p
     out, err = capsys.readouterr()
     assert "it is as it was before" in err
     path = inventory(sim, tmp_path, pasted=out)
-    (server,) = named_servers(Options(playbooks=(), inventories=(path,)))
+    (server,) = named_servers(ResolveOptions(playbooks=(), inventories=(path,)))
     dialect = server.spec.dialect
     assert (dialect.segment_update, dialect.marker_update, dialect.position_origin) == ("overwrite", "changed", "in")
     assert (dialect.list_separator, dialect.not_found, dialect.title_address) == (";", "text", "plain")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msauto.applying.executor import Patience
-from msauto.simulator import Clip, House, Item, Marker, Segment, empty_house
+from msauto.applying.executor import RetryPolicy
+from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, empty_house
 
-PATIENCE = Patience(tries=3, backoff=(0.01,), retry_after=2.0, looks=(0.02, 0.05, 0.1), restore=(0.02,))
+PATIENCE = RetryPolicy(tries=3, backoff=(0.01,), retry_after=2.0, looks=(0.02, 0.05, 0.1), restore=(0.02,))
 LATE = 0.1
 KINDS = (
     "status:400", "status:404", "status:409", "status:429", "status:500", "status:502", "status:503", "status:504",
@@ -18,7 +18,7 @@ KINDS = (
 GRID = 20
 
 
-def house() -> House:
+def house() -> ServerState:
     """Return what every case begins with."""
     made = empty_house()
     news = made.databases["NEWS"]
@@ -26,8 +26,8 @@ def house() -> House:
     film = news.add_clip("Film", "Raw", frames=100)
     film.home.fields.update(comment="raw", user_0="x")
     film.xmp["dc:title"] = ["x"]
-    film.segments[:] = [Segment(1, 0, 5, ["One"]), Segment(2, 10, 6, ["Two"], keywords="kept")]
-    film.markers[:] = [Marker(1, 3, _marker("General", "m")), Marker(2, 5, _marker("Cue Point", "c"))]
+    film.segments[:] = [SimSegment(1, 0, 5, ["One"]), SimSegment(2, 10, 6, ["Two"], keywords="kept")]
+    film.markers[:] = [SimMarker(1, 3, _marker("General", "m")), SimMarker(2, 5, _marker("Cue Point", "c"))]
     news.add_entry(film, "Playout", "Film tonight")
     news.add_clip("Bare", "Raw", frames=100)
     news.add_clip("Old", "Raw", frames=100)
@@ -61,7 +61,7 @@ class Write:
 
     task: Mapping[str, Any]
     strikes: str
-    is_there: Callable[[House], bool]
+    is_there: Callable[[ServerState], bool]
     ours: Mapping[str, str] = field(default_factory=dict)
     hidden_by: str = ""  # the dialect under which reading cannot show it
     doubled_by: frozenset[str] = frozenset()  # faults after which a thing is there twice until the next run
@@ -75,33 +75,33 @@ def _rss(*items: dict[str, Any]) -> dict[str, Any]:
     return {"name": "A task", "rss": {"channel": "ticker", "items": list(items)}}
 
 
-def _film(test: Callable[[Clip], bool]) -> Callable[[House], bool]:
+def _film(test: Callable[[SimClip], bool]) -> Callable[[ServerState], bool]:
     return lambda made: test(made.clip("Film"))
 
 
-def _segment(clip: Clip, number: int) -> tuple[Any, ...] | None:
+def _segment(clip: SimClip, number: int) -> tuple[Any, ...] | None:
     found = clip.segment(number)
     return None if found is None else (found.start, found.duration, *found.titles, found.keywords)
 
 
-def _titles(made: House) -> dict[str, Clip]:
+def _titles(made: ServerState) -> dict[str, SimClip]:
     return {clip.title: clip for clip in made.databases["NEWS"].clips()}
 
 
-def _items(made: House) -> dict[str, str]:
+def _items(made: ServerState) -> dict[str, str]:
     return {item.guid: item.title for item in made.channels["ticker"].items}
 
 
-def _stands_once(guid: str, title: str) -> Callable[[House], bool]:
+def _stands_once(guid: str, title: str) -> Callable[[ServerState], bool]:
     return lambda made: [item.title for item in made.channels["ticker"].items if item.guid == guid] == [title]
 
 
-def _is_grid(made: House) -> bool:
+def _is_grid(made: ServerState) -> bool:
     starts = [(each.start, each.duration) for each in _titles(made)["Bare"].segments]
     return sorted(starts) == [(start, GRID) for start in range(0, 100, GRID)]
 
 
-def _places(clip: Clip) -> list[tuple[int, str, str]]:
+def _places(clip: SimClip) -> list[tuple[int, str, str]]:
     return sorted((m.pos, m.fields.get("track", ""), m.fields.get("title", "")) for m in clip.markers)
 
 
@@ -225,7 +225,7 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 
-def twins(made: House) -> list[str]:
+def twins(made: ServerState) -> list[str]:
     """Return what is there twice."""
     found = []
     for clip in made.databases["NEWS"].clips():

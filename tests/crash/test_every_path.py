@@ -5,44 +5,44 @@ from dataclasses import replace
 
 from msauto.applying.states import (
     Answered,
+    AnswerLost,
     Command,
     Event,
+    ExpectationRead,
     Failed,
     Finish,
     Journalled,
-    Look,
-    Lost,
     NotJournalled,
     NotSent,
-    Patience,
     Pause,
-    Progress,
-    Prove,
-    Proved,
+    PauseEnded,
+    ReadExpectation,
     Rejected,
-    Seen,
+    RetryPolicy,
+    RunCancelled,
     Send,
     State,
-    Stopped,
-    Turn,
+    TargetProgress,
+    Transition,
     Unreadable,
-    Waited,
+    Verified,
+    Verify,
     WriteAhead,
 )
 from msauto.applying.transitions import abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference
 from tests.conftest import COUNTED
 
-PATIENCE = Patience(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0,))
+PATIENCE = RetryPolicy(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0,))
 REQUESTS = 2
 
 WRONG = Difference("field", "comment", "Ready", "raw")
-NO_FILE = Difference("restore", "hires", wanted=True, live="")
+NO_FILE = Difference("restore", "hires", desired=True, live="")
 
 SENT: tuple[Event, ...] = (
     Answered(200),
     NotSent("refused"),
-    Lost("cut"),
+    AnswerLost("cut"),
     Rejected(200, "error"),
     Rejected(404, "not found"),
     Rejected(429, "slow down", 1),
@@ -52,13 +52,19 @@ SENT: tuple[Event, ...] = (
     Rejected(503, "busy"),
     Failed("the disk is full"),
 )
-SEEN: tuple[Event, ...] = (Seen("all"), Seen("some"), Seen("none"), Seen("hidden"), Unreadable("garbage"))
+SEEN: tuple[Event, ...] = (
+    ExpectationRead("all"),
+    ExpectationRead("some"),
+    ExpectationRead("none"),
+    ExpectationRead("hidden"),
+    Unreadable("garbage"),
+)
 PROVED: tuple[Event, ...] = (
-    Proved(),
-    Proved((WRONG,)),
-    Proved((NO_FILE,), elapsed=1),
-    Proved((NO_FILE,), elapsed=99),
-    Proved((WRONG, NO_FILE)),
+    Verified(),
+    Verified((WRONG,)),
+    Verified((NO_FILE,), elapsed=1),
+    Verified((NO_FILE,), elapsed=99),
+    Verified((WRONG, NO_FILE)),
     Unreadable("garbage", elapsed=1),
     Unreadable("garbage", elapsed=99),
 )
@@ -68,23 +74,23 @@ def answers(command: Command) -> tuple[Event, ...]:
     """Everything that can come of a command."""
     match command:
         case WriteAhead():
-            return (Journalled(), NotJournalled("full"), Stopped())
+            return (Journalled(), NotJournalled("full"), RunCancelled())
         case Send():
             return SENT
-        case Look():
+        case ReadExpectation():
             return SEEN
         case Pause(stoppable=stoppable):
-            return (Waited(), Stopped()) if stoppable else (Waited(),)
-        case Prove():
+            return (PauseEnded(), RunCancelled()) if stoppable else (PauseEnded(),)
+        case Verify():
             return PROVED
         case Finish():
             return ()
 
 
-def all_turns() -> Iterator[tuple[Turn, Event, Turn]]:
+def all_turns() -> Iterator[tuple[Transition, Event, Transition]]:
     """Every turn that can be reached, the event after it, and the turn that follows."""
     todo = [begin(REQUESTS, wait=10)]
-    known: set[Turn] = set()
+    known: set[Transition] = set()
     while todo:
         turn = todo.pop()
         if turn in known:
@@ -97,12 +103,12 @@ def all_turns() -> Iterator[tuple[Turn, Event, Turn]]:
             todo.append(following._replace(progress=_without_polls(following.progress)))
 
 
-def _without_polls(progress: Progress) -> Progress:
+def _without_polls(progress: TargetProgress) -> TargetProgress:
     return replace(progress, polls=0)
 
 
 ALL = list(all_turns())
-MAYBE_DONE = (Lost, Rejected)
+MAYBE_DONE = (AnswerLost, Rejected)
 
 
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
@@ -128,17 +134,17 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
         if isinstance(event, NotSent):
             assert trouble == event
         else:
-            assert isinstance(turn.command, Look)
+            assert isinstance(turn.command, ReadExpectation)
             assert isinstance(trouble, Rejected)
             allowed = {429: {"none", "hidden"}, 503: {"none"}}
-            assert isinstance(event, Seen)
+            assert isinstance(event, ExpectationRead)
             assert event.verdict in allowed[trouble.status]
         assert following.progress.tries < PATIENCE.tries
 
 
 def test_a_lost_write_leaves_its_request_only_settled() -> None:
     for turn, _, following in ALL:
-        if isinstance(turn.progress.trouble, Lost) and turn.progress.state is not State.OVER:
+        if isinstance(turn.progress.trouble, AnswerLost) and turn.progress.state is not State.OVER:
             same = following.progress.trouble == turn.progress.trouble
             assert same or following.settled == turn.progress.index
             if same:
@@ -147,13 +153,13 @@ def test_a_lost_write_leaves_its_request_only_settled() -> None:
 
 def test_every_path_ends() -> None:
     """Without restores there is no way in a circle."""
-    after: dict[Turn, set[Turn]] = {}
+    after: dict[Transition, set[Transition]] = {}
     for turn, _, following in ALL:
         if following.progress.state is not State.RESTORING:
             after.setdefault(turn, set()).add(following._replace(progress=_without_polls(following.progress)))
-    depth: dict[Turn, int] = {}
+    depth: dict[Transition, int] = {}
 
-    def measure(turn: Turn, above: frozenset[Turn]) -> int:
+    def measure(turn: Transition, above: frozenset[Transition]) -> int:
         assert turn not in above, "a circle"
         if turn not in depth:
             below = (measure(each, above | {turn}) for each in after.get(turn, ()))
@@ -175,7 +181,7 @@ def test_what_is_told_in_the_end_is_true() -> None:
         assert sum(each in {"failed", "unproved"} for each in outcomes) <= 1
         if outcome == "changed":
             assert set(outcomes) == {"done"}
-            assert event == Proved()
+            assert event == Verified()
         else:
             assert why
         if outcome == "not attempted":
@@ -188,13 +194,13 @@ def test_a_crash_at_every_turn_sends_nothing_twice() -> None:
         progress = turn.progress
         if progress.state in {State.PROVING, State.PROVING_LATER, State.RESTORING}:
             continue
-        settled = Progress(REQUESTS, results=progress.results)
+        settled = TargetProgress(REQUESTS, results=progress.results)
         sending = progress.tries > 0
         again = begin_again(settled, sending=sending)
         if not sending:
             assert again.command == WriteAhead(progress.index)
             continue
-        assert again.command == Look(progress.index)
+        assert again.command == ReadExpectation(progress.index)
         for event in SEEN:
             following = step(again.progress, event, PATIENCE)
             assert following.progress.state is not State.BACKING_OFF

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.simulator import Channel, Clip, Marker, Segment, Simulator, empty_house
+from msauto.simulator import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_house
 from tests.conftest import COUNTED
 
 TITLES = ("Film", "Новости 50% & more", "Third")
@@ -50,9 +50,9 @@ def sim() -> Iterator[Simulator]:
     news.make_folder("Playout")
     for title in TITLES:
         clip = news.add_clip(title, "Raw", frames=100)
-        clip.markers[:] = [Marker(1, 3, {"track": "General", "title": "moved"})]
-        clip.segments[:] = [Segment(2, 10, 6, ["Two"])]
-    house.channels["ticker"] = Channel("ticker", "Ticker")
+        clip.markers[:] = [SimMarker(1, 3, {"track": "General", "title": "moved"})]
+        clip.segments[:] = [SimSegment(2, 10, 6, ["Two"])]
+    house.channels["ticker"] = SimChannel("ticker", "Ticker")
     with Simulator(house=house) as simulator:
         yield simulator
 
@@ -200,7 +200,7 @@ def test_resume_sends_nothing_over_what_has_changed_since(sim: Simulator, book: 
     kill(process)
     sim.faults.clear()
     time.sleep(0.35)
-    clip: Clip = sim.house.clip("Third")
+    clip: SimClip = sim.house.clip("Third")
     clip.home.fields["comment"] = "somebody else's"
     sim.clear_log()
     flags = ["--server", sim.url, "--state-dir", str(book.parent / "state"), "--yes"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from msauto.simulator import House, Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_house
 from msauto.simulator.state.state import Item
 
 ROOT = Path(__file__).resolve().parents[1] / "cases"
@@ -119,10 +119,10 @@ def put_case(sim: Simulator, case: Case, server: SimDialect) -> None:
     sim.clear_log()
 
 
-def _house(case: Case) -> House:
+def _house(case: Case) -> ServerState:
     said = case.said.get("server", {})
     if "databases" in said:
-        house = House()
+        house = ServerState()
         for name in said["databases"]:
             house.add_database(name)
         return house
@@ -139,12 +139,12 @@ def _house(case: Case) -> House:
         house.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
     bystander = news.add_clip("Bystander", "Elsewhere", frames=77, archive="$(archive)/b")
     bystander.home.fields.update(comment="mine", user_3="mine")
-    bystander.markers, bystander.segments = [Marker(1, 5, {"track": "General"})], [Segment(1, 0, 9, ["A"])]
+    bystander.markers, bystander.segments = [SimMarker(1, 5, {"track": "General"})], [SimSegment(1, 0, 9, ["A"])]
     bystander.xmp = {"dc:title": ["mine"]}
     return house
 
 
-def _put_clip(house: House, case: Case, said: Mapping[str, Any]) -> None:
+def _put_clip(house: ServerState, case: Case, said: Mapping[str, Any]) -> None:
     frames, rate = said.get("frames", 250), said.get("frame_time", "0.0400000000")
     clip = house.add_clip(
         said["title"],
@@ -172,15 +172,15 @@ def _remembered(case: Case, prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in case.ledger.items() if name.startswith(prefix)}
 
 
-def _marker(said: Mapping[str, Any], origin: int) -> Marker:
+def _marker(said: Mapping[str, Any], origin: int) -> SimMarker:
     fields = {name: str(value) for name, value in said.items() if name not in {"uid", "frame"}}
-    return Marker(said["uid"], said["frame"] + origin, fields)
+    return SimMarker(said["uid"], said["frame"] + origin, fields)
 
 
-def _segment(said: Mapping[str, Any], origin: int, case: Case) -> Segment:
+def _segment(said: Mapping[str, Any], origin: int, case: Case) -> SimSegment:
     titles = said.get("titles") or ([said["title"]] if "title" in said else [])
     kept = _remembered(case, "segment-keywords:").get(str(said["number"]), "")
-    return Segment(
+    return SimSegment(
         said["number"],
         said["start"] + origin,
         said["duration"],

@@ -9,8 +9,8 @@ from typing import Any
 
 from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
 from msauto.ledger import Ledger
-from msauto.model.desired import Resolved
-from msauto.model.events import Silent
+from msauto.model.desired import ResolvedPlaybooks
+from msauto.model.events import SilentObserver
 from msauto.model.plan import Plan, TargetId
 from msauto.model.result import Result
 from tests.dialects.case_seed import CREATED
@@ -37,7 +37,7 @@ class House(Stage):
             ):
                 ledger.memory.remember(target, items)
 
-    def planned(self, resolved: Resolved) -> Plan:
+    def planned(self, resolved: ResolvedPlaybooks) -> Plan:
         """Plan; nothing may be sent by that but reads."""
         self.sim.clear_log()
         with Ledger.open(self.folder / "state", readonly=True) as ledger:
@@ -45,7 +45,7 @@ class House(Stage):
         assert {entry.method for entry in self.sim.log} <= {"GET"}, "planning reads and does nothing else"
         return plan
 
-    def applied(self, plan: Plan, resolved: Resolved) -> Result:
+    def applied(self, plan: Plan, resolved: ResolvedPlaybooks) -> Result:
         """Apply the plan as it is."""
         self.sim.clear_log()
         with Ledger.open(self.folder / "state") as ledger:
@@ -54,7 +54,7 @@ class House(Stage):
                 specs_of(resolved),
                 ledger=ledger,
                 clock=SystemClock(),
-                observer=Silent(),
+                observer=SilentObserver(),
                 forks=4,
                 patience=self.patience,
             )

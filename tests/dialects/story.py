@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.simulator import Clip, Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_house
 from msauto.simulator.resources.rss import put_item
 
 FILM = "Back\\Slash / Film: 50% @ night? «Новости», 1+1"
@@ -82,9 +82,9 @@ def put_house(sim: Simulator, server: SimDialect) -> None:
         news.make_folder(folder)
     _put_film(news.add_clip(FILM, "Raw/2026", frames=4000))
     loose = news.add_clip("Loose", "Films", frames=1000)
-    loose.segments = [Segment(4, 0, 100, ["A"]), Segment(2, 100, 40, ["B"]), Segment(8, 900, 100, ["Z"])]
-    loose.markers = [Marker(1, 10, {"track": "General", "title": "Kept"})]
-    news.add_clip("Grid", "Films", frames=1000).segments = [Segment(7, 0, 1000, ["All"])]
+    loose.segments = [SimSegment(4, 0, 100, ["A"]), SimSegment(2, 100, 40, ["B"]), SimSegment(8, 900, 100, ["Z"])]
+    loose.markers = [SimMarker(1, 10, {"track": "General", "title": "Kept"})]
+    news.add_clip("Grid", "Films", frames=1000).segments = [SimSegment(7, 0, 1000, ["All"])]
     for title in ("Old name", "Gone"):
         news.add_clip(title, "Films")
     _put_chosen(sim)
@@ -96,13 +96,13 @@ def put_house(sim: Simulator, server: SimDialect) -> None:
     sim.clear_log()
 
 
-def _put_film(film: Clip) -> None:
+def _put_film(film: SimClip) -> None:
     film.home.fields.update(comment="raw", user_7="kept", first_frame=str(IN_POINT))
     film.xmp = {"dc:title": ["Old"], "ext:kept": ["a", "b"]}
-    film.segments = [Segment(1, 200, 100, ["Old"]), Segment(2, 400, 100, ["Two"]), Segment(9, 3000, 50)]
+    film.segments = [SimSegment(1, 200, 100, ["Old"]), SimSegment(2, 400, 100, ["Two"]), SimSegment(9, 3000, 50)]
     film.markers = [
-        Marker(3, 150, {"track": "General", "title": "Kept", "comment": "kept too"}),
-        Marker(5, 300, {"track": "Icon", "title": "Stale"}),
+        SimMarker(3, 150, {"track": "General", "title": "Kept", "comment": "kept too"}),
+        SimMarker(5, 300, {"track": "Icon", "title": "Stale"}),
     ]
 
 
@@ -172,5 +172,5 @@ def check_ticker(sim: Simulator) -> None:
     assert ITEM["description"] in items["second.xml"].description
 
 
-def _segments(clip: Clip) -> list[tuple[int, int, int, str]]:
+def _segments(clip: SimClip) -> list[tuple[int, int, int, str]]:
     return sorted((each.number, each.start, each.duration, "".join(each.titles[:1])) for each in clip.segments)

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.states import Patience
-from msauto.model.desired import Resolved
+from msauto.applying.states import RetryPolicy
+from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.simulator import Marker, SimDialect, Simulator, empty_house
+from msauto.simulator import SimDialect, SimMarker, Simulator, empty_house
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of
 from tests.dialects.house_stage import House
 from tests.dialects.test_cases_on_dialects import Play
 
 CASES = {case.name: case for case in load_cases()}
-HASTY = Patience(looks=(0.02, 0.05))
+HASTY = RetryPolicy(looks=(0.02, 0.05))
 Spoil = Callable[[Simulator], None]
 
 
@@ -35,7 +35,7 @@ class SpoiledHouse(House):
 
     spoil: Spoil = lambda _: None
 
-    def applied(self, plan: Plan, resolved: Resolved) -> Result:
+    def applied(self, plan: Plan, resolved: ResolvedPlaybooks) -> Result:
         result = super().applied(plan, resolved)
         self.spoil(self.sim)
         return result
@@ -76,7 +76,7 @@ def _undone(sim: Simulator) -> None:
 
 def _twin(sim: Simulator) -> None:
     film = sim.house.clip("Film")
-    film.markers.append(Marker(99, film.markers[-1].pos, dict(film.markers[-1].fields)))
+    film.markers.append(SimMarker(99, film.markers[-1].pos, dict(film.markers[-1].fields)))
 
 
 def _folder(sim: Simulator) -> None:

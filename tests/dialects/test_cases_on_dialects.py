@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.states import Patience
+from msauto.applying.states import RetryPolicy
 from msauto.errors import InputError
-from msauto.model.desired import Resolved
+from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
 from msauto.simulator import LogEntry, SimDialect, Simulator, empty_house
@@ -83,7 +83,7 @@ class Play:
         assert not self.house.sent()
         assert plain_store(self.house.sim) == before
 
-    def check_done(self, plan: Plan, resolved: Resolved, before: dict[str, Any]) -> None:
+    def check_done(self, plan: Plan, resolved: ResolvedPlaybooks, before: dict[str, Any]) -> None:
         assert not plan.errors, f"{[target.error for target in plan.targets]}\n{self.told}"
         end = evened(end_of(self.case, before, self.server))
         self.check_plan(plan)
@@ -117,7 +117,7 @@ class Play:
             content = Path(dest).read_bytes()
             assert content.startswith(b"\x89PNG") or content[4:8] == b"ftyp", (dest, content[:16])
 
-    def check_again(self, resolved: Resolved) -> None:
+    def check_again(self, resolved: ResolvedPlaybooks) -> None:
         again = self.house.planned(resolved)
         assert not again.errors, self.told
         left = [f"{each.action} {each.aspect} {each.key}" for target in again.targets for each in target.changes]
@@ -139,7 +139,7 @@ def told(log: list[LogEntry], plan: Plan) -> list[str]:
 
 def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
     row = row | pins_of(case)
-    house = House(sim, folder, ours_of(row), case.said.get("version"), Patience(looks=(0.02, 0.05)))
+    house = House(sim, folder, ours_of(row), case.said.get("version"), RetryPolicy(looks=(0.02, 0.05)))
     Play(case, house, server_of(row), ours_of(row))()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Clip, Marker, Segment, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_house
 from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.house_stage import House
 from tests.dialects.pairwise import Row
@@ -23,16 +23,16 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def put(sim: Simulator, title: str, row: Row) -> Clip:
+def put(sim: Simulator, title: str, row: Row) -> SimClip:
     sim.house, sim.dialect = empty_house(), server_of(row)
     sim.house.databases["NEWS"].make_folder("Playout/AC\\/DC")
     clip = sim.house.add_clip(title, "Raw", frames=1000)
-    clip.segments.append(Segment(1, 0, 100, ["Part, 1"]))
-    clip.markers.append(Marker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
+    clip.segments.append(SimSegment(1, 0, 100, ["Part, 1"]))
+    clip.markers.append(SimMarker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
     return clip
 
 
-def check(clip: Clip, title: str) -> None:
+def check(clip: SimClip, title: str) -> None:
     assert clip.home.fields == {"comment": "Ready, 50% & more\nsecond line", "user_0": "Kanal+5"}
     assert clip.xmp == {"dc:title": ["Новости & more"], "dc:subject": ["news", "50%"]}
     assert [(s.number, s.start, s.duration, s.titles) for s in clip.segments] == [(1, 0, 250, ["Part, 1"])]

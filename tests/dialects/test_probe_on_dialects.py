@@ -15,8 +15,8 @@ import pytest
 
 from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
-from msauto.probe.probe import Findings, Trial, probe, probe_by_trial
-from msauto.simulator import Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_house
 from msauto.simulator.resources.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
@@ -49,8 +49,8 @@ def put(sim: Simulator, server: SimDialect) -> None:
     sim.house, sim.dialect = empty_house(), server
     news = sim.house.databases["NEWS"]
     clip = news.add_clip(SCRATCH, "Tests/2026", frames=500)
-    clip.segments = [Segment(1, 0, 100, ["One"]), Segment(4, 120, 300, ["Four"])]
-    clip.markers = [Marker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip.segments = [SimSegment(1, 0, 100, ["One"]), SimSegment(4, 120, 300, ["Four"])]
+    clip.markers = [SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
     clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"]}
     clip.home.fields["first_frame"] = "3"
     news.add_clip("Part: two", "Tests/2026", frames=50, mime_type=4)
@@ -68,7 +68,7 @@ def spec(sim: Simulator, server: SimDialect) -> ServerSpec:
     return ServerSpec("sim", sim.url, auth=auth)
 
 
-def check(findings: Findings, server: SimDialect, row: Row) -> None:
+def check(findings: ProbeResult, server: SimDialect, row: Row) -> None:
     learned = {each.name: str(each.value) for each in findings.of("dialect")}
     assert learned.keys() <= FITTING.keys()
     unfit = {key: value for key, value in learned.items() if value not in FITTING[key](server)}
@@ -79,8 +79,8 @@ def let_all(asset: Asset, links: Any) -> None:
     del asset, links
 
 
-def try_on(sim: Simulator, server: SimDialect) -> Findings:
-    trial = Trial(SCRATCH, FIELD)
+def try_on(sim: Simulator, server: SimDialect) -> ProbeResult:
+    trial = TrialOptions(SCRATCH, FIELD)
     work = probe_by_trial(spec(sim, server), "NEWS", trial, clock=Hurried(), tell=lambda _: None, refuse=let_all)
     return asyncio.run(work)
 

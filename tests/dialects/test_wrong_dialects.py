@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.states import Patience
+from msauto.applying.states import RetryPolicy
 from msauto.model.limits import Limits
 from msauto.model.live import Asset, Marker
 from msauto.model.ports import LiveTarget
@@ -30,7 +30,7 @@ def sim() -> Iterator[Simulator]:
 
 def stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
     put_house(sim, SimDialect().with_values(server))
-    return Stage(sim, folder, ours, patience=Patience(looks=(0.02, 0.05)))
+    return Stage(sim, folder, ours, patience=RetryPolicy(looks=(0.02, 0.05)))
 
 
 def link(folder: str, title: str) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, 
     (target,) = result.targets
     assert target.outcome == "failed"
     (told,) = target.differences
-    assert isinstance(told.wanted, dict)
+    assert isinstance(told.desired, dict)
     assert isinstance(told.live, dict)
-    unlike = {name: value for name, value in told.wanted.items() if told.live.get(name) != value}
+    unlike = {name: value for name, value in told.desired.items() if told.live.get(name) != value}
     assert unlike == {"comment": "kept too", "user": "anna"}
     text = render_result(result, colour=False)
     assert "marker uid 3 comment: wanted kept too, live (nothing)" in text
@@ -111,7 +111,7 @@ def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator
     house = stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
     plan = house.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
     ((expect,),) = (request.expect for request in plan.targets[0].requests)
-    assert expect.kept == (("comment", "kept too"),)
+    assert expect.preserved == (("comment", "kept too"),)
     stamped = Marker(3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"})
     assert holds(expect, LiveTarget(Asset(FILM, markers=(stamped,))))
     cleared = Marker(3, 150, {"track": "General", "title": "New"})

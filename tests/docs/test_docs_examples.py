@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 from msauto.playbook.validation import kind_of_file
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
@@ -56,7 +56,7 @@ def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Bl
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(block.body, encoding="utf-8")
     (tmp_path / "shows.yml").write_text("episode: Evening News\n", encoding="utf-8")
-    problems = validate([str(path)], Options(playbooks=()))
+    problems = validate([str(path)], ResolveOptions(playbooks=()))
     assert kind_of_file(Files().document(str(path))) != "vars" or "vars/" in str(block.file), f"{block}: what is this?"
     wrong = Path(path.name).stem.startswith("wrong")
     assert bool(problems) is wrong, f"{block}: {[str(problem) for problem in problems]}"
@@ -65,7 +65,7 @@ def test_every_yaml_example_is_valid_unless_it_is_shown_for_its_errors(block: Bl
 def test_an_example_that_is_wrong_would_be_found(tmp_path: Path) -> None:
     path = tmp_path / "made.yml"
     path.write_text("- hosts: all\n  tasks:\n    - asset: {title: A, fields: {coment: x}}\n", encoding="utf-8")
-    assert validate([str(path)], Options(playbooks=()))
+    assert validate([str(path)], ResolveOptions(playbooks=()))
     with pytest.raises(InputError):
         Files().document(str(tmp_path / "not-there.yml"))
 

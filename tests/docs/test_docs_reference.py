@@ -33,7 +33,7 @@ REFERENCE = ROOT / "docs" / "reference"
 SECTIONS = {  # where the keys of each model are described
     schema_asset.AssetArgs: "playbook.md#asset",
     schema_asset.SelectArgs: "playbook.md#select",
-    schema_asset.Expect: "playbook.md#select",
+    schema_asset.ExpectedCount: "playbook.md#select",
     schema_asset.FieldsArgs: "playbook.md#fields",
     schema_asset.SegmentArgs: "playbook.md#segments",
     schema_asset.SegmentationArgs: "playbook.md#segmentation",
@@ -63,7 +63,7 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.AuthArgs: "inventory.md#The server block",
     schema_inventory.BasicArgs: "inventory.md#The server block",
     schema_inventory.TlsArgs: "inventory.md#The server block",
-    schema_inventory.ProxyArgs: "inventory.md#The server block",
+    schema_inventory.HttpProxyArgs: "inventory.md#The server block",
     schema_inventory.TimeoutArgs: "inventory.md#The server block",
     schema_inventory.DialectArgs: "dialect.md#Dialect",
     settings.SettingsArgs: "settings.md#Settings: msauto.toml",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from msauto.playbook.reference import PAGES, Topic, facts, module, modules, render_page
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.reference import PAGES, ReferenceTopic, facts, module, modules, render_page
+from msauto.playbook.resolve import ResolveOptions, validate
 from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT
 
@@ -25,19 +25,19 @@ def test_page_is_fresh(name: str) -> None:
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_every_key_is_in_an_example(topic: Topic) -> None:
+def test_every_key_is_in_an_example(topic: ReferenceTopic) -> None:
     used = {path for example in topic.examples for path in paths_of(topic, example)}
     assert [key.path for key in topic.keys if key.path not in used] == [], "add it to msauto/playbook/reference"
 
 
-def paths_of(topic: Topic, example: str) -> Iterator[str]:
+def paths_of(topic: ReferenceTopic, example: str) -> Iterator[str]:
     for item in load_yaml(example.encode(), topic.name).data:
         yield from paths(part_of(topic, item), "")
         for inner in item.get("block", []) if topic.name == "task" else []:
             yield from paths(inner, "")
 
 
-def part_of(topic: Topic, item: dict[str, Any]) -> Any:
+def part_of(topic: ReferenceTopic, item: dict[str, Any]) -> Any:
     if topic.name in {"play", "task", "handler"}:
         return item
     return item["asset"]["select"] if topic.name == "select" else item[topic.name]
@@ -54,7 +54,7 @@ def paths(data: Any, before: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_examples_hold(topic: Topic, tmp_path: Path) -> None:
+def test_examples_hold(topic: ReferenceTopic, tmp_path: Path) -> None:
     (tmp_path / "inventory.yml").write_text(INVENTORY, encoding="utf-8")
     (tmp_path / "shows.yml").write_text("show: News\n", encoding="utf-8")
     (tmp_path / "more.yml").write_text("- {hosts: all, tasks: [{asset: {title: A}}]}\n", encoding="utf-8")
@@ -64,7 +64,7 @@ def test_examples_hold(topic: Topic, tmp_path: Path) -> None:
         text = example if topic.name == "play" else play_of(topic.name, example)
         (tmp_path / f"play{number}.yml").write_text(text.replace(":!studio-b", ""), encoding="utf-8")
     paths = [str(path) for path in tmp_path.glob("play*.yml")]
-    found = validate(paths, Options((), (str(tmp_path / "inventory.yml"),), env={}))
+    found = validate(paths, ResolveOptions((), (str(tmp_path / "inventory.yml"),), env={}))
     found = [problem for problem in found if problem.level == "error"]
     assert [str(problem) for problem in found] == []
 

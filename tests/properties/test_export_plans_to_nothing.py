@@ -21,8 +21,18 @@ from msauto.cli.main import main
 from msauto.ledger import Ledger
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan
-from msauto.playbook.resolve import Options, resolve
-from msauto.simulator import Channel, Clip, House, Item, Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.simulator import (
+    Item,
+    ServerState,
+    SimChannel,
+    SimClip,
+    SimDialect,
+    SimMarker,
+    SimSegment,
+    Simulator,
+    empty_house,
+)
 
 TITLES = [
     "Evening News",
@@ -142,7 +152,7 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def put(house: House, title: str, said: Mapping[str, Any]) -> Clip:
+def put(house: ServerState, title: str, said: Mapping[str, Any]) -> SimClip:
     news = house.add_database("NEWS")
     clip = news.add_clip(title, said["folder"], frames=FRAMES, rate=said["rate"], finalized=said["finalized"])
     clip.create_time = f"2026-11-13T10:00:{len(news.by_title):02}"
@@ -150,10 +160,10 @@ def put(house: House, title: str, said: Mapping[str, Any]) -> Clip:
     clip.xmp.update({name: list(values) for name, values in said["xmp"].items()})
     for each in said["markers"]:
         texts = {name: value for name, value in each.items() if name not in {"uid", "pos"} and value}
-        clip.markers.append(Marker(each["uid"], each["pos"], texts))
+        clip.markers.append(SimMarker(each["uid"], each["pos"], texts))
     for each in said["segments"]:
         titles = [each["title"], "another title"] if each.get("title") else []
-        segment = Segment(each["number"], each["start"], each["duration"], titles)
+        segment = SimSegment(each["number"], each["start"], each["duration"], titles)
         segment.track, segment.rating = each.get("track", ""), each.get("rating", 0)
         segment.keywords = each.get("keywords", "")
         clip.segments.append(segment)
@@ -171,7 +181,7 @@ def inventory(folder: Path, url: str, dialect: Mapping[str, str]) -> str:
 
 
 def plan(folder: Path, playbooks: list[Path], where: str) -> Plan:
-    options = Options(tuple(map(str, playbooks)), (where,), env={}, now=datetime.now(UTC))
+    options = ResolveOptions(tuple(map(str, playbooks)), (where,), env={}, now=datetime.now(UTC))
     with Ledger.open(folder / "state", readonly=True) as ledger:
         work = make_plan(resolve(options), memory=ledger.memory, clock=SystemClock(), forks=4, limits=Limits())
         return asyncio.run(work)
@@ -216,7 +226,7 @@ def test_a_channel(sim: Simulator, said: list[dict[str, str]], dialect: tuple[li
     shown, own = dialect
     sim.house = empty_house()
     sim.dialect = SimDialect.parse(shown)
-    channel = Channel("ticker / {{ one }}", "Ticker")
+    channel = SimChannel("ticker / {{ one }}", "Ticker")
     channel.items[:] = [Item(each["guid"], b"", **each) for each in said]
     sim.house.channels[channel.name] = channel
     assert check(sim, own, "--channel", channel.name) == 1

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from msauto.simulator import Clip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_house
 from tests.crash.faulty import KINDS, LATE, PATIENCE
 from tests.properties.test_whole_way import NAMES, XMP_NAMES, State, put_live, task
 from tests.stage import Stage
@@ -69,7 +69,7 @@ def expected(wanted: State) -> dict[str, Any]:
     }
 
 
-def seen(clip: Clip) -> dict[str, Any]:
+def seen(clip: SimClip) -> dict[str, Any]:
     """The clip as it is."""
     return {
         "fields": {name: clip.home.fields.get(name, "") for name in NAMES},

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.errors import Place
+from msauto.errors import SourceLocation
 from msauto.interface.address import encode
-from msauto.model.desired import Source
-from msauto.model.plan import Action, Aspect, Body, Change, Expect, Json, Plan, Request, Target
-from msauto.secrets.redactor import hide_plan
+from msauto.model.desired import TaskSource
+from msauto.model.plan import Action, Aspect, Body, Change, Expectation, Json, Plan, Request, Target
+from msauto.secrets.redactor import redact_plan
 from msauto.secrets.taint import HIDDEN, Secrets
 
 WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&>", "x", "")
@@ -35,14 +35,21 @@ def changes(draw: st.DrawFn) -> Change:
     action, aspect = draw(st.sampled_from(ACTIONS)), draw(st.sampled_from(ASPECTS))
     before, after = draw(JSON), draw(JSON)
     return Change(
-        action, aspect, draw(TEXT), before, after, "live", draw(st.booleans()), Source(Place("play.yml", 3, 4), "task")
+        action,
+        aspect,
+        draw(TEXT),
+        before,
+        after,
+        "live",
+        draw(st.booleans()),
+        TaskSource(SourceLocation("play.yml", 3, 4), "task"),
     )
 
 
 @st.composite
 def requests(draw: st.DrawFn, count: int) -> Request:
     path = f"/storage/NEWS@EP001?command={draw(st.sampled_from(['SETFIELD', 'X']))}&val={encode(draw(TEXT))}"
-    expect = st.builds(Expect, st.just("field"), TEXT, JSON, kept=st.lists(st.tuples(TEXT, TEXT)).map(tuple))
+    expect = st.builds(Expectation, st.just("field"), TEXT, JSON, kept=st.lists(st.tuples(TEXT, TEXT)).map(tuple))
     return Request(
         draw(st.sampled_from(["POST", "PUT", "DELETE", "GET"])),
         path,
@@ -114,7 +121,7 @@ def shape(plan: Plan) -> list[Any]:
 @settings(max_examples=200)
 @given(plans())
 def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
-    shown, secrets = hide_plan(plan), plan.secrets
+    shown, secrets = redact_plan(plan), plan.secrets
     assert shape(shown) == shape(plan)
     assert [shown.count(action) for action in ACTIONS] == [plan.count(action) for action in ACTIONS]
     for real, other in zip(plan.targets, shown.targets, strict=True):
@@ -136,10 +143,10 @@ def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
 @given(plans())
 def test_what_holds_no_secret_is_word_for_word_the_same(plan: Plan) -> None:
     none = dataclasses.replace(plan, secrets=Secrets(["in none of them"]))
-    for way, real, shown in both(none, hide_plan(none)):
+    for way, real, shown in both(none, redact_plan(none)):
         assert real == shown or way.endswith(FLAGS), way
-    twice = hide_plan(dataclasses.replace(hide_plan(plan), secrets=plan.secrets))
+    twice = redact_plan(dataclasses.replace(redact_plan(plan), secrets=plan.secrets))
     assert shape(twice) == shape(plan)
-    hidden = hide_plan(plan)
+    hidden = redact_plan(plan)
     shown_values = [getattr(hidden, field.name) for field in dataclasses.fields(hidden) if field.repr]
-    assert HIDDEN in str(shown_values) or twice == hide_plan(plan)
+    assert HIDDEN in str(shown_values) or twice == redact_plan(plan)

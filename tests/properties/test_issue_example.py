@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Marker, Segment, Simulator, empty_house
+from msauto.simulator import SimMarker, SimSegment, Simulator, empty_house
 from tests.stage import Stage, lines
 
 AWKWARD = (
@@ -48,8 +48,8 @@ def test_fewest_requests_and_nothing_left(title: str, tmp_path: Path) -> None:
     house = empty_house()
     house.databases["NEWS"].make_folder("Playout/AC\\/DC")
     clip = house.add_clip(title, "Raw", frames=1000)
-    clip.segments.append(Segment(1, 0, 100, ["Part, 1"]))
-    clip.markers.append(Marker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
+    clip.segments.append(SimSegment(1, 0, 100, ["Part, 1"]))
+    clip.markers.append(SimMarker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
     with Simulator(house=house) as sim:
         stage = Stage(sim, tmp_path)
         result = stage.apply(asset(title))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
-from msauto.playbook.resolve import Options, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve, validate
 from msauto.playbook.settings.settings import load_settings
 
 INVENTORY = """
@@ -92,7 +92,7 @@ def check(playbook: str, inventory: str, folder: Path) -> None:
     play, hosts = folder / "p.yml", folder / "i.yml"
     play.write_text(playbook, encoding="utf-8", errors="replace", newline="")
     hosts.write_text(inventory, encoding="utf-8", errors="replace", newline="")
-    options = Options((str(play),), (str(hosts),), env={"T": "secret"}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    options = ResolveOptions((str(play),), (str(hosts),), env={"T": "secret"}, now=datetime(2026, 11, 20, tzinfo=UTC))
     try:
         resolved = resolve(options)
         for work in resolved.work:
@@ -101,7 +101,7 @@ def check(playbook: str, inventory: str, folder: Path) -> None:
                     evaluate(intent.evaluate, facts)
     except InputError as error:
         check_problems(error)
-    for problem in validate([str(folder)], Options((), env={})):
+    for problem in validate([str(folder)], ResolveOptions((), env={})):
         assert problem.place is not None
 
 
@@ -222,5 +222,5 @@ def test_templates(text: str, folder: Path) -> None:
 @given(data=st.binary(max_size=200))
 def test_garbage(data: bytes, folder: Path) -> None:
     (folder / "p.yml").write_bytes(data)
-    for problem in validate([str(folder / "p.yml")], Options((), env={})):
+    for problem in validate([str(folder / "p.yml")], ResolveOptions((), env={})):
         assert problem.place is not None

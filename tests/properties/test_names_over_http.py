@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msauto import MediaServer
 from msauto.errors import NotSentError
 from msauto.model.plan import Address
-from msauto.simulator import House, Simulator
+from msauto.simulator import ServerState, Simulator
 
 NAMES = st.text(
     st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=;. \t\n'\"")), min_size=1, max_size=40
@@ -49,7 +49,7 @@ def decoded(target: str) -> str:
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(House()) as running:
+    with Simulator(ServerState()) as running:
         yield running
 
 
@@ -60,7 +60,7 @@ def server(sim: Simulator) -> Iterator[MediaServer]:
 
 
 def put(sim: Simulator, title: str, database: str = "NEWS", folder: tuple[str, ...] = ()) -> None:
-    sim.house = House()
+    sim.house = ServerState()
     news = sim.house.add_database(database)
     news.add_clip("decoy", frames=1)
     news.add_clip(title, folder, frames=777)

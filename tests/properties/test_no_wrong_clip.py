@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import Clip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_house
 from tests.stage import Stage
 
 TITLES = ("A", "B", "A tonight")
@@ -73,7 +73,7 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list[Clip]:
+def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list[SimClip]:
     sim.house = empty_house()
     sim.dialect = sim.dialect.with_values(dialect)
     news = sim.house.databases["NEWS"]
@@ -92,11 +92,11 @@ def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list
     return made
 
 
-def titles_of(clip: Clip) -> set[str]:
+def titles_of(clip: SimClip) -> set[str]:
     return {entry.title for entry in clip.entries}
 
 
-def may_mean(clip: Clip, task: dict[str, Any]) -> bool:
+def may_mean(clip: SimClip, task: dict[str, Any]) -> bool:
     """Whether a task names a clip: by a title of its entries, or by a folder that lists one of them."""
     args = task["asset"]
     if "title" in args:
@@ -106,7 +106,7 @@ def may_mean(clip: Clip, task: dict[str, Any]) -> bool:
     return any(each == folder or (recursive and each.startswith(f"{folder}/")) for each in listed)
 
 
-def state_of(clip: Clip) -> object:
+def state_of(clip: SimClip) -> object:
     markers = sorted((marker.pos, sorted(marker.fields.items())) for marker in clip.markers)
     fields = sorted((entry.link_id, sorted(entry.fields.items())) for entry in clip.entries)
     return markers, fields, len(clip.entries)

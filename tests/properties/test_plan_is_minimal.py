@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msauto.interface.dialect import Dialect
 from msauto.model.ports import LiveTarget
 from msauto.planning.reading import read_live
-from msauto.verification.expectations import difference, holds, last_words
+from msauto.verification.expectations import difference, final_expectations, holds
 from msauto.verification.memory_updates import memories
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -114,13 +114,15 @@ def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
     found = scene.plan(intent)
     before = scene.server.asset(scene.server.clips["Film"])
     for target in found.targets:
-        words = last_words(target)
+        words = final_expectations(target)
         live_before = LiveTarget(asset=before, xmp={k: tuple(v) for k, v in (live.xmp or {}).items()})
         assert any(holds(word, live_before) is not True for word in words)
     scene.apply(found)
     for target in found.targets:
         after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
-        assert [difference(word, after) for word in last_words(target)] == [None] * len(last_words(target))
+        assert [difference(word, after) for word in final_expectations(target)] == [None] * len(
+            final_expectations(target)
+        )
 
 
 @settings(max_examples=200)

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.errors import Place, Problem
-from msauto.model.desired import Source
+from msauto.errors import Problem, SourceLocation
+from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Aspect, Body, Change, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
@@ -35,7 +35,7 @@ def changes(draw: st.DrawFn) -> Change:
     value: st.SearchStrategy[Any] = (
         st.none() | TEXT | st.lists(TEXT, max_size=3) | st.dictionaries(TEXT, TEXT, max_size=3) | st.integers()
     )
-    place = Place(draw(TEXT), 3, 4)
+    place = SourceLocation(draw(TEXT), 3, 4)
     return Change(
         draw(st.sampled_from(ACTIONS)),
         draw(st.sampled_from(ASPECTS)),
@@ -44,7 +44,7 @@ def changes(draw: st.DrawFn) -> Change:
         draw(value),
         draw(st.sampled_from(["live", "ledger", "none"])),
         draw(st.booleans()),
-        Source(place, draw(TEXT)),
+        TaskSource(place, draw(TEXT)),
         exactly=draw(st.booleans()),
     )
 
@@ -122,7 +122,7 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
 @given(TEXT, TEXT, TEXT, TEXT)
 @settings(deadline=None)
 def test_problems_tables_and_json_write_nothing_but_text(one: str, two: str, three: str, four: str) -> None:
-    problem = Problem(one, Place(two, 1, 1), three, four)
+    problem = Problem(one, SourceLocation(two, 1, 1), three, four)
     assert is_harmless(text.render_problems([problem], colour=True))
     assert is_harmless(render_table(["a", "b"], [[one, two], [three, four]], colour=False, width=40))
     assert is_harmless(dump({one: [two, three], "x": four}))

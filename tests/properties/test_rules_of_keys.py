@@ -16,7 +16,7 @@ import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
-from msauto.playbook.schema.inventory import ProxyArgs as HttpProxyArgs
+from msauto.playbook.schema.inventory import HttpProxyArgs
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
@@ -31,7 +31,7 @@ from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.validation import findings, schema_of_model
 from msauto.playbook.schema.values import mark
-from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.yaml.document import Document, SourceNode
 
 TEMPLATE = "{{ x }}"
 TARGET: dict[str, tuple[Any, ...]] = {"title": ("A", TEMPLATE), "id": ("handle:1",), "select": ({}, {"folder": "Raw"})}
@@ -143,7 +143,7 @@ def test_model_and_schema_say_the_same(model: type[Model]) -> None:
     tried = list(mappings(model))
     for data in tried:
         marked = mark(data)
-        found = findings(model, marked, Spot(Document("f")))
+        found = findings(model, marked, SourceNode(Document("f")))
         problems = [each.problem.message for each in found] if isinstance(found, list) else []
         errors = list(validator(model).iter_errors(data))
         assert bool(problems) == bool(errors), f"{data}\nmsauto: {problems}\nschema: {[e.message for e in errors]}"
@@ -160,6 +160,6 @@ def test_a_rule_that_is_left_out_of_the_schema_is_noticed(model: type[Model]) ->
         each.pop("allOf", None)
     lenient = jsonschema.Draft202012Validator(schema)
     assert any(
-        isinstance(findings(model, mark(data), Spot(Document("f"))), list) and lenient.is_valid(data)
+        isinstance(findings(model, mark(data), SourceNode(Document("f"))), list) and lenient.is_valid(data)
         for data in mappings(model)
     )

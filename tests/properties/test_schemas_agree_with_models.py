@@ -20,11 +20,11 @@ import yaml
 from msauto.errors import InputError
 from msauto.playbook.files import Files
 from msauto.playbook.reference import modules
-from msauto.playbook.schema.inventory import Inventory
+from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.validation import findings, json_schema
 from msauto.playbook.schema.values import mark
 from msauto.playbook.tasks.plays import Loader
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT, Block, all_blocks
 
@@ -148,7 +148,7 @@ def verdict_on_inventory(text: str) -> list[str]:
         document = load_yaml(text.encode(), "i.yml")
     except InputError as error:
         return [problem.message for problem in error.problems]
-    found = findings(Inventory, mark(document.data), Spot(document))
+    found = findings(InventoryArgs, mark(document.data), SourceNode(document))
     return [each.problem.message for each in found] if isinstance(found, list) else []
 
 

@@ -174,7 +174,7 @@ def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyP
 
     secret = "geheim-und-lang"
 
-    def talkative(dialect: Any) -> answers.Answer:
+    def talkative(dialect: Any) -> answers.HttpAnswer:
         return answers.text_answer(f"Object not found; you are {secret}", 404, done=False)
 
     monkeypatch.setattr(routes, "not_found_answer", talkative)

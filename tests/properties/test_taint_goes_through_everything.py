@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from msauto.errors import InputError
 from msauto.playbook.files import Files
 from msauto.playbook.templates.environment import names_known, render_text
-from msauto.playbook.templates.lookups import Surroundings
-from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
-from msauto.playbook.yaml.document import Document, Spot
-from msauto.secrets.tainted_text import Marked, holds_mark, marks_in
+from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
+from msauto.playbook.yaml.document import Document, SourceNode
+from msauto.secrets.tainted_text import TaintedText, holds_mark, marks_in
 
 TOKEN = "geheimnis7Zq4"
-SPOT = Spot(Document("vars.yml"))
+SPOT = SourceNode(Document("vars.yml"))
 FILTERS, TESTS = (sorted(names) for names in names_known())
 SEEDS = (
     "token",
@@ -36,17 +36,17 @@ CHAINED = st.lists(
 )
 
 
-def scope() -> Scope:
+def scope() -> TemplateScope:
     files = Files()
     variables: dict[str, Any] = {
-        "token": Marked(TOKEN),
-        "creds": {"user": "ops", "token": Marked(TOKEN)},
+        "token": TaintedText(TOKEN),
+        "creds": {"user": "ops", "token": TaintedText(TOKEN)},
         "nested": "x {{ token }}",
-        "listed": [Marked(TOKEN), "plain"],
+        "listed": [TaintedText(TOKEN), "plain"],
     }
     files.marks.note(variables)
-    around = Surroundings({}, files, Path(), Path())
-    return Scope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
+    around = LookupContext({}, files, Path(), Path())
+    return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
 
 
 def check(template: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import Clip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_house
 from msauto.simulator.http.wire import folder_of_text
 from tests.properties.test_whole_way import FRAMES, NAMES, State, put_live, states, task
 from tests.stage import Stage
@@ -32,7 +32,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[tuple[Simulator, dict[str,
         yield simulator, ours
 
 
-def seen(clip: Clip) -> dict[str, Any]:
+def seen(clip: SimClip) -> dict[str, Any]:
     """The clip as a person sees it: without uids, and what is empty is not there."""
     entries = {(entry.folder, entry.title) for entry in clip.entries}
     return {

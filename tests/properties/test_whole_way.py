@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import Clip, Marker, Segment, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_house
 from tests.stage import Stage
 
 FRAMES = 400
@@ -59,7 +59,7 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def put_live(sim: Simulator, state: State) -> Clip:
+def put_live(sim: Simulator, state: State) -> SimClip:
     sim.house = empty_house()
     news = sim.house.databases["NEWS"]
     for folder in FOLDERS:
@@ -68,11 +68,11 @@ def put_live(sim: Simulator, state: State) -> Clip:
     clip.home.fields.update(state.fields)
     clip.xmp.update({name: list(values) for name, values in state.xmp.items()})
     clip.segments[:] = [
-        Segment(number, said["start"], said["duration"], [said["title"]] if "title" in said else [])
+        SimSegment(number, said["start"], said["duration"], [said["title"]] if "title" in said else [])
         for number, said in state.segments.items()
     ]
     clip.markers[:] = [
-        Marker(uid, frame, {"track": track, **texts})
+        SimMarker(uid, frame, {"track": track, **texts})
         for uid, ((track, frame), texts) in enumerate(state.markers.items(), start=1)
     ]
     for folder, title in sorted(state.links):
@@ -121,7 +121,7 @@ def within(said: dict[str, Any], live: dict[str, Any]) -> bool:
     return all(live.get(name, "") == value for name, value in said.items())
 
 
-def check_end(clip: Clip, live: State, wanted: State, only: set[str]) -> None:
+def check_end(clip: SimClip, live: State, wanted: State, only: set[str]) -> None:
     for name in NAMES:
         assert clip.home.fields.get(name, "") == wanted.fields.get(name, live.fields.get(name, ""))
     for name in XMP_NAMES:

@@ -13,7 +13,7 @@ import pytest
 
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.secrets.taint import Secrets
-from msauto.server.echoed_secrets import Redaction
+from msauto.server.echoed_secrets import EchoRedactor
 from tests.cli.command_line import Desk
 from tests.security.marked import INV, TOKEN, plans, silent
 
@@ -45,7 +45,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 def test_what_a_server_makes_of_a_secret_does_not_show(form: str, secret: str) -> None:
     repeated = FORMS[form](secret)
     message = f"Error 500: you said {repeated} and more"
-    server = Redaction(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
+    server = EchoRedactor(ServerSpec("studio", "http://studio:7901", auth=Auth(bearer=Secret(secret))))
     for shown in (Secrets([secret]).hide_cut(message), server.hide(message)):
         assert "***" in shown
         assert repeated not in shown

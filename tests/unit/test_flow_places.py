@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from msauto.concurrency import Place, run_each, run_unless
+from msauto.concurrency import ConcurrencySlot, run_each, run_unless
 
 
 def test_limit_order_and_lazy_drawing() -> None:
@@ -18,7 +18,7 @@ def test_limit_order_and_lazy_drawing() -> None:
             drawn.append(number)
             yield number
 
-    async def work(number: int, place: Place) -> None:
+    async def work(number: int, place: ConcurrencySlot) -> None:
         nonlocal busiest
         begun.append(number)
         assert len(drawn) - number <= 3
@@ -36,7 +36,7 @@ def test_limit_order_and_lazy_drawing() -> None:
 def test_who_leaves_his_place_comes_back_even_after_the_last_item() -> None:
     ended: list[int] = []
 
-    async def work(number: int, place: Place) -> None:
+    async def work(number: int, place: ConcurrencySlot) -> None:
         if number == 0:
             place.leave()
             place.leave()
@@ -50,7 +50,7 @@ def test_who_leaves_his_place_comes_back_even_after_the_last_item() -> None:
 
 
 def test_the_first_exception_ends_it() -> None:
-    async def work(number: int, place: Place) -> None:
+    async def work(number: int, place: ConcurrencySlot) -> None:
         if number == 2:
             raise KeyError(number)
         await asyncio.sleep(10)
@@ -61,7 +61,7 @@ def test_the_first_exception_ends_it() -> None:
 
 
 def test_a_limit_below_one_is_refused() -> None:
-    async def work(number: int, place: Place) -> None:
+    async def work(number: int, place: ConcurrencySlot) -> None:
         raise AssertionError
 
     with pytest.raises(ValueError, match="at least 1"):

@@ -138,7 +138,7 @@ def test_changed_is_owed_where_the_run_fails_in_between(stage: Theatre) -> None:
     result = stage.apply(play(field, command(run="changed")))
     assert outcomes(result) == ["studio Long Film: failed"]
     again = stage.plan(play(field, command(run="changed")))
-    assert [(change.aspect, change.owed) for change in again.targets[0].changes] == [("command", result.run)]
+    assert [(change.aspect, change.pending) for change in again.targets[0].changes] == [("command", result.run)]
 
 
 @keeps(ns_id="yes")

@@ -252,7 +252,7 @@ def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
     result = stage.apply(play(task))
     assert outcomes(result) == ["studio Film: failed"]
     again = stage.plan(play(task))
-    owed = [(change.handler, change.owed) for target in again.targets for change in target.changes]
+    owed = [(change.handler, change.pending) for target in again.targets for change in target.changes]
     assert owed == [("Export", result.run), ("Copy", result.run)]
     assert plan_from_json(plan_to_json(again)) == again
     assert plan_to_json(again)["targets"][0]["changes"][0]["owed"] == result.run
@@ -269,7 +269,7 @@ def test_what_is_still_owed_keeps_the_run_that_it_comes_from(stage: Theatre) -> 
     first = stage.apply(play(task))
     second = stage.apply(play(task))
     assert outcomes(second) == ["studio Film: failed"]
-    assert stage.plan(play(task)).targets[0].changes[0].owed == first.run
+    assert stage.plan(play(task)).targets[0].changes[0].pending == first.run
     assert stage.apply(play(task)).ok
     assert stage.plan(play(task)).requests == 0
 
@@ -320,7 +320,7 @@ def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
     done = stage.plan(play(task))
     assert [change.aspect for change in there.targets[0].changes] in (["field", "command"], ["command"])
     assert [change.aspect for change in done.targets[0].changes] == ["command"]
-    assert done.targets[0].changes[0].owed
+    assert done.targets[0].changes[0].pending
 
 
 @keeps(link_fields="reported")
@@ -329,7 +329,7 @@ def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
     stage.sim.house.clip("Film").home.fields["comment"] = "raw"
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(task))
-    assert [change.owed for change in stage.plan(play(task)).targets[0].changes] == [result.run]
+    assert [change.pending for change in stage.plan(play(task)).targets[0].changes] == [result.run]
     assert stage.apply(play(task)).ok
     last = stage.plan(play(task))
     assert (last.requests, last.skipped) == (0, 1)
@@ -350,7 +350,7 @@ def test_owed_after_a_rename(stage: Theatre) -> None:
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(task))
     assert outcomes(result) == ["studio Film: failed"]
-    assert [change.owed for change in stage.plan(play(task)).targets[0].changes] == [result.run]
+    assert [change.pending for change in stage.plan(play(task)).targets[0].changes] == [result.run]
     assert stage.apply(play(task)).ok
     assert stage.plan(play(task)).requests == 0
 

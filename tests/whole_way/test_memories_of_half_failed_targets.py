@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msauto.applying.executor import Patience
+from msauto.applying.executor import RetryPolicy
 from msauto.simulator import Simulator, empty_house
 from tests.stage import Stage, lines
 
@@ -22,7 +22,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     house = empty_house()
     house.add_clip("Film", "Raw", frames=500)
     with Simulator(house=house, dialect=["link_fields=hidden", "segment_keywords=hidden"]) as sim:
-        yield Stage(sim, tmp_path, patience=Patience(tries=1, backoff=(), looks=(), restore=(), doubt=()))
+        yield Stage(sim, tmp_path, patience=RetryPolicy(tries=1, backoff=(), looks=(), restore=(), doubt=()))
 
 
 def film(**wanted: Any) -> dict[str, Any]:

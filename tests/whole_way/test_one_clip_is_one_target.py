@@ -11,7 +11,7 @@ import pytest
 
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, seeded_house
-from msauto.simulator.state.state import Marker
+from msauto.simulator.state.state import SimMarker
 from tests.stage import BOLD, Stage, lines
 
 PROMO = "/storage/NEWS@Promo%201"
@@ -94,8 +94,8 @@ def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, tit
         assert [(refusal.code, refusal.limit) for refusal in deleted.refusals] == [("protected", glob)]
 
 
-def _markers(count: int) -> list[Marker]:
-    return [Marker(number, number, {"track": "General"}) for number in range(1, count + 1)]
+def _markers(count: int) -> list[SimMarker]:
+    return [SimMarker(number, number, {"track": "General"}) for number in range(1, count + 1)]
 
 
 def test_an_open_file_of_a_deleted_clip_is_not_deleted_again(stage: Stage) -> None:

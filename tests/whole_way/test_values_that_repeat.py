@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Marker, Segment, Simulator, empty_house
+from msauto.simulator import SimMarker, SimSegment, Simulator, empty_house
 from tests.stage import Stage
 
 
@@ -18,8 +18,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     clip = house.databases["NEWS"].add_clip("Film", "Raw", frames=500)
     clip.home.fields.update(comment="raw", user_0="one", user_1="two")
     clip.xmp["dc:subject"] = ["news"]
-    clip.markers.append(Marker(1, 10, {"track": "General", "title": "Goal"}))
-    clip.segments.append(Segment(1, 0, 100, ["Part"]))
+    clip.markers.append(SimMarker(1, 10, {"track": "General", "title": "Goal"}))
+    clip.segments.append(SimSegment(1, 0, 100, ["Part"]))
     with Simulator(house=house) as sim:
         yield Stage(sim, tmp_path)
 

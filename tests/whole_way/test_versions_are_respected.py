@@ -11,7 +11,7 @@ import pytest
 
 from msauto.interface.versions import Feature, show_version
 from msauto.model.plan import Plan
-from msauto.simulator import Clip, Marker, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, Simulator, empty_house
 from tests.stage import Stage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,12 +47,12 @@ def sim() -> Iterator[Simulator]:
 
 
 @pytest.fixture(autouse=True)
-def clip(sim: Simulator, tmp_path: Path) -> Clip:
+def clip(sim: Simulator, tmp_path: Path) -> SimClip:
     sim.house = empty_house()
     news = sim.house.databases["NEWS"]
     film = news.add_clip(TITLE, "Raw", frames=400)
     film.xmp["dc:title"] = ["Kept"]
-    film.markers.append(Marker(3, 10, {"track": "General"}))
+    film.markers.append(SimMarker(3, 10, {"track": "General"}))
     sim.house.handles["4711"] = film
     archived = news.add_clip("Archived", "Raw")
     archived.archive, archived.online = "$(archive_path)/film.mxf", False
@@ -122,7 +122,7 @@ def test_folders_alone_are_asked_for_where_the_version_knows_that(
 
 
 def test_xmp_that_an_older_version_cannot_show_is_compared_with_what_was_written(
-    sim: Simulator, clip: Clip, tmp_path: Path
+    sim: Simulator, clip: SimClip, tmp_path: Path
 ) -> None:
     stage, task = Stage(sim, tmp_path, version="2.9.68"), {"asset": {"title": TITLE, "xmp": {"dc:title": ["New"]}}}
     assert stage.apply(task).ok
@@ -180,7 +180,7 @@ def test_a_title_without_a_colon_needs_no_ns(sim: Simulator, tmp_path: Path) -> 
     ids=["found", "renamed", "deleted", "selected", "link removed"],
 )
 def test_a_colon_that_needs_ns_is_refused_on_an_older_version(
-    asset: dict[str, Any], sim: Simulator, clip: Clip, tmp_path: Path
+    asset: dict[str, Any], sim: Simulator, clip: SimClip, tmp_path: Path
 ) -> None:
     news = sim.house.databases["NEWS"]
     news.make_folder("Playout")

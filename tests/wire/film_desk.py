@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from msauto.model.plan import Request
-from msauto.model.ports import Part
+from msauto.model.ports import PartialDownload
 from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import fetching
-from msauto.server.downloads.fetching import Fetched
+from msauto.server.downloads.fetching import FetchResult
 from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, Film, Notes
 from tests.wire.patience import NoWait
@@ -40,11 +40,11 @@ def old_file(folder: Path) -> Path:
 
 def fetch(
     dest: Path, *behaviours: Handler, watch: Notes | None = None, seconds: float = 5.0
-) -> tuple[Fetched, RawServer]:
+) -> tuple[FetchResult, RawServer]:
     looked = watch or Notes(keeps=False)
     told = [each.but(watch=looked) if isinstance(each, Film) else each for each in behaviours]
 
-    async def main() -> tuple[Fetched, RawServer]:
+    async def main() -> tuple[FetchResult, RawServer]:
         async with RawServer(*told) as server:
             spec = ServerSpec("raw", server.url, timeouts=Timeouts(seconds, seconds, seconds, seconds))
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
@@ -61,12 +61,14 @@ def alone(dest: Path) -> bool:
     return [path.name for path in dest.parent.iterdir()] == [dest.name]
 
 
-def left_of(size: int = CUT, *, content: bytes = FILM, tag: str = '"one"', total: int | None = len(FILM)) -> Part:
+def left_of(
+    size: int = CUT, *, content: bytes = FILM, tag: str = '"one"', total: int | None = len(FILM)
+) -> PartialDownload:
     digest = hashlib.sha256(content[:size]).hexdigest()
-    return Part(part_name("film.mp4"), GET.path, size, digest, tag, total)
+    return PartialDownload(part_name("film.mp4"), GET.path, size, digest, tag, total)
 
 
-def put(dest: Path, part: Part, content: bytes = FILM) -> Path:
+def put(dest: Path, part: PartialDownload, content: bytes = FILM) -> Path:
     path = dest.with_name(part.name)
     path.write_bytes(content[: part.size])
     return path

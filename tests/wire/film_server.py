@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msauto.model.ports import Part
+from msauto.model.ports import PartialDownload
 from tests.wire.raw_server import Exchange
 
 DATE = "Fri, 20 Nov 2026 12:00:00 GMT"
@@ -100,21 +100,21 @@ class Film:
 class Notes:
     """A watch that writes down what it is told."""
 
-    def __init__(self, part: Part | None = None, *, keeps: bool = True) -> None:
+    def __init__(self, part: PartialDownload | None = None, *, keeps: bool = True) -> None:
         self.part = part
         self.keeps = keeps
         self._more = asyncio.Event()
-        self.kept: list[Part | None] = []
+        self.kept: list[PartialDownload | None] = []
         self.begun: list[int] = []
         self.sizes: list[int] = []
         self.totals: set[int | None] = set()
 
     @property
-    def left(self) -> Part | None:
+    def left(self) -> PartialDownload | None:
         """What the next run is given."""
         return self.kept[-1] if self.kept else self.part
 
-    def keep(self, part: Part | None) -> None:
+    def keep(self, part: PartialDownload | None) -> None:
         self.kept.append(part)
 
     def asked(self, received: int, seconds: float) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import DownloadError, ServerError
-from msauto.model.ports import Part
+from msauto.model.ports import PartialDownload
 from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads.part_file import open_part, part_name
@@ -34,7 +34,7 @@ def dest(tmp_path: Path) -> Path:
 # From run to run -----------------------------------------------------------------------------------------------
 
 
-def broken(dest: Path, film: Film = HALF) -> Part:
+def broken(dest: Path, film: Film = HALF) -> PartialDownload:
     """Return what a run leaves that had no more luck."""
     watch = Notes()
     with pytest.raises(ServerError):
@@ -119,13 +119,13 @@ def test_a_run_that_comes_no_further_keeps_what_there_was(dest: Path) -> None:
 
 def test_another_request_takes_nothing_over(dest: Path) -> None:
     left = broken(dest)
-    _, server = fetch(dest, WHOLE, watch=Notes(Part(left.name, "/storage/N@x/WP2", *_rest(left))))
+    _, server = fetch(dest, WHOLE, watch=Notes(PartialDownload(left.name, "/storage/N@x/WP2", *_rest(left))))
     assert ranges(server) == [None]
     assert dest.read_bytes() == FILM
     assert alone(dest), "the old beginning is in nobody's way"
 
 
-def _rest(part: Part) -> tuple[int, str, str, int | None]:
+def _rest(part: PartialDownload) -> tuple[int, str, str, int | None]:
     return part.size, part.sha256, part.validator, part.total
 
 
@@ -186,7 +186,7 @@ def test_names_that_lead_elsewhere(dest: Path) -> None:
     precious.write_bytes(FILM[:CUT])
     for name in ("precious", "../precious", str(precious)):
         part = left_of()
-        _, server = fetch(dest, WHOLE, watch=Notes(Part(name, GET.path, *_rest(part))))
+        _, server = fetch(dest, WHOLE, watch=Notes(PartialDownload(name, GET.path, *_rest(part))))
         assert ranges(server) == [None]
     assert precious.read_bytes() == FILM[:CUT]
 

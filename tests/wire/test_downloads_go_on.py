@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreadableError
-from msauto.server.downloads.fetching import Fetched
+from msauto.errors import InDoubtError, RejectedError, ServerError, UnreadableError
+from msauto.server.downloads.fetching import FetchResult
 from tests.wire.film_desk import CUT, HALF, OLD, WHOLE, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import DATE, FILM, OLDER, OTHER, Film, Notes
 from tests.wire.raw_server import Exchange, Handler, answer, cut, hang, raw
@@ -31,7 +31,7 @@ def dest(tmp_path: Path) -> Path:
 def test_it_goes_on_where_it_broke_off(dest: Path) -> None:
     fetched, server = fetch(dest, HALF, WHOLE)
     assert dest.read_bytes() == FILM
-    assert fetched == Fetched(len(FILM), hashlib.sha256(FILM).hexdigest())
+    assert fetched == FetchResult(len(FILM), hashlib.sha256(FILM).hexdigest())
     assert ranges(server) == [None, f"bytes={CUT}-"]
     assert server.exchanges[1].headers["if-range"] == '"one"'
     assert {exchange.headers["accept-encoding"] for exchange in server.exchanges} == {"identity"}
@@ -150,7 +150,7 @@ def test_tries_that_bring_it_on_are_not_counted(dest: Path) -> None:
 
 
 def test_tries_that_bring_little_are_bounded(dest: Path) -> None:
-    with pytest.raises(FateUnknownError):
+    with pytest.raises(InDoubtError):
         fetch(dest, Film(cut=10))
     assert dest.read_bytes() == OLD
     assert alone(dest)
@@ -158,7 +158,7 @@ def test_tries_that_bring_little_are_bounded(dest: Path) -> None:
 
 def test_a_server_without_parts_that_always_breaks_off_is_given_up(dest: Path) -> None:
     for film in (Film(cut=CUT, parts=False), Film(cut=CUT, tag="")):
-        with pytest.raises(FateUnknownError):
+        with pytest.raises(InDoubtError):
             fetch(dest, film)
         assert dest.read_bytes() == OLD
 

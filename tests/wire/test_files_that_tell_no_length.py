@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import FateUnknownError
+from msauto.errors import InDoubtError
 from msauto.server.downloads.truncation import breaks_off
-from msauto.simulator.resources.pictures import Card, draw_png
+from msauto.simulator.resources.pictures import TestCard, draw_png
 from tests.wire.film_desk import OLD, alone, fetch, old_file, ranges, small_sizes
 from tests.wire.film_server import FILM
 from tests.wire.raw_server import Handler, raw
@@ -23,7 +23,7 @@ def large_box(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I4sQ", 1, kind, 16 + len(content)) + content
 
 
-PICTURE = draw_png(Card("Film", "00:00:00:00", ()), (64, 36))
+PICTURE = draw_png(TestCard("Film", "00:00:00:00", ()), (64, 36))
 MOVIE = box(b"ftyp", b"isom") + box(b"free") + large_box(b"mdat", FILM[:900]) + box(b"moov", b"m" * 50)
 STREAMED = box(b"ftyp", b"isom") + box(b"moov", b"m" * 50) + box(b"moof", b"f" * 20) + box(b"mdat", FILM[:300])
 
@@ -85,7 +85,7 @@ def test_one_that_is_cut_short_is_asked_for_again(dest: Path, whole: bytes) -> N
 
 
 def test_one_that_is_always_cut_short_has_failed(dest: Path) -> None:
-    with pytest.raises(FateUnknownError, match=r"the file broke off: \d+ bytes came, and they say that there is more"):
+    with pytest.raises(InDoubtError, match=r"the file broke off: \d+ bytes came, and they say that there is more"):
         fetch(dest, closing(MOVIE[:-9]))
     assert dest.read_bytes() == OLD
     assert alone(dest)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import FateUnknownError, MsautoError, NotSentError, RejectedError
+from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError
 from msauto.model.plan import Request
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
@@ -100,7 +100,7 @@ def test_without_the_right_client_certificate_nothing_is_done(
     # With TLS 1.3 the server says no only after the handshake, when the request may have left: fate unknown is right.
     context = house_ca.server_context(pem(house_ca, "server"), clients_of=house_ca)
     cert = None if own == "none" else pem(other_ca, "client")
-    with pytest.raises((NotSentError, FateUnknownError)) as caught:
+    with pytest.raises((NotSentError, InDoubtError)) as caught:
         send(Tls(ca=house_ca.ca, cert=cert), context)
     assert caught.value.__notes__ == ["0 requests were seen"]
     assert "`tls`" in caught.value.remedy
@@ -259,7 +259,7 @@ def test_each_kind_of_request_has_its_own_time() -> None:
                 loop = asyncio.get_running_loop()
                 for request in (WRITE, Request("PUT", "/storage/NEWS?connector=C")):
                     begun = loop.time()
-                    with pytest.raises(FateUnknownError, match="within the time allowed"):
+                    with pytest.raises(InDoubtError, match="within the time allowed"):
                         await client.send(request)
                     seen.append(f"{loop.time() - begun:.1f}")
 
@@ -285,11 +285,11 @@ KINDS: dict[str, tuple[str, Callable[[AsyncMediaServer, Path], Awaitable[object]
 def test_an_answer_that_does_not_come_names_its_own_time_out(kind: str, tmp_path: Path) -> None:
     setting, ask = KINDS[kind]
 
-    async def main() -> FateUnknownError:
+    async def main() -> InDoubtError:
         async with RawServer(hang) as server:
             spec = ServerSpec("studio", server.url, timeouts=TIMES)
             async with AsyncMediaServer(spec, clock=NoWait()) as client:
-                with pytest.raises(FateUnknownError) as caught:
+                with pytest.raises(InDoubtError) as caught:
                     await ask(client, tmp_path)
         return caught.value
 

@@ -11,7 +11,7 @@ from typing import Literal
 import aiohttp
 import pytest
 
-from msauto.errors import FateUnknownError, NotSentError, RejectedError, ServerError, UnreadableError
+from msauto.errors import InDoubtError, NotSentError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Body, Request
 from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
@@ -46,7 +46,7 @@ def test_write_on_kept_alive_connection_that_drops_is_sent_once(method: Write, f
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
         await client.send(Request("GET", "/rss"))
         await client.send(Request("GET", "/rss"))  # the connection is seen to be kept
-        with pytest.raises(FateUnknownError):
+        with pytest.raises(InDoubtError):
             await client.send(write(method))
         await asyncio.sleep(0.05)
 
@@ -119,7 +119,7 @@ def test_write_after_the_idle_connection_was_closed_is_sent_at_most_once(method:
 )
 def test_half_an_answer_to_a_write_leaves_its_fate_unknown(method: Write, data: bytes) -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
-        with pytest.raises(FateUnknownError) as caught:
+        with pytest.raises(InDoubtError) as caught:
             await client.send(write(method))
         assert "server raw" in str(caught.value)
         assert f"{method} /storage/N@x" in str(caught.value)
@@ -138,7 +138,7 @@ def test_half_an_answer_to_a_read_is_asked_for_again(data: bytes) -> None:
 
 def test_read_is_given_up_after_three_more_tries() -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
-        with pytest.raises(FateUnknownError):
+        with pytest.raises(InDoubtError):
             await client.asset("N", "x")
 
     assert len(asyncio.run(with_client(work, cut)).exchanges) == 4
@@ -146,7 +146,7 @@ def test_read_is_given_up_after_three_more_tries() -> None:
 
 def test_answer_that_does_not_come_in_time() -> None:
     async def work(client: AsyncMediaServer, server: RawServer) -> None:
-        with pytest.raises(FateUnknownError, match="no answer within the time"):
+        with pytest.raises(InDoubtError, match="no answer within the time"):
             await client.send(write("PUT"))
 
     async def patient(client: AsyncMediaServer, server: RawServer) -> None:

@@ -8,10 +8,10 @@ import click
 
 from msauto.aio import SystemClock
 from msauto.cli.flags import Flags, forget_owed_flag, shared_flags
-from msauto.cli.runs.applying import Run
+from msauto.cli.runs.applying import ApplyRun
 from msauto.cli.runs.attempt import attempted
-from msauto.cli.runs.plan_sources import Source, open_source, resume
-from msauto.cli.runs.run_options import Asked, run_flags
+from msauto.cli.runs.plan_sources import PlanSource, open_source, resume
+from msauto.cli.runs.run_options import RunOptions, run_flags
 from msauto.model.history import RunDetails
 
 
@@ -23,7 +23,7 @@ from msauto.model.history import RunDetails
 @shared_flags
 @run_flags
 def command(
-    *, flags: Flags, asked: Asked, playbooks: tuple[str, ...], resumed: RunDetails | None, forget_owed: bool
+    *, flags: Flags, asked: RunOptions, playbooks: tuple[str, ...], resumed: RunDetails | None, forget_owed: bool
 ) -> int:
     """Make the assets what the playbooks say: show the plan, ask, send the fewest requests, prove the outcome.
 
@@ -32,10 +32,10 @@ def command(
     """
     flags = replace(flags, forget_owed=forget_owed)
     source, about = _source(flags, playbooks, resumed)
-    return Run(flags, about, source, SystemClock(), asked).code()
+    return ApplyRun(flags, about, source, SystemClock(), asked).code()
 
 
-def _source(flags: Flags, playbooks: tuple[str, ...], resumed: RunDetails | None) -> tuple[Source, tuple[str, ...]]:
+def _source(flags: Flags, playbooks: tuple[str, ...], resumed: RunDetails | None) -> tuple[PlanSource, tuple[str, ...]]:
     """Return what is to be applied, and how the history calls it."""
     if resumed is not None and playbooks:
         raise click.UsageError("--resume goes on with what a run planned: give no playbooks with it")

@@ -19,7 +19,7 @@ from msauto.errors import MsautoError
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DemoStep:
     """One command of the story: what is said before it, and the exit code that it must end with."""
 
     says: str
@@ -28,23 +28,23 @@ class Scene:
 
 
 STORY = (
-    Scene(
+    DemoStep(
         "An episode has come in from the crew. This is what the server knows of it.",
         "show asset 'Evening News raw' -i inventory.yml",
     ),
-    Scene(
+    DemoStep(
         "site.yml says what tonight needs. What would change? Planning only reads.",
         "plan site.yml",
     ),
-    Scene(
+    DemoStep(
         "Let it be so. Each target is read again afterwards, and compared with what was wanted.", "apply site.yml --yes"
     ),
-    Scene("Planned again, there is nothing to do: that is the point.", "plan site.yml --detailed-exitcode"),
-    Scene(
+    DemoStep("Planned again, there is nothing to do: that is the point.", "plan site.yml --detailed-exitcode"),
+    DemoStep(
         "Two promos have had their day. Deleting is refused until somebody says how many.", "apply promos.yml --yes", 4
     ),
-    Scene("Now somebody says it.", "apply promos.yml --yes --allow-delete 2"),
-    Scene("And a third time: what is absent and not there is unchanged.", "apply promos.yml --yes"),
+    DemoStep("Now somebody says it.", "apply promos.yml --yes --allow-delete 2"),
+    DemoStep("And a third time: what is absent and not there is unchanged.", "apply promos.yml --yes"),
 )
 
 
@@ -72,7 +72,7 @@ def command(*, no_color: bool) -> int:
     return 0
 
 
-def _play(scene: Scene) -> None:
+def _play(scene: DemoStep) -> None:
     from msauto.cli.main import main
 
     give(f"\n# {scene.says}\n$ msauto {scene.command}")

@@ -15,12 +15,12 @@ from click.shell_completion import CompletionItem
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError
 from msauto.playbook import reference
-from msauto.playbook.reference.entries import Entry, Key, Topic
+from msauto.playbook.reference.entries import ReferenceEntry, ReferenceKey, ReferenceTopic
 from msauto.playbook.reference.positions import positions
 from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
 
-_LISTS: Mapping[str, tuple[str, Callable[[], Sequence[Entry]]]] = {
+_LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "facts": ("What templates may know of an asset: asset.NAME.", reference.facts),
     "variables": ("The names that templates are given.", reference.variables),
     "positions": ("How positions and durations may be written. Quote time codes.", positions),
@@ -48,14 +48,14 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
     elif form == "markdown":
         give(_as_markdown(topic))
     else:
-        give("\n".join(_as_text(topic, _Style(colour_on(sys.stdout, no_color=no_color), _width()))))
+        give("\n".join(_as_text(topic, _MarkdownStyle(colour_on(sys.stdout, no_color=no_color), _width()))))
 
 
 def _all() -> list[tuple[str, str]]:
     return [*((each.name, each.words) for each in reference.modules()), *((n, w) for n, (w, _) in _LISTS.items())]
 
 
-def _find(name: str) -> Topic | tuple[str, Sequence[Entry]]:
+def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
     """Return a module's topic, or a list of entries with its words."""
     if name in _LISTS:
         words, entries = _LISTS[name]
@@ -73,7 +73,7 @@ def _width() -> int:
 # Text ----------------------------------------------------------------------------------------------------------
 
 
-class _Style:
+class _MarkdownStyle:
     """How text looks: bold heads where there is colour, lines no wider than the terminal."""
 
     def __init__(self, colour: bool, width: int) -> None:
@@ -90,25 +90,25 @@ class _Style:
         )
 
 
-def _as_text(name: str, style: _Style) -> Iterator[str]:
+def _as_text(name: str, style: _MarkdownStyle) -> Iterator[str]:
     if not name:
         yield from _contents(style)
         return
     found = _find(name)
-    if isinstance(found, Topic):
+    if isinstance(found, ReferenceTopic):
         yield from _topic(found, style)
     else:
         yield from _entries(name, *found, style)
 
 
-def _contents(style: _Style) -> Iterator[str]:
+def _contents(style: _MarkdownStyle) -> Iterator[str]:
     yield style.head("Topics: msauto doc TOPIC")
     width = max(len(name) for name, _ in _all())
     for name, words in _all():
         yield f"  {name:<{width}}  {words}"
 
 
-def _topic(topic: Topic, style: _Style) -> Iterator[str]:
+def _topic(topic: ReferenceTopic, style: _MarkdownStyle) -> Iterator[str]:
     yield style.head(topic.name)
     yield from style.wrap(topic.words, 2)
     yield ""
@@ -126,11 +126,11 @@ def _topic(topic: Topic, style: _Style) -> Iterator[str]:
         yield from (f"  {line}" if line else "" for line in example.splitlines())
 
 
-def _kind(key: Key) -> str:
+def _kind(key: ReferenceKey) -> str:
     return key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
 
 
-def _entries(name: str, words: str, entries: Sequence[Entry], style: _Style) -> Iterator[str]:
+def _entries(name: str, words: str, entries: Sequence[ReferenceEntry], style: _MarkdownStyle) -> Iterator[str]:
     yield style.head(name)
     yield from style.wrap(words, 2)
     for entry in entries:
@@ -148,7 +148,7 @@ def _as_json(name: str) -> Any:
     if not name:
         return [{"name": each, "words": words} for each, words in _all()]
     found = _find(name)
-    if isinstance(found, Topic):
+    if isinstance(found, ReferenceTopic):
         return asdict(found)
     return {"name": name, "words": found[0], "entries": [asdict(each) for each in found[1]]}
 
@@ -157,11 +157,11 @@ def _as_markdown(name: str) -> str:
     if not name:
         return "".join(f"- `{each}`: {words}\n" for each, words in _all())
     found = _find(name)
-    if isinstance(found, Topic):
+    if isinstance(found, ReferenceTopic):
         return reference.render_topic(found)
     lines = (f"- `{each.name}`: {each.words}" + _sample(each) for each in found[1])
     return f"## {name}\n\n{found[0]}\n\n" + "".join(f"{line}\n" for line in lines)
 
 
-def _sample(entry: Entry) -> str:
+def _sample(entry: ReferenceEntry) -> str:
     return f". ``{entry.example}`` gives ``{entry.result}``" if entry.example else ""

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.export_output import InFolder, OnStdout, Part, Sink
+from msauto.cli.export_output import ExportedPlay, ExportOutput, FolderExport, StdoutExport
 from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import say
 from msauto.errors import MsautoError
 from msauto.model.live import Folder, parse_folder, show_folder
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, Found, LeftOut
-from msauto.playbook.export.playbook_writer import Writing, play_lines, task_lines
+from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
+from msauto.playbook.export.playbook_writer import WriterOptions, play_lines, task_lines
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.server.client import AsyncMediaServer
 from msauto.server.snapshots import Snapshots, channel_snapshot
 
-Taken = AssetSnapshot | ChannelSnapshot | LeftOut
+Taken = AssetSnapshot | ChannelSnapshot | SkippedEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExportSelection:
     """What to export; nothing named is the whole database."""
 
     titles: tuple[str, ...]
@@ -66,9 +66,9 @@ def command(
     """Write what a server holds as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
     if flags.format != "text":
         raise MsautoError(f"an export is YAML, not {flags.format}", remedy="msauto show has --format json")
-    asked = Asked(titles, folders, channels, recursive, database, links)
-    sink = InFolder(Path(out), force=force) if out is not None else OnStdout()
-    export = _Export(flags, asked, sink)
+    asked = ExportSelection(titles, folders, channels, recursive, database, links)
+    sink = FolderExport(Path(out), force=force) if out is not None else StdoutExport()
+    export = _Exporter(flags, asked, sink)
     try:
         run_async(export.all_servers())
         sink.finish()
@@ -79,12 +79,12 @@ def command(
 
 
 @dataclass(slots=True)
-class _Export:
+class _Exporter:
     """One run of ``export``: reads servers one after the other, and writes part after part."""
 
     flags: Flags
-    asked: Asked
-    sink: Sink
+    asked: ExportSelection
+    sink: ExportOutput
     assets: int = 0
     channels: int = 0
     warnings: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Export:
             say(f"Warning: {warning}")
         said = [f"{self.assets} asset(s)"] if self.assets or not self.channels else []
         said += [f"{self.channels} channel(s)"] if self.channels else []
-        files = f" in {len(self.sink.written)} file(s)" if isinstance(self.sink, InFolder) else ""
+        files = f" in {len(self.sink.written)} file(s)" if isinstance(self.sink, FolderExport) else ""
         say(f"Exported {' and '.join(said)}{files}.")
         if self.links and not self.asked.whole:
             say(f"{self.links} link(s) met: a link is exported with its clip, where that lives.")
@@ -122,7 +122,7 @@ class _Export:
         found = await self._found(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
         parts = [_folder_part(before, database, folder) for folder, _ in folders]
-        titled = Part((*before, f"{database}@titles"), f"assets of {database}")
+        titled = ExportedPlay((*before, f"{database}@titles"), f"assets of {database}")
         self.sink.expect([titled, *parts] if self.asked.titles else parts)
         if self.asked.titles:
             titles = tuple(dict.fromkeys(self.asked.titles))
@@ -132,10 +132,10 @@ class _Export:
         self._warn_of_xmp(server, snapshots)
         self._warn(database, before)
 
-    async def _found(self, snapshots: Snapshots) -> Sequence[Found]:
+    async def _found(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
         if self.asked.whole:
             return await snapshots.list((), recursive=True)
-        found: set[Found] = set()
+        found: set[ListedEntry] = set()
         for folder in self.asked.folders:
             found.update(await snapshots.list(parse_folder(folder), recursive=self.asked.recursive))
         return sorted(found, key=lambda each: (each.folder, each.title))
@@ -151,7 +151,7 @@ class _Export:
             )
 
     def _warn(self, database: str, before: tuple[str, ...]) -> None:
-        if self.asked.whole and isinstance(self.sink, InFolder):
+        if self.asked.whole and isinstance(self.sink, FolderExport):
             for path in self.sink.stale((*before, database)):
                 self.warnings.append(f"{path} is of an earlier export: its folder holds no assets any more")
 
@@ -159,7 +159,7 @@ class _Export:
 
     async def _channels(self, client: AsyncMediaServer, server: NamedServer, before: tuple[str, ...]) -> None:
         names = tuple(dict.fromkeys(self.asked.channels))
-        parts = [Part((*before, "channels", name), f"the RSS channel {name}") for name in names]
+        parts = [ExportedPlay((*before, "channels", name), f"the RSS channel {name}") for name in names]
         self.sink.expect(parts)
         for part, name in zip(parts, names, strict=True):
             await self._part(part, server, None, _one(client, name))
@@ -167,17 +167,17 @@ class _Export:
     # Parts -----------------------------------------------------------------------------------------------------
 
     async def _part(
-        self, part: Part, server: NamedServer, database: str | None, snapshots: AsyncIterator[Taken]
+        self, part: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Taken]
     ) -> None:
         """Write one play; one without tasks is not written, for a play needs some."""
         dialect = server.spec.dialect
-        writing = Writing(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
+        writing = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
         hosts = "all" if self.flags.options.server_url is not None else server.spec.name
-        waiting: list[LeftOut] = []
+        waiting: list[SkippedEntry] = []
         begun = False
         async for snapshot in snapshots:
             self._count(snapshot)
-            if isinstance(snapshot, LeftOut) and not begun:
+            if isinstance(snapshot, SkippedEntry) and not begun:
                 waiting.append(snapshot)
                 continue
             if not begun:
@@ -193,8 +193,8 @@ class _Export:
     def _count(self, snapshot: Taken) -> None:
         self.assets += isinstance(snapshot, AssetSnapshot)
         self.channels += isinstance(snapshot, ChannelSnapshot)
-        self.links += isinstance(snapshot, LeftOut) and not snapshot.broken
-        if isinstance(snapshot, LeftOut) and snapshot.broken:
+        self.links += isinstance(snapshot, SkippedEntry) and not snapshot.broken
+        if isinstance(snapshot, SkippedEntry) and snapshot.broken:
             self.broken += 1
             path = show_folder((*snapshot.folder, snapshot.title))
             self.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
@@ -204,8 +204,8 @@ async def _one(client: AsyncMediaServer, name: str) -> AsyncIterator[ChannelSnap
     yield await channel_snapshot(client, name)
 
 
-def _folder_part(before: tuple[str, ...], database: str, folder: Folder) -> Part:
-    return Part((*before, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")
+def _folder_part(before: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:
+    return ExportedPlay((*before, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")
 
 
 def _sentence(about: str) -> str:

@@ -117,7 +117,7 @@ def _target(record: TargetRecord) -> Iterator[str]:
     told = f": {record.message}" if record.message else ""
     yield f"{head_of(record.target)}: {record.outcome or 'the run ended before it was done'}{visible(told)}"
     for difference in record.differences:
-        words = f"{difference.aspect} {difference.key}: wanted {difference.wanted!r}, is {difference.live!r}"
+        words = f"{difference.aspect} {difference.key}: wanted {difference.desired!r}, is {difference.live!r}"
         yield f"  {visible(words)}"
     for request, came in zip(record.target.requests, record.requests, strict=True):
         yield f"  {came.state:<9} {request.method} {visible(request.path)}{visible(_notes(came))}"
@@ -146,7 +146,7 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
         for request, came in zip(planned["requests"], record.requests, strict=True)
     ]
     differences = [
-        {"aspect": each.aspect, "key": each.key, "wanted": each.wanted, "live": each.live}
+        {"aspect": each.aspect, "key": each.key, "wanted": each.desired, "live": each.live}
         for each in record.differences
     ]
     result = {

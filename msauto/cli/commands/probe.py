@@ -16,14 +16,14 @@ from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import give, say
 from msauto.cli.runs.running import SIGNALS
-from msauto.errors import MsautoError, Place, RefusedError
-from msauto.model.desired import Source
+from msauto.errors import MsautoError, RefusedError, SourceLocation
+from msauto.model.desired import TaskSource
 from msauto.model.limits import Limits
 from msauto.model.live import Asset, Folder, Link, parse_folder
 from msauto.model.plan import Change, Plan, Target
 from msauto.planning.limits import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
-from msauto.probe.probe import Finding, Findings, Trial, probe, probe_by_trial
+from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial
 from msauto.report.json import dump
 
 
@@ -57,7 +57,7 @@ def command(
         _show(found, flags)
         return 0
     server, name = _single(servers)
-    trial = Trial(scratch, xmp_field, None if links is None else parse_folder(links))
+    trial = TrialOptions(scratch, xmp_field, None if links is None else parse_folder(links))
     _ask(server, name, trial, yes=yes)
     findings = run_async(_try(server, name, trial, flags.settings.limits))
     _show([findings], flags)
@@ -83,11 +83,11 @@ def _single(servers: list[tuple[NamedServer, str]]) -> tuple[NamedServer, str]:
 
 async def _read_each(
     servers: list[tuple[NamedServer, str]], title: str | None, xmp_field: str | None
-) -> list[Findings]:
+) -> list[ProbeResult]:
     return [await probe(server.spec, name, title=title, xmp_field=xmp_field) for server, name in servers]
 
 
-async def _try(server: NamedServer, database: str, trial: Trial, limits: Limits) -> Findings:
+async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: Limits) -> ProbeResult:
     """Try; Ctrl-C and SIGTERM end the trial, and what was made is still taken back."""
     task = asyncio.ensure_future(
         probe_by_trial(
@@ -115,7 +115,7 @@ async def _try(server: NamedServer, database: str, trial: Trial, limits: Limits)
 # Consent --------------------------------------------------------------------------------------------------------
 
 
-def _ask(server: NamedServer, database: str, trial: Trial, *, yes: bool) -> None:
+def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) -> None:
     """Return where the trial is agreed to; raise :class:`RefusedError` where it is not."""
     if yes:
         return
@@ -131,12 +131,14 @@ def _ask(server: NamedServer, database: str, trial: Trial, *, yes: bool) -> None
 
 
 def _refuse_protected(
-    asset: Asset, links: tuple[Link, ...] | None, server: NamedServer, trial: Trial, limits: Limits
+    asset: Asset, links: tuple[Link, ...] | None, server: NamedServer, trial: TrialOptions, limits: Limits
 ) -> None:
     """Refuse what no run may delete or remove from (contract, «Limits», ``protected``)."""
     folders: tuple[Folder, ...] = tuple(link.folder for link in links or ())
     folders += () if trial.links is None else (trial.links,)
-    change = Change("delete", "marker", "", None, None, "live", reversible=True, source=Source(Place("probe")))
+    change = Change(
+        "delete", "marker", "", None, None, "live", reversible=True, source=TaskSource(SourceLocation("probe"))
+    )
     target = Target(server.spec.name, "", "asset", trial.title, folder=asset.folder, changes=(change,), places=folders)
     found = refusals(Plan("", "", targets=(target,)), replace(Limits(), protected=limits.protected))
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)
@@ -150,15 +152,15 @@ def _refuse_protected(
 # What is printed ------------------------------------------------------------------------------------------------
 
 
-def _show(found: list[Findings], flags: Flags) -> None:
+def _show(found: list[ProbeResult], flags: Flags) -> None:
     if flags.format == "json":
         give(dump({findings.server: _json(findings) for findings in found}))
         return
     give("---\n".join("".join(f"{line}\n" for line in _lines(findings)) for findings in found))
 
 
-def _json(findings: Findings) -> dict[str, Any]:
-    def named(where: Iterable[Finding]) -> dict[str, Any]:
+def _json(findings: ProbeResult) -> dict[str, Any]:
+    def named(where: Iterable[DialectFinding]) -> dict[str, Any]:
         return {each.name: each.value for each in where}
 
     return {
@@ -172,7 +174,7 @@ def _json(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _lines(findings: Findings) -> Iterator[str]:
+def _lines(findings: ProbeResult) -> Iterator[str]:
     """Yield YAML to paste into the ``server:`` block; all evidence is comment."""
     yield f"# {findings.server}, database {findings.database}: for the `server:` block of its inventory entry"
     for each in findings.of("server"):
@@ -189,7 +191,7 @@ def _lines(findings: Findings) -> Iterator[str]:
         yield from (f"#   {each.name}: {each.why}" for each in findings.missed)
 
 
-def _comments(title: str, found: tuple[Finding, ...]) -> Iterator[str]:
+def _comments(title: str, found: tuple[DialectFinding, ...]) -> Iterator[str]:
     if found:
         yield f"# {title}"
         yield from (f"#   {each.name}: {each.value} ({each.evidence})" for each in found)

@@ -34,7 +34,7 @@ _IS_IT_ONE = "is it a media server? look at the address, and at the port: 7901 w
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTable:
     """One answer: tables (title, headers, rows) for a person, and the same as a JSON value."""
 
     tables: tuple[tuple[str, Sequence[str], Rows], ...]
@@ -72,7 +72,9 @@ def _known_folder(server: NamedServer, database: str, folder: str) -> AbstractCo
     return _known(server, f"has no folder {folder!r} in {database}, or no such database", lists)
 
 
-async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> dict[str, Shown]:
+async def _each(
+    flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]
+) -> dict[str, ShownTable]:
     shown = {}
     for server in named_servers(flags.options):
         async with AsyncMediaServer(server.spec, read_only=True) as client:
@@ -80,7 +82,7 @@ async def _each(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Aw
     return shown
 
 
-def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[Shown]]) -> None:
+def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]) -> None:
     require_text_or_json(flags)
     shown = run_async(_each(flags, read))
     if flags.format == "json":
@@ -105,13 +107,13 @@ _database_option = click.option("--database", "-d", metavar="NAME", help="Defaul
 def databases(*, flags: Flags) -> None:
     """List the media databases. The server describes all that it holds, so this may take long."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         with _known(server, "has no list of databases", _IS_IT_ONE):
             found = await client.databases()
         counts = [None if one.listing is None else count_clips(one.listing.entries) for one in found]
         rows = [[one.name, "" if n is None else str(n)] for one, n in zip(found, counts, strict=True)]
         values = [{"name": one.name, "assets": n} for one, n in zip(found, counts, strict=True)]
-        return Shown((("", ("database", "assets"), rows),), values)
+        return ShownTable((("", ("database", "assets"), rows),), values)
 
     _show(flags, read)
 
@@ -123,12 +125,12 @@ def databases(*, flags: Flags) -> None:
 def folders(*, flags: Flags, folder: str, database: str | None) -> None:
     """List the folders of a database, or below FOLDER."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         name = _database(server, database)
         with _known_folder(server, name, folder):
             listing = await client.list_folders(name, folder)
         names = [show_folder(path) for path in sorted(listing.folders)]  # as a tree is read
-        return Shown((("", ("folder",), [[name] for name in names]),), names)
+        return ShownTable((("", ("folder",), [[name] for name in names]),), names)
 
     _show(flags, read)
 
@@ -145,7 +147,7 @@ def assets(
 ) -> None:
     """List the assets of a database, or of FOLDER and below."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         name = _database(server, database)
         with _known_folder(server, name, folder):
             if mam:
@@ -153,8 +155,8 @@ def assets(
             listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
         headers = ("title", "folder", "length", "rate", "created")
         if flags.format == "json":  # one of the two forms only: there may be 300,000
-            return Shown((), [_facts(entry) for entry in listing.entries])
-        return Shown((("", headers, [_entry(entry) for entry in listing.entries]),), None)
+            return ShownTable((), [_facts(entry) for entry in listing.entries])
+        return ShownTable((("", headers, [_entry(entry) for entry in listing.entries]),), None)
 
     _show(flags, read)
 
@@ -168,7 +170,7 @@ def assets(
 def asset(*, flags: Flags, title: str, database: str | None, xmp: bool, view: str | None) -> None:
     """Show everything about the asset TITLE (or id:NS:ID)."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         name = _database(server, database)
         address = _address(title)
         with _known(server, f"has no asset {title!r} in {name}", "msauto show assets lists what there is"):
@@ -189,10 +191,10 @@ def asset(*, flags: Flags, title: str, database: str | None, xmp: bool, view: st
 def channels(*, flags: Flags) -> None:
     """List the RSS channels."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         with _known(server, "has no list of channels", _IS_IT_ONE):
             names = list(await client.channels())
-        return Shown((("", ("channel",), [[name] for name in names]),), names)
+        return ShownTable((("", ("channel",), [[name] for name in names]),), names)
 
     _show(flags, read)
 
@@ -203,7 +205,7 @@ def channels(*, flags: Flags) -> None:
 def channel(*, flags: Flags, name: str) -> None:
     """Show the items of the RSS channel NAME."""
 
-    async def read(client: AsyncMediaServer, server: NamedServer) -> Shown:
+    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
         with _known(server, f"has no channel {name!r}", "msauto show channels lists what there is"):
             return _channel(await client.channel(name))
 
@@ -252,13 +254,13 @@ def _at(frames: int, rate: Fraction | None) -> str:
     return f"{frames}" if rate is None else f"{show_timecode(frames, rate)} ({frames})"
 
 
-def _mam(found: Sequence[MamAsset]) -> Shown:
+def _mam(found: Sequence[MamAsset]) -> ShownTable:
     rows = [[one.title, show_folder(one.folder), one.length, one.hires, one.proxy or ""] for one in found]
     headers = ("title", "folder", "length", "hires", "proxy")
-    return Shown((("", headers, rows),), [asdict(one) | {"folder": show_folder(one.folder)} for one in found])
+    return ShownTable((("", headers, rows),), [asdict(one) | {"folder": show_folder(one.folder)} for one in found])
 
 
-def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> Shown:
+def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
     facts = {
         "title": found.title,
         "folder": None if found.folder is None else show_folder(found.folder),
@@ -278,7 +280,7 @@ def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> Shown:
         "parameters": list(found.parameters),
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
     }
-    return Shown(tuple(tables), facts | parts)
+    return ShownTable(tuple(tables), facts | parts)
 
 
 def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows]]:
@@ -301,7 +303,9 @@ def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows
     return [table for table in tables if table[2]]
 
 
-def _channel(found: RssChannel) -> Shown:
+def _channel(found: RssChannel) -> ShownTable:
     rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
     values = [asdict(item) for item in found.items]
-    return Shown((("", ("guid", "title", "description", "published"), rows),), {"name": found.name, "items": values})
+    return ShownTable(
+        (("", ("guid", "title", "description", "published"), rows),), {"name": found.name, "items": values}
+    )

@@ -11,7 +11,7 @@ import click
 
 from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give
-from msauto.playbook.variables.variable_report import Told, tell_variables
+from msauto.playbook.variables.variable_report import VariableDefinition, tell_variables
 from msauto.report.json import dump
 from msauto.report.tables import render_table
 
@@ -37,7 +37,7 @@ def command(*, flags: Flags, host: str, name: str | None) -> None:
     give(render_table(headers, rows, colour=colour_on(sys.stdout, no_color=flags.no_color), width=width))
 
 
-def _row(told: Told) -> list[str]:
+def _row(told: VariableDefinition) -> list[str]:
     value = f"(cannot be rendered: {told.error})" if told.error else _shown(told.value)
     return [value, told.level, str(told.place) if told.place.file != told.level else ""]
 
@@ -46,6 +46,6 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _json(told: Told, *, wins: bool) -> dict[str, Any]:
+def _json(told: VariableDefinition, *, wins: bool) -> dict[str, Any]:
     place = {"file": told.place.file, "line": told.place.line, "column": told.place.column}
     return {"name": told.name, "value": told.value, "set_by": told.level, **place, "wins": wins, "error": told.error}

@@ -17,7 +17,7 @@ from msauto.playbook.settings.windows import Window, parse_window
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class AllowedTimes:
     """The freezes that hold, and the window of the run, if it has one."""
 
     freezes: tuple[Freeze, ...] = ()
@@ -41,14 +41,14 @@ def _at(moment: datetime) -> str:
     return f"{moment:%a %H:%M %Z}"
 
 
-def times_of(flags: Flags, window: str | None, *, override_freeze: str | None = None) -> Times:
+def times_of(flags: Flags, window: str | None, *, override_freeze: str | None = None) -> AllowedTimes:
     """Return when targets may be begun; ``window`` as it was given, and its zone is that of the settings."""
     settings = flags.settings
     freezes = () if override_freeze else settings.freezes
-    return Times(freezes, None if window is None else parse_window(window, settings.timezone))
+    return AllowedTimes(freezes, None if window is None else parse_window(window, settings.timezone))
 
 
-def with_times(plan: Plan, times: Times, now: datetime) -> Plan:
+def with_times(plan: Plan, times: AllowedTimes, now: datetime) -> Plan:
     """Return a plan that changes something with why it is not applied now."""
     return replace(plan, refusals=(*plan.refusals, *times.refusals(now))) if plan.requests else plan
 

@@ -17,9 +17,9 @@ from msauto.cli.runs.allowed_times import with_state, with_times
 from msauto.cli.runs.attempt import who
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.past_runs import SETTINGS
-from msauto.cli.runs.plan_sources import Planned, Source
+from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
 from msauto.cli.runs.planning import give_plan, plan_text, show_plan, tell_errors
-from msauto.cli.runs.run_options import Asked
+from msauto.cli.runs.run_options import RunOptions
 from msauto.cli.runs.running import run_plan
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
@@ -31,20 +31,20 @@ from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, reason_of, refusals_told
-from msauto.secrets.redactor import Hider, hide_plan
+from msauto.secrets.redactor import Redactor, redact_plan
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ApplyRun:
     """One run of ``apply`` or ``undo``, with its locks held from the first read to the last proof."""
 
     flags: Flags
     paths: tuple[str, ...]
-    source: Source
+    source: PlanSource
     clock: Clock
-    asked: Asked
+    asked: RunOptions
     closed: list[str] = field(default_factory=list)
     """Why targets were not begun: that it was not the time."""
 
@@ -105,7 +105,7 @@ class Run:
             secrets=source.secrets,
         )
 
-    async def _plan(self, ledger: Ledger) -> Planned:
+    async def _plan(self, ledger: Ledger) -> PlannedRun:
         planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
         return replace(planned, plan=with_times(planned.plan, self.asked.times, self.clock.now()))
 
@@ -137,7 +137,7 @@ class Run:
         self._give_refused(plan, refused)
         raise refused
 
-    def _may_go_on(self, planned: Planned) -> bool:
+    def _may_go_on(self, planned: PlannedRun) -> bool:
         """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
         try:
             self._show_before(planned.plan)
@@ -150,7 +150,7 @@ class Run:
             say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
 
-    def _is_agreed(self, planned: Planned) -> bool:
+    def _is_agreed(self, planned: PlannedRun) -> bool:
         if planned.plan.errors and not self.asked.keep_going:
             self._refuse_stale(planned)
             self.asked.attempt.reason = f"{plural(planned.plan.errors, 'target')} cannot be planned: {_first(planned)}"
@@ -160,7 +160,7 @@ class Run:
         ask(planned.plan, yes=self.asked.yes)
         return True
 
-    def _refuse_stale(self, planned: Planned) -> None:
+    def _refuse_stale(self, planned: PlannedRun) -> None:
         if planned.stale:
             raise RefusedError(
                 f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
@@ -193,7 +193,7 @@ class Run:
 
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
-        result = Hider(plan.secrets).result(result.with_left_out(plan))
+        result = Redactor(plan.secrets).result(result.with_left_out(plan))
         self.asked.attempt.run = result.run
         closed = self.closed[-1] if self.closed and not _begun(result) else None
         code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3
@@ -224,9 +224,9 @@ class Run:
 REFUSED = 4
 
 
-def _first(planned: Planned) -> str:
+def _first(planned: PlannedRun) -> str:
     """Return what is wrong with the first target that cannot be planned, in one line; it holds no secret."""
-    shown = hide_plan(planned.plan)
+    shown = redact_plan(planned.plan)
     found = next(target for target in shown.targets if target.error is not None)
     return f"{found.name}: {str(found.error).partition(chr(10))[0]}"
 

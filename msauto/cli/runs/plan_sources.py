@@ -11,9 +11,9 @@ from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes
 from msauto.cli.flags import Flags
 from msauto.cli.output import say
 from msauto.cli.runs.saved_plans import is_plan_file, read_plan_file
-from msauto.errors import InputError, Place, Problem, RefusedError
-from msauto.ledger import Scope
-from msauto.model.desired import Resolved
+from msauto.errors import InputError, Problem, RefusedError, SourceLocation
+from msauto.ledger import LockScope
+from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
@@ -25,21 +25,21 @@ from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.playbook.tasks.operation_modules import check_dest
-from msauto.playbook.templates.lookups import Surroundings
-from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.report.sanitizing import visible
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRun:
     """A plan; ``stale`` counts the targets of a saved one that do not fit any more, and carry that as their error."""
 
     plan: Plan
     stale: int = 0
 
 
-class Source(Protocol):
+class PlanSource(Protocol):
     """Yields the plan, and what it is about."""
 
     @property
@@ -47,22 +47,22 @@ class Source(Protocol):
         """The servers."""
 
     @property
-    def scopes(self) -> frozenset[Scope]:
+    def scopes(self) -> frozenset[LockScope]:
         """What the run must hold alone."""
 
     @property
     def secrets(self) -> Secrets:
         """The texts that must not show, as far as they are known."""
 
-    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
         """Read the servers; sends GET and HEAD only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Playbooks:
+class PlaybookSource:
     """Playbooks."""
 
-    resolved: Resolved
+    resolved: ResolvedPlaybooks
     forget_owed: bool = False
 
     @property
@@ -71,7 +71,7 @@ class Playbooks:
         return specs_of(self.resolved)
 
     @property
-    def scopes(self) -> frozenset[Scope]:
+    def scopes(self) -> frozenset[LockScope]:
         """What the run must hold alone."""
         return scopes_of(self.resolved)
 
@@ -80,23 +80,23 @@ class Playbooks:
         """The texts that must not show, as far as they are known."""
         return self.resolved.secrets.known()
 
-    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
         """Read, compare, plan."""
         forget = self.forget_owed
-        return Planned(
+        return PlannedRun(
             await make_plan(self.resolved, memory=memory, clock=clock, forks=forks, limits=limits, forget_owed=forget)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class SavedPlan:
+class SavedPlanSource:
     """A plan from a file. Its limits are looked at anew: those of the day on which it is applied count."""
 
     saved: Plan
     specs: tuple[ServerSpec, ...]
 
     @property
-    def scopes(self) -> frozenset[Scope]:
+    def scopes(self) -> frozenset[LockScope]:
         """What the run must hold alone."""
         return scopes_of_plan(self.saved, self.specs)
 
@@ -105,20 +105,20 @@ class SavedPlan:
         """A saved plan holds none."""
         return NO_SECRETS
 
-    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> Planned:
+    async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
         """Read every target again."""
         look = bool(limits.protected)
         plan, stale = await recheck_plan(
             self.saved, self.specs, memory=memory, clock=clock, forks=forks, find_links=look
         )
-        return Planned(replace(plan, refusals=refusals(plan, limits)), stale)
+        return PlannedRun(replace(plan, refusals=refusals(plan, limits)), stale)
 
 
-def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
+def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
     """Return the playbooks, or the saved plan, that the paths name; raises :class:`InputError`."""
     saved = [path for path in paths if is_plan_file(path)]
     if not saved:
-        return Playbooks(resolve(flags.options), flags.forget_owed)
+        return PlaybookSource(resolve(flags.options), flags.forget_owed)
     if len(paths) > 1:
         raise _refuse(saved[0], "a saved plan is applied alone", "give the plan, or playbooks")
     options = flags.options
@@ -130,7 +130,7 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> Source:
     _check_downloads(plan, saved[0], flags)
     specs = servers_called(options, [target.server for target in plan.targets])
     _check_urls(plan, specs)
-    return SavedPlan(plan, specs)
+    return SavedPlanSource(plan, specs)
 
 
 def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
@@ -147,12 +147,12 @@ def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
 
 def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
     """Refuse a plan that would write a file where no playbook may: it may have been made by anybody."""
-    around = Surroundings({}, Files(), Path(), repository_of(Path()), writable=flags.settings.download_folders)
+    around = LookupContext({}, Files(), Path(), repository_of(Path()), writable=flags.settings.download_folders)
     for request in (request for target in plan.targets for request in target.requests if request.dest is not None):
-        check_dest(str(request.dest), Spot(Document(path)), around)
+        check_dest(str(request.dest), SourceNode(Document(path)), around)
 
 
-def resume(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
+def resume(flags: Flags, details: RunDetails) -> tuple[PlanSource, tuple[str, ...]]:
     """Return the plan of the targets that a run did not reach, and how to call it; raises ``RefusedError``.
 
     Each is held against what is there, as a saved plan is. What the run began is not part of it: that is for planning
@@ -175,7 +175,7 @@ def resume(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
     specs = servers_called(flags.options, servers)
     check_servers(details, specs)
     plan = Plan(details.summary.started, details.msauto, targets=targets, servers=servers)
-    return SavedPlan(plan, specs), (f"resume {name}",)
+    return SavedPlanSource(plan, specs), (f"resume {name}",)
 
 
 def _refuse_hidden(targets: tuple[Target, ...], run: str) -> None:
@@ -188,10 +188,10 @@ def _refuse_hidden(targets: tuple[Target, ...], run: str) -> None:
             )
 
 
-def undo(flags: Flags, details: RunDetails) -> tuple[Source, tuple[str, ...]]:
+def undo(flags: Flags, details: RunDetails) -> tuple[PlanSource, tuple[str, ...]]:
     """Return what takes a run back, and how to call it; raises ``RefusedError``."""
     specs = servers_called(flags.options, servers_of(details))
-    return Playbooks(undo_of(details, specs)), (f"undo {details.summary.run}",)
+    return PlaybookSource(undo_of(details, specs)), (f"undo {details.summary.run}",)
 
 
 def _was_not_reached(record: TargetRecord) -> bool:
@@ -223,4 +223,4 @@ _SOME = 3
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:
-    return InputError([Problem(message, Place(path), remedy)])
+    return InputError([Problem(message, SourceLocation(path), remedy)])

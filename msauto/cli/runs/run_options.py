@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from msauto.cli.flags import Flags, for_stdout, keep_going_flag, plan_options
-from msauto.cli.runs.allowed_times import Times, times_of, window_flag
+from msauto.cli.runs.allowed_times import AllowedTimes, times_of, window_flag
 from msauto.cli.runs.attempt import Attempt
 from msauto.cli.runs.past_runs import as_it_was, run_called
 from msauto.cli.seconds import read_seconds
@@ -18,14 +18,14 @@ from msauto.model.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunOptions:
     """How the run is to go: consent, limits with what the flags allow, and when targets may be begun.
 
     ``out`` and ``detailed_exitcode`` are those of ``msauto plan``, for a ``check``.
     """
 
     limits: Limits
-    times: Times
+    times: AllowedTimes
     attempt: Attempt
     yes: bool = False
     check: bool = False
@@ -85,7 +85,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 flags = as_it_was(flags, own[name])
         limits = _allowed(flags.settings.limits, allow_delete, allow_remove, allow_requests)
         times = times_of(flags, window, override_freeze=override_freeze)
-        asked = Asked(
+        asked = RunOptions(
             limits, times, attempt, yes, check, keep_going, out, detailed_exitcode, override_freeze, lock_timeout
         )
         return function(flags=flags, asked=asked, **own)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from msauto.aio import apply_plan
-from msauto.applying.executor import Stop
+from msauto.applying.executor import Cancellation
 from msauto.cli.flags import Flags
 from msauto.cli.output import say
 from msauto.errors import MsautoError
@@ -18,7 +18,7 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
 from msauto.model.server import ServerSpec
-from msauto.report.progress import Progress
+from msauto.report.progress import ProgressDisplay
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -35,7 +35,7 @@ async def run_plan(
     notes: Mapping[str, str],
 ) -> Result:
     """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
-    stop = Stop()
+    stop = Cancellation()
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
@@ -45,7 +45,7 @@ async def run_plan(
         stop()
 
     try:
-        with Progress(sys.stderr, clock) as progress:
+        with ProgressDisplay(sys.stderr, clock) as progress:
             for number in SIGNALS:
                 loop.add_signal_handler(number, interrupted)
             async with _ticking(progress):
@@ -82,7 +82,7 @@ def _ignore_from_now_on(loop: asyncio.AbstractEventLoop) -> None:
 
 
 @asynccontextmanager
-async def _ticking(progress: Progress) -> AsyncIterator[None]:
+async def _ticking(progress: ProgressDisplay) -> AsyncIterator[None]:
     """Let the display tell of the time while nothing happens: a server may need minutes to make a file."""
 
     async def tick() -> None:

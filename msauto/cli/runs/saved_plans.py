@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import InputError, Place, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.plan import Plan
 from msauto.planning.saved_plans.plan_file import plan_from_json
 from msauto.playbook.settings.settings import NAME
@@ -71,4 +71,4 @@ def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(path: str, message: str) -> InputError:
-    return InputError([Problem(message, Place(path), "a plan is made by `msauto plan --out FILE`")])
+    return InputError([Problem(message, SourceLocation(path), "a plan is made by `msauto plan --out FILE`")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msauto.model.live import Asset
-from msauto.model.plan import Change, Expect, Json, Target
+from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.verification.expectations import difference
 
@@ -37,7 +37,7 @@ def _is_told(change: Change) -> bool:
 
 def _values(target: Target, live: LiveTarget) -> Iterator[str]:
     for change in filter(_is_told, target.changes):
-        found = difference(Expect(change.aspect, change.key, change.before), live)
+        found = difference(Expectation(change.aspect, change.key, change.before), live)
         if found is not None:
             yield f"{change.aspect} {change.key} was {_short(change.before)} and is {_short(found.live)}"
 

@@ -12,15 +12,15 @@ from fractions import Fraction
 from typing import Any
 
 from msauto.model.live import show_folder
-from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Settlement, Target
+from msauto.model.plan import Address, Body, Change, Expectation, Plan, Request, Settlement, Target
 from msauto.planning.saved_plans.plan_descriptions import described
 from msauto.planning.saved_plans.plan_schema import FORMAT, VERSION, PlanFile, checksum, read_plan
-from msauto.secrets.redactor import hide_plan
+from msauto.secrets.redactor import redact_plan
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """Return the plan as a JSON object; the same plan is always the same object. It holds no secret of the plan."""
-    plan = hide_plan(plan)
+    plan = redact_plan(plan)
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -122,7 +122,7 @@ def _change(change: Change) -> dict[str, Any]:
             "task": source.task,
         },
     }
-    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.owed, "secret": change.secret}
+    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.pending, "secret": change.secret}
     return shown | {name: value for name, value in more.items() if value}
 
 
@@ -147,12 +147,12 @@ def _body(body: Body) -> dict[str, str]:
     return shown | {"text": text}
 
 
-def _expect(expect: Expect) -> dict[str, Any]:
-    shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.want}
+def _expect(expect: Expectation) -> dict[str, Any]:
+    shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.desired}
     shown |= {} if expect.visible else {"visible": False}
     shown |= {"not_uids": list(expect.not_uids)} if expect.not_uids else {}
     shown |= {"secret": True} if expect.secret else {}
-    return shown | ({"kept": dict(expect.kept)} if expect.kept else {})
+    return shown | ({"kept": dict(expect.preserved)} if expect.preserved else {})
 
 
 def _address(address: Address) -> dict[str, str]:

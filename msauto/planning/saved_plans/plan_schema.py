@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from msauto.errors import InputError, Place, Problem
-from msauto.model.desired import Batch, InputFile, Source
+from msauto.errors import InputError, Problem, SourceLocation
+from msauto.model.desired import Batch, InputFile, TaskSource
 from msauto.model.live import parse_folder
 from msauto.model.plan import (
     Action,
@@ -21,7 +21,7 @@ from msauto.model.plan import (
     Basis,
     Body,
     Change,
-    Expect,
+    Expectation,
     Json,
     Kind,
     Method,
@@ -49,8 +49,8 @@ class _Source(_Model):
     column: int
     task: str = ""
 
-    def value(self) -> Source:
-        return Source(Place(self.file, self.line, self.column), self.task)
+    def value(self) -> TaskSource:
+        return TaskSource(SourceLocation(self.file, self.line, self.column), self.task)
 
 
 class _Change(_Model):
@@ -93,9 +93,9 @@ class _Expect(_Model):
     secret: bool = False
     kept: dict[str, str] = Field(default_factory=dict)
 
-    def value(self) -> Expect:
+    def value(self) -> Expectation:
         not_uids, kept = tuple(self.not_uids), tuple(self.kept.items())
-        return Expect(self.aspect, self.key, _json(self.want), self.visible, not_uids, self.secret, kept)
+        return Expectation(self.aspect, self.key, _json(self.want), self.visible, not_uids, self.secret, kept)
 
 
 class _Body(_Model):
@@ -354,12 +354,12 @@ _PLAYBOOKS_INSTEAD = "apply the playbooks themselves: msauto apply PLAYBOOK"
 
 
 def _refuse(path: str, message: str, remedy: str) -> InputError:
-    return InputError([Problem(message, Place(path), remedy)])
+    return InputError([Problem(message, SourceLocation(path), remedy)])
 
 
 def _problem(path: str, detail: Any) -> Problem:
     where = ".".join(map(str, detail["loc"]))
-    return Problem(f"{where}: {detail['msg']}", Place(path), _REMEDY)
+    return Problem(f"{where}: {detail['msg']}", SourceLocation(path), _REMEDY)
 
 
 def _json(value: JsonValue) -> Json:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from msauto.diffing.comparison import plain
 from msauto.model.live import Asset
-from msauto.model.plan import Change, Expect, Json, Target
+from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
@@ -65,9 +65,9 @@ async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | N
     return await are_one_clip(reader, target.database, there, replace(live, title=live.title or target.name))
 
 
-def _has_run(expect: Expect, remembered: Mapping[str, Json]) -> bool:
+def _has_run(expect: Expectation, remembered: Mapping[str, Json]) -> bool:
     """Tell whether the ledger knows by now that a command or a batch has run, or may have."""
-    once = expect.aspect in {"command", "xmp_batch"} and expect.want == "once"
+    once = expect.aspect in {"command", "xmp_batch"} and expect.desired == "once"
     return once and bool(remembered.get(f"{expect.aspect}:{expect.key}"))
 
 

@@ -12,7 +12,7 @@ from msauto.aspects.link import is_home, plan_links
 from msauto.aspects.marker import plan_markers
 from msauto.aspects.proxy import plan_proxy
 from msauto.aspects.restore import plan_restore
-from msauto.aspects.rss_identity import RssScene
+from msauto.aspects.rss_identity import ChannelContext
 from msauto.aspects.rss_item import plan_items
 from msauto.aspects.segment import plan_segments
 from msauto.aspects.segmentation import plan_segmentation
@@ -20,20 +20,20 @@ from msauto.aspects.thumbnail import plan_thumbnail
 from msauto.aspects.title import plan_title
 from msauto.aspects.xmp import plan_xmp
 from msauto.aspects.xmp_batch import plan_batch
-from msauto.diffing.builder import TASK, Cause, Draft, Scene, refuse
+from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import requests
 from msauto.interface.address import asset_path
 from msauto.model.desired import (
     ABSENT,
-    AssetWanted,
-    CommandWanted,
-    LinkWanted,
-    RssWanted,
-    RunWanted,
-    Source,
-    ThumbnailWanted,
-    XmpBatchWanted,
+    DesiredAsset,
+    DesiredChannel,
+    DesiredCommand,
+    DesiredLink,
+    DesiredOperation,
+    DesiredThumbnail,
+    DesiredXmpBatch,
+    TaskSource,
 )
 from msauto.model.live import Asset, Folder, RssChannel
 from msauto.model.plan import Address, Json, Target, TargetId
@@ -44,7 +44,7 @@ from msauto.planning.survey.editorial import check_editorial
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedAsset:
     """An asset as it was found: its answer, how it was addressed, and what it is called."""
 
     server: ServerSpec
@@ -64,24 +64,24 @@ class Found:
         return TargetId(self.server.name, self.database, "asset", title, self.asset.link_id, self.create_time)
 
 
-def title_after(found: Found, wanted: AssetWanted | None) -> str:
+def title_after(found: LocatedAsset, wanted: DesiredAsset | None) -> str:
     """Return what the asset is called after the run."""
     return wanted.title.value if wanted and wanted.title else found.title
 
 
-def link_places(found: Found, wanted: AssetWanted) -> tuple[Folder, ...]:
+def link_places(found: LocatedAsset, wanted: DesiredAsset) -> tuple[Folder, ...]:
     """Return the folders that links are wanted in, without the asset's own home."""
     title = title_after(found, wanted)
     folders = (said.value.folder for said in wanted.links if not _at_home(found.asset, title, said.value))
     return tuple(dict.fromkeys(folders))
 
 
-def _at_home(asset: Asset, title: str, link: LinkWanted) -> bool:
+def _at_home(asset: Asset, title: str, link: DesiredLink) -> bool:
     return link.present and is_home(asset, title, link.folder, title if link.title is ABSENT else link.title)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ComparisonInputs:
     """What the comparison of an asset may use beside what is wanted: all read before.
 
     ``places`` are folder and title of the other entries that show an asset which is to be deleted.
@@ -90,15 +90,15 @@ class Given:
     live: LiveTarget
     memory: Mapping[str, Json]
     files: Mapping[str, str | None] = field(default_factory=dict)
-    batch: Source | None = None
+    batch: TaskSource | None = None
     places: tuple[Folder, ...] = ()
 
 
-class AssetPlan:
+class AssetPlanner:
     """One asset while it is planned: its tasks, then the handlers that their changes call, then the target."""
 
-    def __init__(self, found: Found, wanted: AssetWanted | None, given: Given) -> None:
-        self.draft = Draft()
+    def __init__(self, found: LocatedAsset, wanted: DesiredAsset | None, given: ComparisonInputs) -> None:
+        self.draft = PlanBuilder()
         self.held = False
         self._found = found
         self._wanted = wanted
@@ -111,7 +111,7 @@ class AssetPlan:
         """The asset goes: nothing can be run on it after that."""
         return self._wanted is not None and not self._wanted.present
 
-    def tasks(self, runs: Sequence[RunWanted]) -> None:
+    def tasks(self, runs: Sequence[DesiredOperation]) -> None:
         """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
         found, wanted, draft = self._found, self._wanted, self.draft
         _run_all([*_aspects(self._scene, found, wanted, draft), *(_run(self._scene, run, draft, TASK) for run in runs)])
@@ -120,10 +120,10 @@ class AssetPlan:
         """Take what is remembered as it is known by now."""
         self._scene = replace(self._scene, memory=memory)
 
-    def handler(self, wanted: RunWanted, name: str, owed: str) -> None:
+    def handler(self, wanted: DesiredOperation, name: str, owed: str) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
-        cause = Cause(name, owed, before=self.deleting)
-        mine = Draft()
+        cause = Trigger(name, owed, before=self.deleting)
+        mine = PlanBuilder()
         _run(self._scene, wanted, mine, cause)()
         keys = {(change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
@@ -132,7 +132,7 @@ class AssetPlan:
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""
-        kept, self.draft = self.draft.warnings, Draft()
+        kept, self.draft = self.draft.warnings, PlanBuilder()
         self.draft.warnings += kept
         self.held = True
 
@@ -158,10 +158,10 @@ class AssetPlan:
 
 
 def plan_database(
-    server: ServerSpec, database: str, batches: Sequence[XmpBatchWanted], memory: Mapping[str, Json]
+    server: ServerSpec, database: str, batches: Sequence[DesiredXmpBatch], memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a database, with the batches that are to be loaded; and warnings."""
-    draft = Draft()
+    draft = PlanBuilder()
     seen: set[tuple[str, bytes]] = set()
     for batch in batches:
         if (batch.connector, batch.content) not in seen:
@@ -174,12 +174,12 @@ def plan_database(
 
 
 def plan_channel(
-    server: ServerSpec, channel: RssChannel, wanted: RssWanted, memory: Mapping[str, Json]
+    server: ServerSpec, channel: RssChannel, wanted: DesiredChannel, memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a channel, and warnings."""
-    draft = Draft()
+    draft = PlanBuilder()
     draft.warnings += wanted.notes
-    plan_items(RssScene(server, channel, memory, wanted.still), wanted.items, wanted.exactly, draft)
+    plan_items(ChannelContext(server, channel, memory, wanted.still), wanted.items, wanted.exactly, draft)
     _check_requests(server, draft)
     address = Address(channel.name)
     live = LiveTarget(channel=channel)
@@ -194,7 +194,7 @@ def plan_channel(
     return _drafted(target, draft, live), tuple(draft.warnings)
 
 
-def _drafted(target: Target, draft: Draft, live: LiveTarget) -> Target:
+def _drafted(target: Target, draft: PlanBuilder, live: LiveTarget) -> Target:
     if not draft.changes:
         return target  # only counted, never kept: its fingerprint would be made for nothing
     looked = tuple(sorted(draft.looked))
@@ -209,12 +209,12 @@ def _drafted(target: Target, draft: Draft, live: LiveTarget) -> Target:
     )
 
 
-def _scene(found: Found, wanted: AssetWanted | None, given: Given) -> Scene:
+def _scene(found: LocatedAsset, wanted: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
     title = title_after(found, wanted)
     renamed = title != found.title and not found.address.namespace
     after = asset_path(found.database, Address(title), dialect=found.server.dialect) if renamed else before
-    return Scene(
+    return PlanContext(
         server=found.server,
         database=found.database,
         path_before=before,
@@ -236,7 +236,9 @@ def _scene(found: Found, wanted: AssetWanted | None, given: Given) -> Scene:
 Step = Callable[[], None]
 
 
-def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draft) -> Iterator[Step]:
+def _aspects(
+    scene: PlanContext, found: LocatedAsset, wanted: DesiredAsset | None, draft: PlanBuilder
+) -> Iterator[Step]:
     if wanted is None:
         return
     scene = replace(scene, still=wanted.still)
@@ -264,15 +266,15 @@ def _aspects(scene: Scene, found: Found, wanted: AssetWanted | None, draft: Draf
     yield lambda: check_editorial(scene, wanted, draft)
 
 
-def _run(scene: Scene, wanted: RunWanted, draft: Draft, cause: Cause) -> Step:
-    if isinstance(wanted, CommandWanted):
+def _run(scene: PlanContext, wanted: DesiredOperation, draft: PlanBuilder, cause: Trigger) -> Step:
+    if isinstance(wanted, DesiredCommand):
         return lambda: plan_command(scene, wanted, draft, cause)
-    if isinstance(wanted, ThumbnailWanted):
+    if isinstance(wanted, DesiredThumbnail):
         return lambda: plan_thumbnail(scene, wanted, draft, cause)
     return lambda: plan_proxy(scene, wanted, draft, cause)
 
 
-def _check_either(wanted: AssetWanted) -> None:
+def _check_either(wanted: DesiredAsset) -> None:
     if wanted.segments and wanted.segmentation:
         raise refuse(
             f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
@@ -282,7 +284,7 @@ def _check_either(wanted: AssetWanted) -> None:
         )
 
 
-def _check_in_point(scene: Scene, wanted: AssetWanted, draft: Draft) -> None:
+def _check_in_point(scene: PlanContext, wanted: DesiredAsset, draft: PlanBuilder) -> None:
     """Refuse to move the in point together with positions that the server counts from it."""
     counted = wanted.segments or wanted.markers or wanted.segmentation or wanted.exactly.markers
     moved = [change for change in draft.changes if change.aspect == "field" and change.key == "first_frame"]
@@ -308,7 +310,7 @@ def _run_all(steps: Sequence[Step]) -> None:
         raise PlanningError("\n".join(map(str, errors)))
 
 
-def _check_requests(server: ServerSpec, draft: Draft) -> None:
+def _check_requests(server: ServerSpec, draft: PlanBuilder) -> None:
     """Refuse a request whose line is longer than the server takes: it would be cut, or refused half-way."""
     for request in draft.requests():
         length = requests.request_line_length(request)

@@ -10,12 +10,12 @@ from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import plain
 from msauto.errors import MsautoError
 from msauto.model.desired import (
-    AssetWanted,
-    ProxyWanted,
-    RunWanted,
-    ThumbnailWanted,
+    Desired,
+    DesiredAsset,
+    DesiredOperation,
+    DesiredProxy,
+    DesiredThumbnail,
     TitleRef,
-    Wanted,
 )
 from msauto.model.facts import NoAssetError
 from msauto.model.plan import Address, Settlement, Target
@@ -25,14 +25,14 @@ from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_folders, read_xmp_fields
-from msauto.planning.survey.asset_plan import AssetPlan, Found, Given, link_places
-from msauto.planning.survey.clip_finder import Asked, ClipFinder, HeldBackError, check_guard
+from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
+from msauto.planning.survey.clip_finder import Asked, ClipFinder, PostponedError, check_guard
 from msauto.planning.survey.deletion import Deletion, check_deletion, places_of
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
-from msauto.planning.survey.grouping import Group, Member
-from msauto.planning.survey.handlers import certain, held_back, notified, owed_calls
-from msauto.planning.survey.merge import unite
-from msauto.planning.survey.recall import Recalled, recall
+from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember
+from msauto.planning.survey.handlers import certain, held_back, notified, pending_calls
+from msauto.planning.survey.merge import merge_desired
+from msauto.planning.survey.recall import RecalledMemory, recall
 from msauto.planning.survey.repeating import repeating
 from msauto.planning.survey.unlink import check_unlinks
 from msauto.secrets.taint import Secrets
@@ -42,7 +42,7 @@ State = Literal["changed", "unchanged", "skipped", "left out"]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SurveyContext:
     """What the survey of one server works with.
 
     ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
@@ -61,7 +61,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SurveyedTarget:
     """What came of one target: only one that changes, or is in error, is kept.
 
     ``clip`` is the hash of what identifies the clip, so that two names of one clip are noticed; ``None``: not known.
@@ -74,26 +74,26 @@ class Outcome:
     clip: int | None = None
 
     @classmethod
-    def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> Outcome:
+    def of(cls, target: Target, warnings: tuple[str, ...], settlements: tuple[Settlement, ...] = ()) -> SurveyedTarget:
         """Keep the target if it has changes."""
         if target.changes:
             return cls("changed", target, warnings, settlements)
         return cls("unchanged", None, warnings, settlements)
 
 
-async def survey_asset(world: World, group: Group) -> Outcome:
+async def survey_asset(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     """Plan one asset; errors stay with their target. Raises ``SplitError`` for a merged group of several clips."""
     finder = ClipFinder(world.reader, group)
     try:
         outcome = await _survey(world, group, finder)
-    except HeldBackError as held:
-        outcome = Outcome("left out", warnings=(str(held),))
+    except PostponedError as held:
+        outcome = SurveyedTarget("left out", warnings=(str(held),))
     except (MsautoError, TimecodeError) as error:
-        outcome = Outcome("changed", in_error(world, group, error))
+        outcome = SurveyedTarget("changed", in_error(world, group, error))
     return replace(outcome, clip=finder.clip)
 
 
-def in_error(world: World, group: Group, error: Exception) -> Target:
+def in_error(world: SurveyContext, group: IntentGroup, error: Exception) -> Target:
     """Return a target that cannot be planned."""
     address = group.by_id[0] if group.by_id else Address(group.name)
     return Target(
@@ -107,34 +107,36 @@ def in_error(world: World, group: Group, error: Exception) -> Target:
     )
 
 
-async def _survey(world: World, group: Group, finder: ClipFinder) -> Outcome:
+async def _survey(world: SurveyContext, group: IntentGroup, finder: ClipFinder) -> SurveyedTarget:
     layers = Layers(world.reader, group.database, finder, world.answers)
     said, unknown = await _evaluate(layers, group, finder)
     owing = _is_owing(world, group)
     if not said and not unknown and not owing:
-        return Outcome("skipped")
+        return SurveyedTarget("skipped")
     clip = await layers.clip()
     here, away = finder.divide(said)
     missing = await _not_there(world, group, away, unknown)
     if clip is None or (not here and not owing):
         told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        return Outcome(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
+        return SurveyedTarget(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
     asset, address, title = clip
     group = finder.named()
     here = [(member, finder.renamed(member, wanted)) for member, wanted in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
-    found = Found(world.server, group.database, asset, address, title, looked)
+    found = LocatedAsset(world.server, group.database, asset, address, title, looked)
     aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
     outcome = await _compare(world, group, layers, found, here, aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
 
-async def _evaluate(layers: Layers, group: Group, finder: ClipFinder) -> tuple[list[Asked], list[Member]]:
+async def _evaluate(
+    layers: Layers, group: IntentGroup, finder: ClipFinder
+) -> tuple[list[Asked], list[IntentGroupMember]]:
     """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
     said: list[Asked] = []
-    unknown: list[Member] = []
-    evaluated: list[tuple[Member, Wanted | None]] = []
+    unknown: list[IntentGroupMember] = []
+    evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
     for member in group.members:
         try:
             wanted = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
@@ -150,7 +152,9 @@ async def _evaluate(layers: Layers, group: Group, finder: ClipFinder) -> tuple[l
     return said, unknown
 
 
-async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown: Sequence[Member]) -> State:
+async def _not_there(
+    world: SurveyContext, group: IntentGroup, away: Sequence[Asked], unknown: Sequence[IntentGroupMember]
+) -> State:
     """Tell what comes of intents whose asset is not there; an error unless they allow for it, or it is to be absent."""
     if not away and not unknown:
         return "unchanged"
@@ -162,9 +166,9 @@ async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown:
         )
     state: State = "unchanged"
     for member, wanted in (*away, *((member, None) for member in unknown)):
-        if member.intent.absent or (isinstance(wanted, AssetWanted) and not wanted.present):
+        if member.intent.absent or (isinstance(wanted, DesiredAsset) and not wanted.present):
             continue
-        if member.intent.missing != "skip" and not (isinstance(wanted, AssetWanted) and wanted.missing == "skip"):
+        if member.intent.missing != "skip" and not (isinstance(wanted, DesiredAsset) and wanted.missing == "skip"):
             raise refuse(
                 f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
                 member.intent.named or member.intent.source,
@@ -174,7 +178,7 @@ async def _not_there(world: World, group: Group, away: Sequence[Asked], unknown:
     return state
 
 
-def _asked(member: Member, group: Group) -> str:
+def _asked(member: IntentGroupMember, group: IntentGroup) -> str:
     was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
     former = f" (nor {', '.join(map(repr, was))})" if was else ""
     return f"{member.title or group.name!r}{former}"
@@ -184,16 +188,21 @@ def _asked(member: Member, group: Group) -> str:
 
 
 async def _compare(
-    world: World, group: Group, layers: Layers, found: Found, here: Sequence[Asked], aliases: Sequence[Found]
-) -> Outcome:
-    wanteds = [wanted for _, wanted in here if isinstance(wanted, AssetWanted)]
-    runs = [wanted for _, wanted in here if isinstance(wanted, RunWanted)]
+    world: SurveyContext,
+    group: IntentGroup,
+    layers: Layers,
+    found: LocatedAsset,
+    here: Sequence[Asked],
+    aliases: Sequence[LocatedAsset],
+) -> SurveyedTarget:
+    wanteds = [wanted for _, wanted in here if isinstance(wanted, DesiredAsset)]
+    runs = [wanted for _, wanted in here if isinstance(wanted, DesiredOperation)]
     wanted = None
     if wanteds:
         title = next((w.title.value for w in wanteds if w.title), found.title)
-        wanted = unite(wanteds, found.asset, title)
+        wanted = merge_desired(wanteds, found.asset, title)
         if not _finalized(found, min(wanteds, key=_strictness)):
-            return Outcome("skipped")
+            return SurveyedTarget("skipped")
         if wanted.folder is not None:
             check_guard(found.asset, found.title, wanted.folder)
             found = replace(found, looked=found.looked | {"folder"})
@@ -203,19 +212,19 @@ async def _compare(
         deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, wanted)
         entries = await check_deletion(world.reader, deletion)
         if entries is None:
-            return Outcome("unchanged", warnings=wanted.notes)
+            return SurveyedTarget("unchanged", warnings=wanted.notes)
     live = await _read_rest(world, layers, found, wanted)
     recalled = recall(world.memory, found, group.names, aliases, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
-    given = Given(live, recalled.items, files, world.answers.batches.get(group.database))
+    given = ComparisonInputs(live, recalled.items, files, world.answers.batches.get(group.database))
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan = AssetPlan(found, wanted, replace(given, places=places))
+    plan = AssetPlanner(found, wanted, replace(given, places=places))
     plan.tasks(runs)
     repeating(here, layers, found, live.xmp, plan.draft)
     await check_unlinks(world.reader, found.database, found.asset, found.title, plan.draft.changes)
     known = world.secrets()
 
-    def recalled_anew() -> Recalled:
+    def recalled_anew() -> RecalledMemory:
         again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
         return recall(world.memory, found, group.names, aliases, forget=world.forget) if again else recalled
 
@@ -227,19 +236,19 @@ async def _compare(
         shown = await read_entries_of(world.reader, found.database, titled)
         target = replace(target, places=places_of(titled, found.title, shown))
     target = slow_if_secret(target, live, world.secrets())
-    outcome = Outcome.of(target, (*told, *warnings), recalled.settlements)
+    outcome = SurveyedTarget.of(target, (*told, *warnings), recalled.settlements)
     if plan.held and not target.changes:
         return replace(outcome, state="left out")
     return outcome if here or target.changes else replace(outcome, state="skipped")
 
 
-def _may_be_there(run: RunWanted, recalled: Recalled) -> TypeGuard[ThumbnailWanted | ProxyWanted]:
+def _may_be_there(run: DesiredOperation, recalled: RecalledMemory) -> TypeGuard[DesiredThumbnail | DesiredProxy]:
     """Tell whether a file is worth a look: only one that was fetched before can be the one that is wanted."""
-    kind = {ThumbnailWanted: "thumbnail", ProxyWanted: "proxy"}.get(type(run))
+    kind = {DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run))
     return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
 
 
-def _is_owing(world: World, group: Group) -> bool:
+def _is_owing(world: SurveyContext, group: IntentGroup) -> bool:
     """Tell whether an earlier run has left something undone of an asset that these tasks are about."""
     names = {plain(name) for name in (*group.names, group.name)}
     if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
@@ -248,12 +257,12 @@ def _is_owing(world: World, group: Group) -> bool:
 
 
 async def _call_handlers(
-    plan: AssetPlan,
+    plan: AssetPlanner,
     layers: Layers,
-    group: Group,
+    group: IntentGroup,
     here: Sequence[Asked],
-    wanted: AssetWanted | None,
-    recalled: Callable[[], Recalled],
+    wanted: DesiredAsset | None,
+    recalled: Callable[[], RecalledMemory],
 ) -> list[str]:
     """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
     asked = [(member.intent.notify, said) for member, said in here]
@@ -264,16 +273,16 @@ async def _call_handlers(
         plan.hold()
         return [f"{group.name!r} is not deleted: {warning}" for warning in waits]
     known = [handler for member in group.members for handler in member.intent.notify]
-    calls, warnings = owed_calls(recalled().items, known, called, surely)
+    calls, warnings = pending_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
     plan.know(recalled().items)
     for call, run in zip(calls, runs, strict=True):
-        if isinstance(run, RunWanted):
+        if isinstance(run, DesiredOperation):
             plan.handler(run, call.handler.name, call.owed)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
-def _finalized(found: Found, wanted: AssetWanted) -> bool:
+def _finalized(found: LocatedAsset, wanted: DesiredAsset) -> bool:
     """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
     if found.asset.finalized is not False or wanted.unfinalized == "allow":
         return True
@@ -286,12 +295,14 @@ def _finalized(found: Found, wanted: AssetWanted) -> bool:
     )
 
 
-def _strictness(wanted: AssetWanted) -> int:
+def _strictness(wanted: DesiredAsset) -> int:
     """The least is the task that allows the least of a clip still being recorded."""
     return ("error", "skip", "allow").index(wanted.unfinalized)
 
 
-async def _read_rest(world: World, layers: Layers, found: Found, wanted: AssetWanted | None) -> LiveTarget:
+async def _read_rest(
+    world: SurveyContext, layers: Layers, found: LocatedAsset, wanted: DesiredAsset | None
+) -> LiveTarget:
     """Read what only the comparison needs: XMP fields, the folders of links, all links."""
     xmp, links = layers.xmp, layers.links
     if wanted is None:

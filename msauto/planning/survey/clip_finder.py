@@ -9,39 +9,39 @@ from fractions import Fraction
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.desired import ABSENT, AssetWanted, LinkWanted, Position, Said, TitleRef, Wanted
+from msauto.model.desired import ABSENT, Desired, DesiredAsset, DesiredLink, Position, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
 from msauto.model.identity import clip_key, content_of
 from msauto.model.live import Asset, Entry, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
-from msauto.planning.survey.grouping import Group, Member, check_entry
+from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember, check_entry
 from msauto.server.same_clip import are_one_clip
 
-Asked = tuple[Member, Wanted]
+Asked = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it wants."""
 
 
-class HeldBackError(Exception):
+class PostponedError(Exception):
     """A target is left out of this run; the message is the warning that says why."""
 
 
-class SplitError(Exception):
+class DistinctClipsError(Exception):
     """Groups were merged because their answers looked like one clip, and they are not."""
 
 
 FoundClip = tuple[Asset, Address, str]
 """What the server answers, how it was addressed, and what the clip is called there."""
 
-Named = tuple[Group, FoundClip]
+Named = tuple[IntentGroup, FoundClip]
 """One name of a group, and what it leads to."""
 
 
 class ClipFinder:
     """Finds the clip of a group: by id, by its title, else by one of its former titles; for each name that it has."""
 
-    def __init__(self, reader: Reader, group: Group) -> None:
+    def __init__(self, reader: Reader, group: IntentGroup) -> None:
         self._reader = reader
         self._group = group
         self._found: list[Named] = []
@@ -67,7 +67,7 @@ class ClipFinder:
         if not self._found:
             return None
         if not await self._are_one([found for _, found in self._found]):
-            raise SplitError
+            raise DistinctClipsError
         self._main = await self._main_name()
         return self._main[1]
 
@@ -100,7 +100,7 @@ class ClipFinder:
         listing = await self._reader.read_folder(part.database, asset.folder)
         return listing is not None and entry_called(listing.entries, asset.folder, title) is not None
 
-    async def _locate(self, part: Group) -> FoundClip | None:
+    async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
             address, answer = part.by_id
             return None if answer is None else (answer, address, answer.title or part.name)
@@ -132,7 +132,7 @@ class ClipFinder:
                 return False
         return True
 
-    async def _names(self, part: Group) -> Sequence[str]:
+    async def _names(self, part: IntentGroup) -> Sequence[str]:
         """Return the titles by which a clip may be found. Raises ``HeldBackError`` where its new title is still taken.
 
         In a chain of renames a former title may be the new title of another clip: it counts only while that clip still
@@ -153,11 +153,11 @@ class ClipFinder:
         await self._check_held_back(part)
         return names
 
-    async def _check_held_back(self, part: Group) -> None:
+    async def _check_held_back(self, part: IntentGroup) -> None:
         if not part.next_titles or await self._read(part.name) is None or not await self._any(part.names[1:]):
             return
         if not all([await self._read(title) is not None for title in part.next_titles]):
-            raise HeldBackError(
+            raise PostponedError(
                 f"{part.name}: left out of this run: another clip has this title until it is called "
                 f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; it needs two runs"
             )
@@ -165,7 +165,7 @@ class ClipFinder:
     async def _any(self, titles: Sequence[str]) -> bool:
         return any([await self._read(title) is not None for title in titles])
 
-    async def _one_of(self, part: Group, found: Sequence[FoundClip]) -> FoundClip:
+    async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
         """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
 
         The others are links that bear a former title, or already the new one. Where a server reports a link's own
@@ -191,7 +191,7 @@ class ClipFinder:
 
     # What each member means, once the clip is found ------------------------------------------------------------
 
-    def check_entry(self, member: Member, wanted: Wanted | None) -> None:
+    def check_entry(self, member: IntentGroupMember, wanted: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one that was found by its title."""
         found = self._of(member)
         if member.entry is None or found is None or (wanted is None and not _needs_clip(member)):
@@ -204,7 +204,7 @@ class ClipFinder:
         here = [(member, wanted) for member, wanted in asked if self._is_meant(member, wanted, renames=renames)]
         return here, [one for one in asked if one not in here]
 
-    def _is_meant(self, member: Member, wanted: Wanted, *, renames: bool) -> bool:
+    def _is_meant(self, member: IntentGroupMember, wanted: Desired, *, renames: bool) -> bool:
         """Tell whether a member means the clip; a former title means the renamed one only while a task renames it."""
         one = self._of(member)
         if one is None:
@@ -217,13 +217,13 @@ class ClipFinder:
         was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
         if any(same_text(title, name) for name in was):
             return True
-        absent = isinstance(wanted, AssetWanted) and not wanted.present
+        absent = isinstance(wanted, DesiredAsset) and not wanted.present
         return renames and not absent and any(same_text(member.title, name) for name in part.names)
 
-    def renamed(self, member: Member, wanted: Wanted) -> Wanted:
+    def renamed(self, member: IntentGroupMember, wanted: Desired) -> Desired:
         """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
         one = self._of(member)
-        if one is None or member.title is None or not isinstance(wanted, AssetWanted):
+        if one is None or member.title is None or not isinstance(wanted, DesiredAsset):
             return wanted
         part, (asset, _, title) = one
         if wanted.folder is not None and not self._is_main(title):
@@ -235,10 +235,10 @@ class ClipFinder:
         if not self._is_main(title):
             wanted = replace(wanted, fields=_not_yet(wanted, asset))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
-            return replace(wanted, title=Said(part.name, wanted.title.source if wanted.title else wanted.source))
+            return replace(wanted, title=Sourced(part.name, wanted.title.source if wanted.title else wanted.source))
         return replace(wanted, title=None)
 
-    def _titled(self, said: Said[LinkWanted], title: str) -> Said[LinkWanted]:
+    def _titled(self, said: Sourced[DesiredLink], title: str) -> Sourced[DesiredLink]:
         """Give a link of a merged group the title that its task knows the asset by, where it names none."""
         if not self._group.merged or said.value.title is not ABSENT or self._is_main(title):
             return said
@@ -248,7 +248,7 @@ class ClipFinder:
         """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
         for member, wanted in asked:
             one = self._of(member)
-            if one is None or not isinstance(wanted, AssetWanted) or not wanted.fields:
+            if one is None or not isinstance(wanted, DesiredAsset) or not wanted.fields:
                 continue
             title = one[1][2]
             if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, asked):
@@ -260,7 +260,7 @@ class ClipFinder:
                     "declare the fields of a link under `links:` of the clip, or in a run of their own",
                 )
 
-    def _also_selects_main(self, member: Member, asked: Sequence[Asked]) -> bool:
+    def _also_selects_main(self, member: IntentGroupMember, asked: Sequence[Asked]) -> bool:
         """Tell whether the select that chose a link chose the clip by its main name as well."""
         others = (other for other, _ in asked if member.entry is not None and other.intent is member.intent)
         return any((one := self._of(other)) is not None and self._is_main(one[1][2]) for other in others)
@@ -268,11 +268,11 @@ class ClipFinder:
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main[1][2], title)
 
-    def _of(self, member: Member) -> Named | None:
+    def _of(self, member: IntentGroupMember) -> Named | None:
         """Return the part that a member belongs to, if its name leads to the clip."""
         return next((one for one in self._found if any(member is other for other in one[0].members)), None)
 
-    def named(self) -> Group:
+    def named(self) -> IntentGroup:
         """Return the group under the name of the clip that was found."""
         assert self._main is not None
         part, (_, _, title) = self._main
@@ -286,7 +286,7 @@ def _renamed(found: Sequence[Named]) -> Named | None:
     return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
 
 
-def check_guard(asset: Asset, title: str, guard: Said[Folder]) -> None:
+def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     """Raise ``PlanningError`` where a clip does not live in the folder that its task names."""
     folder, otherwise = asset.folder, asset.folder_otherwise
     if folder is not None and otherwise is None and same_folder(folder, guard.value):
@@ -305,7 +305,7 @@ def _shown(folder: Folder) -> str:
     return show_folder(folder) or "/"
 
 
-def _not_yet(wanted: AssetWanted, asset: Asset) -> dict[str, Said[str | Position]]:
+def _not_yet(wanted: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
     """Return the link fields that another entry of the clip does not have yet: those that it has need no request."""
     return {name: said for name, said in wanted.fields.items() if not _has_field(asset, name, said.value)}
 
@@ -324,13 +324,13 @@ def _is_home(entry: Entry | None, asset: Asset) -> bool:
     return entry is not None and asset.folder is not None and same_folder(entry.folder, asset.folder)
 
 
-def _renames(member: Member, wanted: Wanted) -> bool:
+def _renames(member: IntentGroupMember, wanted: Desired) -> bool:
     """Tell whether a task renames the clip: it names former titles and wants the clip there."""
     ref = member.intent.ref
-    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(wanted, AssetWanted) and wanted.present
+    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(wanted, DesiredAsset) and wanted.present
 
 
-def _needs_clip(member: Member) -> bool:
+def _needs_clip(member: IntentGroupMember) -> bool:
     """Tell whether what a member wants depends on more than its entry of the listing."""
     try:
         member.intent.evaluate(Facts(entry=member.entry))
@@ -341,12 +341,12 @@ def _needs_clip(member: Member) -> bool:
     return False
 
 
-def _namer(group: Group) -> Member:
+def _namer(group: IntentGroup) -> IntentGroupMember:
     """Return the member that names former titles."""
     named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
     return next(named, group.members[0])
 
 
-def _may_stay(group: Group) -> bool:
+def _may_stay(group: IntentGroup) -> bool:
     """Tell whether the clip may keep a former title: where undo alone speaks of it."""
     return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import same_folder, same_text
-from msauto.model.desired import AssetWanted
+from msauto.model.desired import DesiredAsset
 from msauto.model.identity import is_other_clip
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, show_folder
 from msauto.model.plan import Address
@@ -28,7 +28,7 @@ class Deletion:
     title: str
     address: Address
     chosen: Sequence[Entry]
-    wanted: AssetWanted
+    wanted: DesiredAsset
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:

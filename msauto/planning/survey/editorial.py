@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from msauto.diffing.builder import Draft, Scene, refuse
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import track_of
 from msauto.diffing.positions import in_point
 from msauto.interface.vocabulary import DEFAULT_TRACK
-from msauto.model.desired import ABSENT, Absent, AssetWanted, Position, Source
+from msauto.model.desired import ABSENT, Absent, DesiredAsset, Position, TaskSource
 from msauto.model.live import Asset, Marker, parse_folder, whole
 from msauto.model.plan import Change
 from msauto.model.timecode import TimecodeError
@@ -24,7 +24,7 @@ from msauto.verification.expectations import mapping
 _START, _END = "Profanity Start", "Profanity End"
 
 
-def check_editorial(scene: Scene, wanted: AssetWanted, draft: Draft) -> None:
+def check_editorial(scene: PlanContext, wanted: DesiredAsset, draft: PlanBuilder) -> None:
     """Warn of what the changes of an asset make of it; refuse an in point after the out point where tasks name both.
 
     Raises ``PlanningError``.
@@ -68,12 +68,12 @@ class _Span:
         return None
 
 
-def _moved(draft: Draft) -> list[Change]:
+def _moved(draft: PlanBuilder) -> list[Change]:
     names = {"first_frame", "last_frame"}
     return [change for change in draft.changes if change.aspect == "field" and change.key in names]
 
 
-def _check_in_and_out(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> None:
+def _check_in_and_out(scene: PlanContext, wanted: DesiredAsset, after: Asset, draft: PlanBuilder) -> None:
     moved, span = _moved(draft), _Span.of(after)
     if not moved or not span.is_reversed:
         return
@@ -83,7 +83,7 @@ def _check_in_and_out(scene: Scene, wanted: AssetWanted, after: Asset, draft: Dr
     draft.warnings.append(f"{scene.title}: {told} ({moved[0].source.place})")
 
 
-def _outside(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> Iterator[str]:
+def _outside(scene: PlanContext, wanted: DesiredAsset, after: Asset, draft: PlanBuilder) -> Iterator[str]:
     """Yield the named markers and segments outside the in and out points, where the run sets them or these points."""
     span, moved = _Span.of(after), bool(_moved(draft))
     if span.is_reversed:
@@ -95,11 +95,11 @@ def _outside(scene: Scene, wanted: AssetWanted, after: Asset, draft: Draft) -> I
             yield f"{what} {where} ({source.place})"
 
 
-Item = tuple[str, int, int, Source]
+Item = tuple[str, int, int, TaskSource]
 """What it is, its first and its last frame, and where a task names it."""
 
 
-def _markers(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
+def _markers(scene: PlanContext, wanted: DesiredAsset) -> Iterator[Item]:
     for said in wanted.markers:
         value = said.value
         frame = _frames(scene, value.at) if value.present else None
@@ -109,7 +109,7 @@ def _markers(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
             yield name, frame, frame, said.source
 
 
-def _segments(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
+def _segments(scene: PlanContext, wanted: DesiredAsset) -> Iterator[Item]:
     for said in wanted.segments:
         value = said.value
         start, length = _frames(scene, value.start), _frames(scene, value.duration)
@@ -118,7 +118,7 @@ def _segments(scene: Scene, wanted: AssetWanted) -> Iterator[Item]:
             yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, said.source
 
 
-def _frames(scene: Scene, position: Position | Absent) -> int | None:
+def _frames(scene: PlanContext, position: Position | Absent) -> int | None:
     """Return the frame of a position; ``None`` where none is named, or it is wrong, which its own aspect tells."""
     if position is ABSENT:
         return None
@@ -131,7 +131,7 @@ def _frames(scene: Scene, position: Position | Absent) -> int | None:
 # Profanity -----------------------------------------------------------------------------------------------------
 
 
-def _unpaired(scene: Scene, after: Asset, draft: Draft) -> Iterator[str]:
+def _unpaired(scene: PlanContext, after: Asset, draft: PlanBuilder) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in draft.changes if change.aspect == "marker"]
     if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
@@ -171,7 +171,7 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 # Titles --------------------------------------------------------------------------------------------------------
 
 
-def _blank_ends(draft: Draft) -> Iterator[str]:
+def _blank_ends(draft: PlanBuilder) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
     for change in _set(draft, "title", "segment", "segmentation", "marker", "link"):
         title, had = _title(change, change.after), _title(change, change.before)
@@ -188,5 +188,5 @@ def _title(change: Change, side: object) -> str:
     return str(side.get("title", "")) if isinstance(side, Mapping) else ""
 
 
-def _set(draft: Draft, *aspects: str) -> Iterator[Change]:
+def _set(draft: PlanBuilder, *aspects: str) -> Iterator[Change]:
     return (change for change in draft.changes if change.aspect in aspects and change.action in {"add", "change"})

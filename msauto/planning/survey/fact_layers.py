@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from msauto.diffing.builder import refuse
 from msauto.errors import PlanningError, UnsupportedError
-from msauto.model.desired import Source
+from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.model.xmp_facts import Named
+from msauto.model.xmp_facts import NamedXmpFields
 
 T = TypeVar("T")
 
@@ -29,9 +29,9 @@ class XmpAnswers:
     some asset at once. ``doubted`` are the tasks for which an empty answer was taken for an asset without fields.
     """
 
-    batches: Mapping[str, Source] = field(default_factory=dict)
+    batches: Mapping[str, TaskSource] = field(default_factory=dict)
     told: bool = False
-    doubted: dict[Source | None, None] = field(default_factory=dict)
+    doubted: dict[TaskSource | None, None] = field(default_factory=dict)
 
     def warnings(self) -> tuple[str, ...]:
         """Return one for each task that an empty answer may have misled."""
@@ -53,7 +53,7 @@ class Layers:
     def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers | None = None) -> None:
         self.looked: set[str] = set()
         self.xmp: Xmp | None = None
-        self.named: Named | None = None
+        self.named: NamedXmpFields | None = None
         self.links: tuple[Link, ...] | None = None
         self._reader = reader
         self._database = database
@@ -70,7 +70,7 @@ class Layers:
         return self._found
 
     async def evaluate(
-        self, function: Callable[[Facts], T], entry: Entry | None = None, source: Source | None = None
+        self, function: Callable[[Facts], T], entry: Entry | None = None, source: TaskSource | None = None
     ) -> T:
         """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
 
@@ -106,7 +106,7 @@ class Layers:
         asset = asset if asset.title is not None else replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
-    async def _read_layer(self, need: Need, source: Source | None) -> None:
+    async def _read_layer(self, need: Need, source: TaskSource | None) -> None:
         found = await self.clip()
         if need.layer == "clip" or found is None:
             return
@@ -120,7 +120,7 @@ class Layers:
         else:
             await self._read_all_xmp(address, source)
 
-    async def _read_all_xmp(self, address: Address, source: Source | None) -> None:
+    async def _read_all_xmp(self, address: Address, source: TaskSource | None) -> None:
         batch = self._answers.batches.get(self._database)
         if batch is not None:
             raise _unknown_yet(batch, source)
@@ -129,9 +129,9 @@ class Layers:
             self.xmp = fields
             self._answers.told = True
         else:
-            self.named = Named(silent=fields is not None)
+            self.named = NamedXmpFields(silent=fields is not None)
 
-    async def _read_named(self, address: Address, name: str, source: Source | None) -> None:
+    async def _read_named(self, address: Address, name: str, source: TaskSource | None) -> None:
         fields = await self._xmp(address, frozenset({name}), source)
         if fields is None:
             raise refuse(
@@ -143,18 +143,18 @@ class Layers:
             self.named.asked.add(name)
             self.named.fields.update(fields)
 
-    async def _xmp(self, address: Address, names: frozenset[str], source: Source | None) -> Xmp | None:
+    async def _xmp(self, address: Address, names: frozenset[str], source: TaskSource | None) -> Xmp | None:
         try:
             return (await self._reader.read_xmp(self._database, address, names)).fields
         except UnsupportedError as error:
             raise refuse(f"{_who(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
 
 
-def _who(source: Source | None) -> str:
+def _who(source: TaskSource | None) -> str:
     return f"the task {source.task!r}" if source and source.task else "a template"
 
 
-def _unknown_yet(batch: Source, source: Source | None) -> PlanningError:
+def _unknown_yet(batch: TaskSource, source: TaskSource | None) -> PlanningError:
     return refuse(
         f"{_who(source)} reads asset.xmp, and the batch of {batch.place} is loaded before: what it leaves there is not "
         "known yet",
@@ -163,7 +163,7 @@ def _unknown_yet(batch: Source, source: Source | None) -> PlanningError:
     )
 
 
-def _only_by_name(source: Source | None) -> PlanningError:
+def _only_by_name(source: TaskSource | None) -> PlanningError:
     return refuse(
         f"{_who(source)} looks at asset.xmp as a whole, and this server does not tell all XMP fields at once",
         source,

@@ -9,7 +9,7 @@ from msauto.concurrency import concurrent_map, in_turns
 from msauto.diffing.comparison import plain
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import versions
-from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, Source, TitleRef, Work
+from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, ServerIntents, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.identity import differing, fits, identity_of
 from msauto.model.live import Asset, Entry, show_folder
@@ -23,7 +23,7 @@ _Holds = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozen
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class IntentGroupMember:
     """One intent as it concerns one target; ``entry`` where a listing led to it, ``title`` as it was asked for.
 
     ``looked`` names the facts that ``where`` touched.
@@ -36,7 +36,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _SelectedEntries:
     """An entry of a listing that a select chooses, and the facts that its ``where`` touched."""
 
     entry: Entry
@@ -44,7 +44,7 @@ class _Chosen:
 
 
 @dataclass(slots=True)
-class Group:
+class IntentGroup:
     """All that is declared for one target. ``names``: the title, then former ones. ``by_id``: its address and answer.
 
     ``merged`` are the groups that led to one clip by different names, each of which is looked up on its own. ``chain``
@@ -57,14 +57,14 @@ class Group:
     name: str
     names: tuple[str, ...] = ()
     by_id: tuple[Address, Asset | None] | None = None
-    members: list[Member] = field(default_factory=list)
+    members: list[IntentGroupMember] = field(default_factory=list)
     error: MsautoError | None = None
-    merged: tuple[Group, ...] = ()
+    merged: tuple[IntentGroup, ...] = ()
     chain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     next_titles: tuple[str, ...] = ()
 
     @property
-    def parts(self) -> tuple[Group, ...]:
+    def parts(self) -> tuple[IntentGroup, ...]:
         """The groups of one name each."""
         return self.merged or (self,)
 
@@ -75,30 +75,32 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Led:
+class _ResolvedIntent:
     """Where one intent leads: clips of a listing, an answer by id, or what went wrong."""
 
     intent: Intent
-    chosen: tuple[_Chosen, ...] = ()
+    chosen: tuple[_SelectedEntries, ...] = ()
     asset: Asset | None = None
     error: MsautoError | None = None
 
 
-def merge_groups(groups: Sequence[Group]) -> Group:
+def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
     """Return one group of several that lead to one clip by different names."""
     first = groups[0]
     names = tuple(dict.fromkeys(name for group in groups for name in group.names))
     members = [member for group in groups for member in group.members]
-    return Group(first.kind, first.database, first.name, names, members=members, merged=tuple(groups))
+    return IntentGroup(first.kind, first.database, first.name, names, members=members, merged=tuple(groups))
 
 
-async def group_intents(work: Work, reader: Reader, forks: int, answers: XmpAnswers | None = None) -> list[Group]:
+async def group_intents(
+    work: ServerIntents, reader: Reader, forks: int, answers: XmpAnswers | None = None
+) -> list[IntentGroup]:
     """Return the groups, in the order in which the playbooks first mention them."""
     answers = answers or XmpAnswers()
-    former = _Former(work.intents)
-    groups: dict[Key, Group] = {}
+    former = _FormerTitles(work.intents)
+    groups: dict[Key, IntentGroup] = {}
 
-    async def lead(intent: Intent) -> _Led:
+    async def lead(intent: Intent) -> _ResolvedIntent:
         return await _lead(intent, work.server, reader, forks, answers)
 
     async for led in concurrent_map(lead, work.intents, limit=forks):
@@ -109,7 +111,7 @@ async def group_intents(work: Work, reader: Reader, forks: int, answers: XmpAnsw
     return list(groups.values())
 
 
-class _Former:
+class _FormerTitles:
     """Former titles: what each one is called now, and which titles may still be found instead of a title."""
 
     def __init__(self, intents: Sequence[Intent]) -> None:
@@ -202,48 +204,54 @@ class _Former:
         return False
 
 
-def _places(led: _Led, former: _Former) -> Iterable[tuple[Key, Group, Member]]:
+def _places(led: _ResolvedIntent, former: _FormerTitles) -> Iterable[tuple[Key, IntentGroup, IntentGroupMember]]:
     """Return the groups that an intent belongs to; new ones, to be united with those of the same key."""
     intent, ref = led.intent, led.intent.ref
     if isinstance(ref, ChannelRef):
-        return [(("rss_channel", ref.channel), Group("rss_channel", "", ref.channel), Member(intent))]
+        return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), IntentGroupMember(intent))]
     if isinstance(ref, DatabaseRef):
-        return [(("database", ref.database), Group("database", ref.database, ref.database), Member(intent))]
+        return [
+            (("database", ref.database), IntentGroup("database", ref.database, ref.database), IntentGroupMember(intent))
+        ]
     if led.error is not None:
         name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
-        failed = Group("asset", ref.database, name, error=led.error)
-        return [(("error", ref.database, name, str(intent.source.place)), failed, Member(intent))]
+        failed = IntentGroup("asset", ref.database, name, error=led.error)
+        return [(("error", ref.database, name, str(intent.source.place)), failed, IntentGroupMember(intent))]
     if isinstance(ref, IdRef):
         return [_place_by_id(led, ref)]
     if isinstance(ref, TitleRef):
-        return [_place(ref.database, ref.title, former, Member(intent, ref.title))]
+        return [_place(ref.database, ref.title, former, IntentGroupMember(intent, ref.title))]
     return (_selected(ref.database, intent, one, former) for one in led.chosen)
 
 
-def _selected(database: str, intent: Intent, one: _Chosen, former: _Former) -> tuple[Key, Group, Member]:
+def _selected(
+    database: str, intent: Intent, one: _SelectedEntries, former: _FormerTitles
+) -> tuple[Key, IntentGroup, IntentGroupMember]:
     title = one.entry.title
-    return _place(database, title, former, Member(intent, title, one.entry, one.looked))
+    return _place(database, title, former, IntentGroupMember(intent, title, one.entry, one.looked))
 
 
-def _place(database: str, asked: str, former: _Former, member: Member) -> tuple[Key, Group, Member]:
+def _place(
+    database: str, asked: str, former: _FormerTitles, member: IntentGroupMember
+) -> tuple[Key, IntentGroup, IntentGroupMember]:
     title = former.now(database, asked)
     error = former.error(database, title)
-    group = Group("asset", database, title, former.names(database, title), error=error)
+    group = IntentGroup("asset", database, title, former.names(database, title), error=error)
     group.chain, group.next_titles = former.chain(database, title), former.next_titles(database, title)
     return ("asset", database, plain(title)), group, member
 
 
-def _place_by_id(led: _Led, ref: IdRef) -> tuple[Key, Group, Member]:
+def _place_by_id(led: _ResolvedIntent, ref: IdRef) -> tuple[Key, IntentGroup, IntentGroupMember]:
     name = f"{ref.namespace}:{ref.identifier}"
-    group = Group("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), led.asset))
-    return ("id", ref.database, ref.namespace, ref.identifier), group, Member(led.intent)
+    group = IntentGroup("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), led.asset))
+    return ("id", ref.database, ref.namespace, ref.identifier), group, IntentGroupMember(led.intent)
 
 
 def _describe(ref: TitleRef | SelectRef) -> str:
     return ref.title if isinstance(ref, TitleRef) else f"select {show_folder(ref.folder) or '/'}"
 
 
-def check_entry(entry: Entry, asset: Asset, source: Source) -> None:
+def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     """Raise ``PlanningError`` where the answer to a title is of another clip than the entry that a listing showed."""
     if fits(entry, asset):
         return
@@ -265,22 +273,22 @@ def check_entry(entry: Entry, asset: Asset, source: Source) -> None:
 # Reading where intents lead ------------------------------------------------------------------------------------
 
 
-async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers) -> _Led:
+async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers) -> _ResolvedIntent:
     try:
         if isinstance(intent.ref, IdRef):
             versions.require(server, versions.Feature.KEY_ID)
             address = Address(intent.ref.identifier, intent.ref.namespace)
-            return _Led(intent, asset=await reader.read_asset(intent.ref.database, address))
+            return _ResolvedIntent(intent, asset=await reader.read_asset(intent.ref.database, address))
         if isinstance(intent.ref, SelectRef):
-            return _Led(intent, chosen=await _select(intent, intent.ref, reader, forks, answers))
+            return _ResolvedIntent(intent, chosen=await _select(intent, intent.ref, reader, forks, answers))
     except MsautoError as error:
-        return _Led(intent, error=error)
-    return _Led(intent)
+        return _ResolvedIntent(intent, error=error)
+    return _ResolvedIntent(intent)
 
 
 async def _select(
     intent: Intent, ref: SelectRef, reader: Reader, forks: int, answers: XmpAnswers
-) -> tuple[_Chosen, ...]:
+) -> tuple[_SelectedEntries, ...]:
     entries = await reader.read_select(ref)
     if entries is None:
         raise PlanningError(
@@ -299,12 +307,14 @@ async def _select(
     return found
 
 
-async def _chosen(ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks: int) -> AsyncIterator[_Chosen]:
+async def _chosen(
+    ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks: int
+) -> AsyncIterator[_SelectedEntries]:
     """Yield the entries that ``where`` holds for; a clip is read only where its listing cannot answer."""
     where = ref.where
     if where is None:
         async for entry in in_turns(entries):
-            yield _Chosen(entry)
+            yield _SelectedEntries(entry)
         return
 
     async def look(entry: Entry) -> tuple[bool, frozenset[str]]:
@@ -315,14 +325,14 @@ async def _chosen(ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks
         facts = Facts(entry=entry)
         try:
             if where(facts):
-                yield _Chosen(entry, frozenset(f"fact:{name}" for name in facts.looked))
+                yield _SelectedEntries(entry, frozenset(f"fact:{name}" for name in facts.looked))
         except Need:
             pending.append(entry)
     looked = concurrent_map(look, pending, limit=forks)
     index = 0
     async for chosen, names in looked:
         if chosen:
-            yield _Chosen(pending[index], names)
+            yield _SelectedEntries(pending[index], names)
         index += 1
 
 
@@ -332,7 +342,7 @@ async def _holds(
     entry: Entry,
     reader: Reader,
     answers: XmpAnswers,
-    source: Source,
+    source: TaskSource,
 ) -> tuple[bool, frozenset[str]]:
     async def find() -> tuple[Asset, Address, str] | None:
         address = Address(entry.title)

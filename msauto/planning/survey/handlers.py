@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from msauto.errors import Place
-from msauto.model.desired import AssetWanted, Handler, Said, Wanted
+from msauto.errors import SourceLocation
+from msauto.model.desired import Desired, DesiredAsset, Handler, Sourced
 from msauto.model.plan import Change, Json
 from msauto.verification.expectations import mapping
 
-DEBT = "owed:handler:"
+PENDING_PREFIX = "owed:handler:"
 """What the ledger calls a handler whose target a run has changed, and that was not done since."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HandlerCall:
     """A handler that is to run; ``owed`` names the run that left it undone."""
 
     handler: Handler
@@ -27,7 +27,7 @@ class Call:
 
 
 def notified(
-    asked: Iterable[tuple[tuple[Handler, ...], Wanted]], united: AssetWanted | None, changes: Sequence[Change]
+    asked: Iterable[tuple[tuple[Handler, ...], Desired]], united: DesiredAsset | None, changes: Sequence[Change]
 ) -> list[Handler]:
     """Return the handlers that the changes call, each once, in the order in which the plays define them."""
     places = {change.source.place for change in changes}
@@ -55,31 +55,31 @@ def held_back(memory: Mapping[str, Json], called: Iterable[Handler]) -> list[str
 
     Sending it again may run it twice, and deleting without it may be a loss for good: a person decides.
     """
-    found = ((each.name, mapping(memory.get(f"{DEBT}{each.name}"))) for each in called)
+    found = ((each.name, mapping(memory.get(f"{PENDING_PREFIX}{each.name}"))) for each in called)
     return [_in_doubt(name, value, _DELETION_WAITS) for name, value in found if value.get("before")]
 
 
-def owed_calls(
+def pending_calls(
     memory: Mapping[str, Json], known: Iterable[Handler], called: Sequence[Handler], surely: Sequence[Handler]
-) -> tuple[list[Call], list[str]]:
+) -> tuple[list[HandlerCall], list[str]]:
     """Return the handlers that are to run, and what to say of those of earlier runs that are not.
 
     ``known`` are all that the tasks name; ``called`` those that the changes call, ``surely`` those that a certain one
     does. Where the answer to a handler was lost, only a certain change calls it once more: a value that the server does
     not report may be written again for want of knowledge alone, and that would send again what may have been done.
     """
-    runs, warnings = {each.order: Call(each) for each in called}, list[str]()
+    runs, warnings = {each.order: HandlerCall(each) for each in called}, list[str]()
     by_name: dict[str, list[Handler]] = {}
     for handler in in_order((*known, *called)):
         by_name.setdefault(handler.name, []).append(handler)
     sure = {each.name for each in surely}
     for item, value in memory.items():
-        if not item.startswith(DEBT):
+        if not item.startswith(PENDING_PREFIX):
             continue
-        name, run = item.removeprefix(DEBT), str(mapping(value).get("run", ""))
+        name, run = item.removeprefix(PENDING_PREFIX), str(mapping(value).get("run", ""))
         mine = by_name.get(name, [])
         if not mapping(value).get("unknown"):
-            runs |= {handler.order: Call(handler, run) for handler in mine}
+            runs |= {handler.order: HandlerCall(handler, run) for handler in mine}
             warnings += [] if mine else [_stranger(name, run)]
         elif name in sure:
             warnings.append(_in_doubt(name, mapping(value), "what changes now calls it once more"))
@@ -122,17 +122,17 @@ def _stranger(name: str, run: str) -> str:
 # Where a wanted value was said ---------------------------------------------------------------------------------
 
 
-def _places(wanted: Wanted) -> Iterator[Place]:
+def _places(wanted: Desired) -> Iterator[SourceLocation]:
     yield wanted.source.place
-    if isinstance(wanted, AssetWanted):
+    if isinstance(wanted, DesiredAsset):
         yield from (said.source.place for said in _said(wanted))
         for exactly in (wanted.exactly.segments, wanted.exactly.markers, wanted.exactly.links):
             if exactly is not None:
                 yield exactly.place
 
 
-def _said(wanted: AssetWanted) -> Iterator[Said[object]]:
+def _said(wanted: DesiredAsset) -> Iterator[Sourced[object]]:
     for field in fields(wanted):
         value = getattr(wanted, field.name)
         parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
-        yield from (part for part in parts if isinstance(part, Said))
+        yield from (part for part in parts if isinstance(part, Sourced))

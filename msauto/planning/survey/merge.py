@@ -16,26 +16,26 @@ from msauto.diffing.comparison import as_number, plain, same_list, same_value, t
 from msauto.interface.vocabulary import DEFAULT_TRACK
 from msauto.model.desired import (
     ABSENT,
-    AssetWanted,
-    Exactly,
-    LinkWanted,
-    MarkerWanted,
+    CompleteLists,
+    DesiredAsset,
+    DesiredChannel,
+    DesiredLink,
+    DesiredMarker,
+    DesiredRssItem,
+    DesiredSegment,
+    DesiredSegmentation,
     Position,
-    RssItemWanted,
-    RssWanted,
-    Said,
-    SegmentationWanted,
-    SegmentWanted,
-    Source,
+    Sourced,
+    TaskSource,
 )
 from msauto.model.live import Asset
 from msauto.model.timecode import TimecodeError
 
 T = TypeVar("T")
-V = TypeVar("V", SegmentWanted, MarkerWanted, LinkWanted, RssItemWanted)
+V = TypeVar("V", DesiredSegment, DesiredMarker, DesiredLink, DesiredRssItem)
 
 
-def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWanted:
+def merge_desired(wanteds: Sequence[DesiredAsset], asset: Asset, title: str) -> DesiredAsset:
     """Return what all tasks want of one asset; ``title`` is what it is called after the run.
 
     Raises ``PlanningError`` naming both places of a contradiction.
@@ -43,9 +43,9 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
     _check_presence(wanteds)
     if len(wanteds) == 1 and not _has_lists(wanteds[0]):
         return wanteds[0]
-    keys = _Keys(asset, title)
+    keys = _MergeKeys(asset, title)
     _check_exactly(wanteds, keys)
-    return AssetWanted(
+    return DesiredAsset(
         source=wanteds[0].source,
         present=wanteds[0].present,
         missing="error" if any(w.missing == "error" for w in wanteds) else "skip",
@@ -68,7 +68,7 @@ def unite(wanteds: Sequence[AssetWanted], asset: Asset, title: str) -> AssetWant
     )
 
 
-def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
+def unite_channel(wanteds: Sequence[DesiredChannel]) -> DesiredChannel:
     """Return what all tasks want of one channel."""
     for one in (w for w in wanteds if w.exactly):
         named = {plain(said.value.guid) for said in one.items}
@@ -76,7 +76,7 @@ def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
             for said in other.items:
                 if said.value.present and plain(said.value.guid) not in named:
                     raise _removed_and_wanted(f"item {said.value.guid}", one.exactly, said.source)
-    items: dict[str, Said[RssItemWanted]] = {}
+    items: dict[str, Sourced[DesiredRssItem]] = {}
     for said in (said for wanted in wanteds for said in wanted.items):
         earlier = items.setdefault(plain(said.value.guid), said)
         if earlier.value.present != said.value.present:
@@ -84,7 +84,7 @@ def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
             raise _removed_and_wanted(f"item {said.value.guid}", gone.source, kept.source)
         if replace(earlier.value, guid=said.value.guid) != said.value:
             raise _contradiction(f"item {said.value.guid}", earlier, said)
-    return RssWanted(
+    return DesiredChannel(
         wanteds[0].source,
         tuple(items.values()),
         next((w.exactly for w in wanteds if w.exactly), None),
@@ -93,39 +93,39 @@ def unite_channel(wanteds: Sequence[RssWanted]) -> RssWanted:
     )
 
 
-def _has_lists(wanted: AssetWanted) -> bool:
+def _has_lists(wanted: DesiredAsset) -> bool:
     return len(wanted.segments) > 1 or len(wanted.markers) > 1 or len(wanted.links) > 1
 
 
-def _check_presence(wanteds: Sequence[AssetWanted]) -> None:
+def _check_presence(wanteds: Sequence[DesiredAsset]) -> None:
     gone = next((w for w in wanteds if not w.present), None)
     kept = next((w for w in wanteds if w.present), None)
     if gone and kept:
         raise _removed_and_wanted("the asset", gone.source, kept.source)
 
 
-def _removed_and_wanted(what: str, gone: Source | None, wanted: Source) -> Exception:
-    removing = gone.told if gone else "one task"
+def _removed_and_wanted(what: str, gone: TaskSource | None, wanted: TaskSource) -> Exception:
+    removing = gone.description if gone else "one task"
     return refuse(
-        f"{what} is removed by {removing} and wanted by {wanted.told}",
+        f"{what} is removed by {removing} and wanted by {wanted.description}",
         wanted,
         "let one of the two tasks go, or let both say the same",
     )
 
 
-def _contradiction(what: str, one: Said[T], other: Said[T]) -> Exception:
+def _contradiction(what: str, one: Sourced[T], other: Sourced[T]) -> Exception:
     return refuse(
-        f"{what}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
-        f"{_show(other.value)} by {other.source.told}",
+        f"{what}: two tasks want different values: {_show(one.value)} is wanted by {one.source.description}, "
+        f"{_show(other.value)} by {other.source.description}",
         other.source,
         "let both say the same",
     )
 
 
 def _show(value: object) -> str:
-    if isinstance(value, SegmentationWanted):
+    if isinstance(value, DesiredSegmentation):
         return f"pieces of {value.duration}"
-    if isinstance(value, RssItemWanted):
+    if isinstance(value, DesiredRssItem):
         return f"{value.text!r} in {value.file}" if value.item is ABSENT else f"{dict(value.item)} in {value.file}"
     if isinstance(value, tuple):
         return repr(value[0] if len(value) == 1 else list(value))
@@ -136,7 +136,7 @@ def _show(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keys:
+class _MergeKeys:
     """What makes two wanted things the same one, seen from this asset."""
 
     asset: Asset
@@ -165,29 +165,29 @@ class _Keys:
             return number
         return self.plainly(value)
 
-    def segment(self, value: SegmentWanted) -> Hashable:
+    def segment(self, value: DesiredSegment) -> Hashable:
         if value.number is not ABSENT:
             return value.number
         place = (self.plainly(value.start), self.plainly(value.duration))
         return (*place, plain(value.title)) if value.start is ABSENT and value.title is not ABSENT else place
 
     def segmentation(self, value: object) -> Hashable:
-        if not isinstance(value, SegmentationWanted):
+        if not isinstance(value, DesiredSegmentation):
             return None
         return self.frames(value.duration), self.plainly(value.title)
 
-    def marker(self, value: MarkerWanted) -> Hashable:
+    def marker(self, value: DesiredMarker) -> Hashable:
         if value.uid is not ABSENT:
             return value.uid
         if value.anew:
             return ("anew", value.anew)
         return (DEFAULT_TRACK if value.track is ABSENT else value.track, self.plainly(value.at))
 
-    def link(self, value: LinkWanted) -> Hashable:
+    def link(self, value: DesiredLink) -> Hashable:
         title = self.title if value.title is ABSENT else value.title
         return (*map(plain, value.folder), plain(title))
 
-    def track(self, value: MarkerWanted) -> str:
+    def track(self, value: DesiredMarker) -> str:
         """Return the track that a wanted marker is on: its own, that of its uid, General."""
         if value.track is not ABSENT:
             return value.track
@@ -198,8 +198,8 @@ class _Keys:
 # Uniting -------------------------------------------------------------------------------------------------------
 
 
-def _one(what: str, said: Iterable[Said[T] | None], key: Callable[[object], Hashable]) -> Said[T] | None:
-    first: Said[T] | None = None
+def _one(what: str, said: Iterable[Sourced[T] | None], key: Callable[[object], Hashable]) -> Sourced[T] | None:
+    first: Sourced[T] | None = None
     for other in (s for s in said if s is not None):
         if first is None:
             first = other
@@ -209,9 +209,9 @@ def _one(what: str, said: Iterable[Said[T] | None], key: Callable[[object], Hash
 
 
 def _mapping(
-    what: str, said: Iterable[Mapping[str, Said[T]]], key: Callable[[str, object], Hashable]
-) -> dict[str, Said[T]]:
-    united: dict[str, Said[T]] = {}
+    what: str, said: Iterable[Mapping[str, Sourced[T]]], key: Callable[[str, object], Hashable]
+) -> dict[str, Sourced[T]]:
+    united: dict[str, Sourced[T]] = {}
     for name, other in ((name, other) for fields in said for name, other in fields.items()):
         first = united.setdefault(name, other)
         if key(name, first.value) != key(name, other.value):
@@ -219,12 +219,12 @@ def _mapping(
     return united
 
 
-def _xmp(wanteds: Sequence[AssetWanted]) -> dict[str, Said[tuple[str, ...]]]:
+def _xmp(wanteds: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]]:
     """Unite XMP fields: lists of one field become one list, in the order of the tasks, each value once.
 
     A field that one task clears or sets to a single text has just that value: other values are a contradiction.
     """
-    united: dict[str, Said[tuple[str, ...]]] = {}
+    united: dict[str, Sourced[tuple[str, ...]]] = {}
     whole: set[str] = set()
     for wanted in wanteds:
         for name, said in wanted.xmp.items():
@@ -248,9 +248,9 @@ def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _list(
-    what: str, lists: Iterable[Sequence[Said[V]]], identity: Callable[[V], Hashable], keys: _Keys
-) -> tuple[Said[V], ...]:
-    united: dict[Hashable, Said[V]] = {}
+    what: str, lists: Iterable[Sequence[Sourced[V]]], identity: Callable[[V], Hashable], keys: _MergeKeys
+) -> tuple[Sourced[V], ...]:
+    united: dict[Hashable, Sourced[V]] = {}
     for said in (said for items in lists for said in items):
         key = identity(said.value)
         first = united.get(key)
@@ -263,20 +263,20 @@ def _show_key(key: Hashable) -> str:
 
 
 _ATTRIBUTES: Mapping[type, tuple[str, ...]] = {
-    SegmentWanted: ("start", "duration", "title", "keywords"),
-    MarkerWanted: ("at", "track"),
-    LinkWanted: (),
+    DesiredSegment: ("start", "duration", "title", "keywords"),
+    DesiredMarker: ("at", "track"),
+    DesiredLink: (),
 }
 
 
-def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
+def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> Sourced[V]:
     """Unite two wants of one item: each attribute that both name must be the same."""
     if one.value.present != other.value.present:
         gone, kept = (one, other) if other.value.present else (other, one)
         raise _removed_and_wanted(what, gone.source, kept.source)
     named: dict[str, Any] = {}
     for name in _ATTRIBUTES[type(one.value)]:
-        values = [Said(getattr(said.value, name), said.source) for said in (one, other)]
+        values = [Sourced(getattr(said.value, name), said.source) for said in (one, other)]
         told = [said for said in values if said.value is not ABSENT]
         if len(told) == 2 and keys.plainly(told[0].value) != keys.plainly(told[1].value):
             raise _contradiction(f"{name} of {what}", *told)
@@ -287,24 +287,24 @@ def _merge(what: str, one: Said[V], other: Said[V], keys: _Keys) -> Said[V]:
         united = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: said.value for name, said in united.items()}
     united_value = replace(one.value, **named)
-    more: tuple[Source, ...] = () if united_value == one.value else (other.source,)
+    more: tuple[TaskSource, ...] = () if united_value == one.value else (other.source,)
     return replace(one, value=united_value, also=(*one.also, *more))
 
 
-def _own_fields(value: object, source: Source) -> dict[str, Said[str | Position]]:
-    fields: Mapping[str, str | Position] = value.fields if isinstance(value, MarkerWanted | LinkWanted) else {}
-    return {name: Said(text, source) for name, text in fields.items()}
+def _own_fields(value: object, source: TaskSource) -> dict[str, Sourced[str | Position]]:
+    fields: Mapping[str, str | Position] = value.fields if isinstance(value, DesiredMarker | DesiredLink) else {}
+    return {name: Sourced(text, source) for name, text in fields.items()}
 
 
 # Exactly -------------------------------------------------------------------------------------------------------
 
 
-def _exactly(all_of: Sequence[Exactly]) -> Exactly:
+def _exactly(all_of: Sequence[CompleteLists]) -> CompleteLists:
     narrowed = [exactly for exactly in all_of if exactly.markers]
     tracks: frozenset[str] | None = None
     if narrowed and all(exactly.tracks is not None for exactly in narrowed):
         tracks = frozenset().union(*(exactly.tracks or () for exactly in narrowed))
-    return Exactly(
+    return CompleteLists(
         segments=next((e.segments for e in all_of if e.segments), None),
         markers=next((e.markers for e in all_of if e.markers), None),
         links=next((e.links for e in all_of if e.links), None),
@@ -312,7 +312,7 @@ def _exactly(all_of: Sequence[Exactly]) -> Exactly:
     )
 
 
-def _check_exactly(wanteds: Sequence[AssetWanted], keys: _Keys) -> None:
+def _check_exactly(wanteds: Sequence[DesiredAsset], keys: _MergeKeys) -> None:
     """Refuse what one task wants and another removes by ``exactly``, for its list does not name it."""
     for one in (w for w in wanteds if w.exactly.segments or w.exactly.markers or w.exactly.links):
         for other in (wanted for wanted in wanteds if wanted is not one):
@@ -322,15 +322,15 @@ def _check_exactly(wanteds: Sequence[AssetWanted], keys: _Keys) -> None:
             _check_list("marker", one.exactly.markers, one.markers, covered, keys.marker)
 
 
-def _covers(exactly: Exactly, track: str) -> bool:
+def _covers(exactly: CompleteLists, track: str) -> bool:
     return exactly.tracks is None or track in exactly.tracks
 
 
 def _check_list(
     what: str,
-    exactly: Source | None,
-    complete: Sequence[Said[V]],
-    others: Sequence[Said[V]],
+    exactly: TaskSource | None,
+    complete: Sequence[Sourced[V]],
+    others: Sequence[Sourced[V]],
     identity: Callable[[V], Hashable],
 ) -> None:
     if exactly is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from msauto.model.live import Asset, Marker, Segment, Xmp
-from msauto.model.plan import Expect, Json, Request
+from msauto.model.plan import Expectation, Json, Request
 from msauto.verification.expectations import mapping, texts
 
 
@@ -20,7 +20,7 @@ def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
     segments = {segment.number: segment for segment in asset.segments}
     for expect in _expected(requests):
         if expect.aspect == "field":
-            attributes[expect.key] = str(expect.want)
+            attributes[expect.key] = str(expect.desired)
         elif expect.aspect == "marker":
             _leave_marker(markers, expect)
         elif expect.aspect == "segment":
@@ -30,17 +30,17 @@ def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
 
 def xmp_after(xmp: Xmp | None, requests: Iterable[Request]) -> Xmp:
     """Return the XMP fields as the requests leave them."""
-    written = {expect.key: texts(expect.want) for expect in _expected(requests) if expect.aspect == "xmp"}
+    written = {expect.key: texts(expect.desired) for expect in _expected(requests) if expect.aspect == "xmp"}
     return {**(xmp or {}), **written}
 
 
-def _expected(requests: Iterable[Request]) -> Iterable[Expect]:
+def _expected(requests: Iterable[Request]) -> Iterable[Expectation]:
     return (expect for request in requests for expect in request.expect)
 
 
-def _leave_marker(markers: dict[int, Marker], expect: Expect) -> None:
-    want = mapping(expect.want)
-    if expect.want is None:
+def _leave_marker(markers: dict[int, Marker], expect: Expectation) -> None:
+    want = mapping(expect.desired)
+    if expect.desired is None:
         markers.pop(_number(expect.key.removeprefix("uid ")), None)
         return
     uid = _number(want["uid"]) if "uid" in want else max(markers, default=0) + 1
@@ -49,10 +49,10 @@ def _leave_marker(markers: dict[int, Marker], expect: Expect) -> None:
     markers[uid] = Marker(uid, _number(want["frame"]), {**had, **named})
 
 
-def _leave_segment(segments: dict[int, Segment], expect: Expect) -> None:
-    number, want = _number(expect.key), mapping(expect.want)
+def _leave_segment(segments: dict[int, Segment], expect: Expectation) -> None:
+    number, want = _number(expect.key), mapping(expect.desired)
     segments.pop(number, None)
-    if expect.want is not None:
+    if expect.desired is not None:
         title, keywords = str(want.get("title", "")), want.get("keywords")
         segments[number] = Segment(
             number,

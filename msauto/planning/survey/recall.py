@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from msauto.diffing.comparison import same_text
 from msauto.model.plan import Json, Settlement, TargetId
 from msauto.model.ports import Memory
-from msauto.planning.survey.asset_plan import Found
+from msauto.planning.survey.asset_plan import LocatedAsset
 from msauto.verification.expectations import mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledMemory:
     """The items by ``aspect:key``, and what is to be written where the open ones are taken as settled."""
 
     items: Mapping[str, Json]
@@ -21,8 +21,8 @@ class Recalled:
 
 
 def recall(
-    memory: Memory, found: Found, names: Iterable[str], aliases: Iterable[Found] = (), *, forget: bool
-) -> Recalled:
+    memory: Memory, found: LocatedAsset, names: Iterable[str], aliases: Iterable[LocatedAsset] = (), *, forget: bool
+) -> RecalledMemory:
     """Return what is remembered of an asset; ``forget`` what earlier runs have left open.
 
     ``aliases`` are other entries of the clip: commands that ran on it under their names count.
@@ -40,7 +40,7 @@ def recall(
             settlements += settled
             known |= {each.item: each.value for each in settled}
         items |= known
-    return Recalled({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+    return RecalledMemory({name: value for name, value in items.items() if value is not None}, tuple(settlements))
 
 
 def settlements_of(target: TargetId, items: Mapping[str, Json]) -> list[Settlement]:

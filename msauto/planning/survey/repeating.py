@@ -10,16 +10,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from msauto.diffing.builder import Draft
+from msauto.diffing.builder import PlanBuilder
 from msauto.diffing.comparison import same_list, same_value
 from msauto.errors import MsautoError
-from msauto.model.desired import AssetWanted, Intent, Said, Wanted
+from msauto.model.desired import Desired, DesiredAsset, Intent, Sourced
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
 from msauto.model.plan import Change
-from msauto.planning.survey.asset_plan import Found
+from msauto.planning.survey.asset_plan import LocatedAsset
 from msauto.planning.survey.fact_layers import Layers
-from msauto.planning.survey.grouping import Member
+from msauto.planning.survey.grouping import IntentGroupMember
 from msauto.planning.survey.outcome import asset_after, xmp_after
 
 T = TypeVar("T")
@@ -27,7 +27,11 @@ _LISTS = {"marker": "markers", "segment": "segments"}
 
 
 def repeating(
-    asked: Sequence[tuple[Member, Wanted]], layers: Layers, found: Found, xmp: Xmp | None, draft: Draft
+    asked: Sequence[tuple[IntentGroupMember, Desired]],
+    layers: Layers,
+    found: LocatedAsset,
+    xmp: Xmp | None,
+    draft: PlanBuilder,
 ) -> None:
     """Warn of each value that the next run would change again."""
     suspects = {(change.aspect, change.key) for change in draft.changes if _is_looked_at(change, layers.looked)}
@@ -39,7 +43,7 @@ def repeating(
     warnings: list[str] = []
     for member, wanted in asked:
         again = _again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
-        if isinstance(wanted, AssetWanted) and again is not None:
+        if isinstance(wanted, DesiredAsset) and again is not None:
             warnings += _told(wanted, again, suspects)
     draft.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
@@ -50,15 +54,15 @@ def _is_looked_at(change: Change, looked: Collection[str]) -> bool:
     return f"fact:{_LISTS.get(change.aspect, change.key)}" in looked
 
 
-def _again(intent: Intent, facts: Facts) -> AssetWanted | None:
+def _again(intent: Intent, facts: Facts) -> DesiredAsset | None:
     try:
         wanted = intent.evaluate(facts)
     except (Need, NoAssetError, MsautoError):
         return None
-    return wanted if isinstance(wanted, AssetWanted) and wanted.present else None
+    return wanted if isinstance(wanted, DesiredAsset) and wanted.present else None
 
 
-def _told(now: AssetWanted, then: AssetWanted, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
+def _told(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
     for name, one, other in _both(now.fields, then.fields):
         if ("field", name) in suspects and not same_value(name, str(one.value), str(other.value)):
             yield _warning(f"the field {name}", one)
@@ -70,11 +74,13 @@ def _told(now: AssetWanted, then: AssetWanted, suspects: Collection[tuple[str, s
             yield from _of_list(aspect, getattr(now, name), getattr(then, name))
 
 
-def _both(now: Mapping[str, Said[T]], then: Mapping[str, Said[T]]) -> Iterator[tuple[str, Said[T], Said[T]]]:
+def _both(
+    now: Mapping[str, Sourced[T]], then: Mapping[str, Sourced[T]]
+) -> Iterator[tuple[str, Sourced[T], Sourced[T]]]:
     return ((name, said, then[name]) for name, said in now.items() if name in then)
 
 
-def _of_list(aspect: str, now: Sequence[Said[Any]], then: Sequence[Said[Any]]) -> Iterator[str]:
+def _of_list(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[str]:
     items = {said.source.place: said for said in then}
     for said in now:
         other = items.get(said.source.place)
@@ -82,5 +88,5 @@ def _of_list(aspect: str, now: Sequence[Said[Any]], then: Sequence[Said[Any]]) -
             yield _warning(f"a {aspect}", said)
 
 
-def _warning(what: str, said: Said[Any]) -> str:
+def _warning(what: str, said: Sourced[Any]) -> str:
     return f"{what} ({said.source.place}) reads what it sets: the next run would change it again"

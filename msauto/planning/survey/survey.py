@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from msauto.concurrency import concurrent_map
 from msauto.diffing.builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.desired import DatabaseRef, RssWanted, Source, Work, XmpBatchWanted
+from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents, TaskSource
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import Clock, Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
-from msauto.planning.survey.asset_survey import Outcome, State, World, in_error, survey_asset
-from msauto.planning.survey.clip_finder import SplitError
+from msauto.planning.survey.asset_survey import State, SurveyContext, SurveyedTarget, in_error, survey_asset
+from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
-from msauto.planning.survey.grouping import Group, group_intents, merge_groups
+from msauto.planning.survey.grouping import IntentGroup, group_intents, merge_groups
 from msauto.planning.survey.merge import unite_channel
 from msauto.planning.survey.recall import settlements_of
 from msauto.secrets.taint import Secrets
@@ -40,7 +40,7 @@ class Survey:
 
 
 async def survey(
-    work: Work,
+    work: ServerIntents,
     reader: Reader,
     memory: Memory,
     clock: Clock,
@@ -59,7 +59,9 @@ async def survey(
     """
     del clock  # templates have their own `now`; kept in the seam for waits that later aspects need
     owing = memory.owing(work.server.name)
-    world = World(work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed, secrets=secrets)
+    world = SurveyContext(
+        work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed, secrets=secrets
+    )
     whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     found = _Found()
     for group in await group_intents(replace(work, intents=whole), reader, 1):
@@ -68,7 +70,7 @@ async def survey(
     rest = replace(work, intents=tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef)))
     groups = await group_intents(rest, reader, forks, world.answers)
 
-    async def plan(group: Group) -> Outcome:
+    async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(world, group)
 
     first = found.count
@@ -77,7 +79,7 @@ async def survey(
     for numbers in found.same_clips():
         try:
             outcome = await _plan_group(world, merge_groups([groups[number - first] for number in numbers]))
-        except SplitError:
+        except DistinctClipsError:
             continue  # they only looked like one clip
         found.replace(numbers, outcome)
     told = found.survey(work.server.name, reader.reads)
@@ -89,7 +91,7 @@ class _Found:
 
     def __init__(self) -> None:
         self._states: list[State | None] = []
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: dict[int, SurveyedTarget] = {}
         self._clips: dict[int, list[int]] = {}
 
     @property
@@ -102,7 +104,7 @@ class _Found:
         """Those that change or are in error, in their order."""
         return [each.target for _, each in sorted(self._outcomes.items()) if each.target is not None]
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: SurveyedTarget) -> None:
         """Take what came of the next one."""
         number = len(self._states)
         self._states.append(outcome.state)
@@ -117,7 +119,7 @@ class _Found:
         """
         return [numbers for numbers in self._clips.values() if 1 < len(numbers) <= MOST_LINKS]
 
-    def replace(self, numbers: Sequence[int], outcome: Outcome) -> None:
+    def replace(self, numbers: Sequence[int], outcome: SurveyedTarget) -> None:
         """Let one outcome stand for several, at the place of the first."""
         for number in numbers:
             self._states[number] = None
@@ -125,7 +127,7 @@ class _Found:
         self._states[numbers[0]] = outcome.state
         self._keep(numbers[0], outcome)
 
-    def _keep(self, number: int, outcome: Outcome) -> None:
+    def _keep(self, number: int, outcome: SurveyedTarget) -> None:
         if outcome.target is not None or outcome.warnings or outcome.settlements:
             self._outcomes[number] = outcome
 
@@ -152,17 +154,17 @@ def _in_batch(target: Target, first: int) -> Target:
     return replace(target, batch=first) if target.kind == "database" else target
 
 
-def _batches(targets: Iterable[Target]) -> dict[str, Source]:
+def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
     """Return the databases that a batch is pending for, and where the playbook says so."""
     return {target.database: target.changes[0].source for target in targets if target.changes}
 
 
-async def _plan_group(world: World, group: Group) -> Outcome:
+async def _plan_group(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     outcome = await _plan(world, group)
     return outcome if outcome.target is None else replace(outcome, target=replace(outcome.target, batch=group.batch))
 
 
-async def _plan(world: World, group: Group) -> Outcome:
+async def _plan(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     try:
         if group.error is not None:
             raise group.error
@@ -172,18 +174,18 @@ async def _plan(world: World, group: Group) -> Outcome:
             return await _plan_database(world, group)
         return await survey_asset(world, group)
     except (MsautoError, TimecodeError) as error:
-        return Outcome("changed", in_error(world, group, error))
+        return SurveyedTarget("changed", in_error(world, group, error))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
 
 
-async def _plan_channel(world: World, group: Group) -> Outcome:
+async def _plan_channel(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     layers = Layers(world.reader, "", _nothing)
     said = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    wanteds = [wanted for wanted in said if isinstance(wanted, RssWanted)]
+    wanteds = [wanted for wanted in said if isinstance(wanted, DesiredChannel)]
     if not wanteds:
-        return Outcome("skipped")
+        return SurveyedTarget("skipped")
     channel = await world.reader.read_channel(group.name)
     if channel is None:
         raise refuse(
@@ -193,20 +195,20 @@ async def _plan_channel(world: World, group: Group) -> Outcome:
         )
     memory = world.memory.recall(TargetId(world.server.name, "", "rss_channel", channel.name))
     target, warnings = plan_channel(world.server, channel, unite_channel(wanteds), memory)
-    return Outcome.of(slow_if_secret(target, LiveTarget(channel=channel), world.secrets()), warnings)
+    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), world.secrets()), warnings)
 
 
-async def _plan_database(world: World, group: Group) -> Outcome:
+async def _plan_database(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     layers = Layers(world.reader, group.database, _nothing)
     said = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    batches = [wanted for wanted in said if isinstance(wanted, XmpBatchWanted)]
+    batches = [wanted for wanted in said if isinstance(wanted, DesiredXmpBatch)]
     if not batches:
-        return Outcome("skipped")
+        return SurveyedTarget("skipped")
     name = TargetId(world.server.name, group.database, "database", group.database)
     memory = dict(world.memory.recall(name))
     settlements = settlements_of(name, memory) if world.forget else []
     memory |= {each.item: each.value for each in settlements}
-    outcome = Outcome.of(*plan_database(world.server, group.database, batches, memory), tuple(settlements))
+    outcome = SurveyedTarget.of(*plan_database(world.server, group.database, batches, memory), tuple(settlements))
     if outcome.target is not None and not await world.reader.has_database(group.database):
         raise refuse(
             f"server {world.server.name} has no database {group.database!r}",

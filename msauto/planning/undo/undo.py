@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from msauto.diffing.comparison import same_text
-from msauto.errors import Place, RefusedError
-from msauto.model.desired import ChannelRef, IdRef, Intent, Ref, Resolved, Source, TitleRef, Work
+from msauto.errors import RefusedError, SourceLocation
+from msauto.model.desired import ChannelRef, IdRef, Intent, Ref, ResolvedPlaybooks, ServerIntents, TaskSource, TitleRef
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.live import parse_folder
-from msauto.model.plan import Aspect, Change, Expect, Request
+from msauto.model.plan import Aspect, Change, Expectation, Request
 from msauto.model.server import ServerSpec
 from msauto.planning.undo.undo_asset import AssetUndo
 from msauto.planning.undo.undo_rss import ChannelUndo
@@ -32,7 +32,7 @@ _FOR_GOOD: Mapping[Aspect, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class AppliedChange:
     """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
 
     change: Change
@@ -40,12 +40,12 @@ class Made:
     whole: bool
 
     @property
-    def expects(self) -> tuple[Expect, ...]:
+    def expects(self) -> tuple[Expectation, ...]:
         """What its requests had to show."""
         return tuple(expect for request in self.requests for expect in request.expect)
 
 
-def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> Resolved:
+def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
     """Return what takes a run back; ``specs`` are its servers by name.
 
     ``warnings`` list what cannot be taken back. Raises :class:`RefusedError` for a run that still goes on.
@@ -65,8 +65,8 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> Resolved:
             warnings += [] if why is None else [f"{name}: {_called(record, one.change)} cannot be undone: {why}"]
         if kept:
             intents.setdefault(name, []).append(_intent(record, tuple(kept), specs[name], run))
-    work = tuple(Work(specs[name], tuple(wanted)) for name, wanted in intents.items())
-    return Resolved(work, warnings=tuple(warnings))
+    work = tuple(ServerIntents(specs[name], tuple(wanted)) for name, wanted in intents.items())
+    return ResolvedPlaybooks(work, warnings=tuple(warnings))
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
@@ -78,14 +78,14 @@ def _called(record: TargetRecord, change: Change) -> str:
     return f"{record.target.name}: {change.aspect} {STAND_IN.sub(HIDDEN, change.key)}".rstrip()
 
 
-def _made(record: TargetRecord) -> Iterator[Made]:
+def _made(record: TargetRecord) -> Iterator[AppliedChange]:
     """Yield the changes of which something was sent, unless it is certain that none of it was done."""
     for number, change in enumerate(record.target.changes):
         both = zip(record.target.requests, record.requests, strict=False)
         mine = [(request, known.state) for request, known in both if number in request.changes]
         sent = tuple(request for request, state in mine if state not in {"planned", "not sent"})
         if any(state in {"done", "unproved", "sending"} or _in_part(request, state) for request, state in mine):
-            yield Made(change, sent, whole=all(state == "done" for _, state in mine))
+            yield AppliedChange(change, sent, whole=all(state == "done" for _, state in mine))
 
 
 def _in_part(request: Request, state: str) -> bool:
@@ -117,8 +117,8 @@ def _why_not_unlink(change: Change, record: TargetRecord, spec: ServerSpec) -> s
 # Intents -------------------------------------------------------------------------------------------------------
 
 
-def _intent(record: TargetRecord, made: tuple[Made, ...], spec: ServerSpec, run: str) -> Intent:
-    target, source = record.target, Source(Place(f"run {run}"), f"Undo of {run}")
+def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, run: str) -> Intent:
+    target, source = record.target, TaskSource(SourceLocation(f"run {run}"), f"Undo of {run}")
     if target.kind == "rss_channel":
         return Intent(ChannelRef(target.name), source, ChannelUndo(made, spec, source), missing="skip")
     return Intent(
@@ -130,7 +130,7 @@ def _intent(record: TargetRecord, made: tuple[Made, ...], spec: ServerSpec, run:
     )
 
 
-def _ref(record: TargetRecord, made: tuple[Made, ...]) -> Ref:
+def _ref(record: TargetRecord, made: tuple[AppliedChange, ...]) -> Ref:
     """Return how the asset is found: as the run left it, or under the title that it had before."""
     target = record.target
     if target.address.namespace not in {"", "handle"}:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from msauto.diffing.comparison import same_text
-from msauto.model.desired import AssetWanted, Position, Said, Source
+from msauto.model.desired import DesiredAsset, Position, Sourced, TaskSource
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.history import TargetRecord
 from msauto.model.live import Asset, Link
@@ -17,7 +17,7 @@ from msauto.planning.undo.undo_lists import undo_links, undo_markers, undo_segme
 from msauto.verification.expectations import mapping, texts
 
 if TYPE_CHECKING:
-    from msauto.planning.undo.undo import Made
+    from msauto.planning.undo.undo import AppliedChange
 
 T = TypeVar("T")
 
@@ -27,11 +27,11 @@ class AssetUndo:
     """The ``evaluate`` of an intent that takes back what a run did to one asset."""
 
     record: TargetRecord
-    made: tuple[Made, ...]
+    made: tuple[AppliedChange, ...]
     spec: ServerSpec
-    source: Source
+    source: TaskSource
 
-    def __call__(self, facts: Facts) -> AssetWanted:
+    def __call__(self, facts: Facts) -> DesiredAsset:
         """Return what was there before, of all that is still as the run left it."""
         if not facts.there:
             raise NoAssetError(self.record.target.name)
@@ -39,7 +39,7 @@ class AssetUndo:
             raise Need("clip")
         if not self._is_the_one(facts.asset):
             name = self.record.target.name
-            return AssetWanted(self.source, notes=(f"{name}: left alone, for another clip has this title by now",))
+            return DesiredAsset(self.source, notes=(f"{name}: left alone, for another clip has this title by now",))
         if any(one.change.action == "add" for one in self._of("link")) and facts.links is None:
             raise Need("links")
         return self._wanted(facts.asset, facts.links or ())
@@ -51,12 +51,12 @@ class AssetUndo:
         times = {target.create_time, created} - {None}
         return len(ids) < 2 and len(times) < 2
 
-    def _wanted(self, asset: Asset, links: Sequence[Link]) -> AssetWanted:
+    def _wanted(self, asset: Asset, links: Sequence[Link]) -> DesiredAsset:
         notes = [*self._in_part(), *self._separated()]
         segments = undo_segments(self._of("segment", "segmentation"), asset, self.spec.dialect, notes)
         markers = undo_markers(self._of("marker"), asset, self.spec.dialect, self.record.learned, notes)
         name = self.record.target.name
-        return AssetWanted(
+        return DesiredAsset(
             self.source,
             unfinalized="allow",
             lossy=True,  # what cannot be written back is told, and was lost by the run
@@ -70,13 +70,13 @@ class AssetUndo:
             notes=tuple(f"{name}: {note}" for note in notes),
         )
 
-    def _said(self, value: T) -> Said[T]:
-        return Said(value, self.source)
+    def _said(self, value: T) -> Sourced[T]:
+        return Sourced(value, self.source)
 
-    def _of(self, *aspects: str) -> Sequence[Made]:
+    def _of(self, *aspects: str) -> Sequence[AppliedChange]:
         return [one for one in self.made if one.change.aspect in aspects]
 
-    def _title(self, asset: Asset, notes: list[str]) -> Said[str] | None:
+    def _title(self, asset: Asset, notes: list[str]) -> Sourced[str] | None:
         """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
         for one in self._of("title") if self.record.target.address.namespace else ():
             before, after = str(one.change.before), str(one.change.after)

@@ -9,14 +9,14 @@ from urllib.parse import unquote
 
 from msauto.diffing.comparison import Want, plain
 from msauto.interface.rss_files import default_file, is_file_name
-from msauto.model.desired import RssItemWanted, RssWanted, Said, Source
+from msauto.model.desired import DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.plan import Json
 from msauto.model.server import ServerSpec
 from msauto.verification.expectations import mapping
 
 if TYPE_CHECKING:
-    from msauto.planning.undo.undo import Made
+    from msauto.planning.undo.undo import AppliedChange
 
 _ENDINGS = (".txt", ".xml")
 
@@ -25,27 +25,27 @@ _ENDINGS = (".txt", ".xml")
 class ChannelUndo:
     """The ``evaluate`` of an intent that takes back what a run did to one channel."""
 
-    made: tuple[Made, ...]
+    made: tuple[AppliedChange, ...]
     spec: ServerSpec
-    source: Source
+    source: TaskSource
 
-    def __call__(self, facts: Facts) -> RssWanted:
+    def __call__(self, facts: Facts) -> DesiredChannel:
         """Return the items as they were, each with what it must still say to be touched."""
         del facts  # a channel has none
-        items = tuple(Said(self._item(one), self.source) for one in self.made)
+        items = tuple(Sourced(self._item(one), self.source) for one in self.made)
         still = {one.change.key: _still(one) for one in self.made}
-        return RssWanted(self.source, items, still=still, notes=tuple(self._notes()))
+        return DesiredChannel(self.source, items, still=still, notes=tuple(self._notes()))
 
-    def _item(self, one: Made) -> RssItemWanted:
+    def _item(self, one: AppliedChange) -> DesiredRssItem:
         guid, before = one.change.key, mapping(one.change.before)
         if one.change.action == "add":
-            return RssItemWanted(guid, _file(one), present=False)
+            return DesiredRssItem(guid, _file(one), present=False)
         if self._is_text(one):
-            return RssItemWanted(guid, _file(one), text=_text(before))
+            return DesiredRssItem(guid, _file(one), text=_text(before))
         fields = {name: str(value) for name, value in before.items() if value is not None}
-        return RssItemWanted(guid, _file(one), item=fields)
+        return DesiredRssItem(guid, _file(one), item=fields)
 
-    def _is_text(self, one: Made) -> bool:
+    def _is_text(self, one: AppliedChange) -> bool:
         return not self.spec.dialect.sends_document(_file(one))
 
     def _notes(self) -> Iterator[str]:
@@ -55,16 +55,16 @@ class ChannelUndo:
                 yield f"item {one.change.key} comes back without its {' and '.join(lost)}: its file is a text"
 
 
-def _still(one: Made) -> Json:
+def _still(one: AppliedChange) -> Json:
     """Return what the item must say for it to be touched; ``None``: it must not be there."""
     puts = [request for request in one.requests if request.method == "PUT"]
     if not puts:
         return None
-    want = mapping(puts[-1].expect[0].want)
+    want = mapping(puts[-1].expect[0].desired)
     return {name: want[name] for name in ("text", "item") if name in want}
 
 
-def _file(one: Made) -> str:
+def _file(one: AppliedChange) -> str:
     """Return the name of the file: as it was put, else one that shows under the guid it had."""
     put = next((request.path for request in one.requests if request.method == "PUT"), None)
     if put is not None:

@@ -16,12 +16,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from msauto.interface.vocabulary import TRACKS, track_named
 from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
-from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, LeftOut
+from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.export.rss_writer import channel_task
 from msauto.playbook.schema.asset import AttributeName, FieldsArgs
 from msauto.playbook.schema.values import NsName
-from msauto.playbook.yaml.writer import Line, Noted, comment, yaml_lines
+from msauto.playbook.yaml.writer import CommentedValue, FlowStyle, comment, yaml_lines
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
@@ -35,7 +35,7 @@ _ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WriterOptions:
     """What writing needs to know of the server: its list separator, what identifies its RSS items, what it removes.
 
     Where links cannot be removed, ``exactly`` never names them: a link made by hand would stop every later run.
@@ -55,13 +55,13 @@ class _Part:
 
     def leave_out(self, why: str) -> None:
         """Note what cannot be said."""
-        self.items.append(Noted((why,)))
+        self.items.append(CommentedValue((why,)))
         self.complete = False
 
     @property
     def says(self) -> bool:
         """Tell whether anything is said."""
-        return any(not isinstance(item, Noted) or item.value is not None for item in self.items)
+        return any(not isinstance(item, CommentedValue) or item.value is not None for item in self.items)
 
 
 # Playbooks -----------------------------------------------------------------------------------------------------
@@ -80,9 +80,9 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
     yield "  tasks:"
 
 
-def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | LeftOut, writing: Writing) -> Iterator[str]:
+def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | SkippedEntry, writing: WriterOptions) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
-    if isinstance(snapshot, LeftOut):
+    if isinstance(snapshot, SkippedEntry):
         yield f"    {comment(f'{_path(snapshot)}: {snapshot.why}.')}"
         return
     task = (
@@ -93,14 +93,14 @@ def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | LeftOut, writing: Wri
     yield from yaml_lines([task], 4)
 
 
-def _path(left: LeftOut) -> str:
+def _path(left: SkippedEntry) -> str:
     return show_folder((*left.folder, left.title))
 
 
 # Assets --------------------------------------------------------------------------------------------------------
 
 
-def asset_task(snapshot: AssetSnapshot, writing: Writing) -> dict[str, Any]:
+def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any]:
     """Return the task that says all of an asset that can be said."""
     asset = snapshot.asset
     args: dict[str, Any] = {"title": asset.title or snapshot.title}
@@ -116,17 +116,17 @@ def asset_task(snapshot: AssetSnapshot, writing: Writing) -> dict[str, Any]:
     removable = [name for name in lists if name != "links" or writing.removes_links]
     complete = [name for name in removable if lists[name].says and lists[name].complete]
     if complete:
-        args["exactly"] = Line(complete)
+        args["exactly"] = FlowStyle(complete)
     return {"name": asset.title or snapshot.title, "asset": args}
 
 
 def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
     """Put a mapping that says something; of one that holds only comments, the comments."""
-    if any(not isinstance(value, Noted) or value.value is not None for value in values.values()):
+    if any(not isinstance(value, CommentedValue) or value.value is not None for value in values.values()):
         args[name] = values
     elif values:
         notes = tuple(note for value in values.values() for note in value.notes)
-        args[name] = Noted(tuple(f"{name}: {note}" for note in notes))
+        args[name] = CommentedValue(tuple(f"{name}: {note}" for note in notes))
 
 
 def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
@@ -134,7 +134,7 @@ def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
         args[name] = part.items
     elif part.items:
         notes = tuple(note for item in part.items for note in item.notes)
-        args[name] = Noted(tuple(f"{name}: {note}" for note in notes))
+        args[name] = CommentedValue(tuple(f"{name}: {note}" for note in notes))
 
 
 def _position(frames: int, rate: Fraction | None) -> str | int:
@@ -157,7 +157,7 @@ def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
         if name not in _POSITIONS:
             yield name, value
         elif (why := _unfit(name, value, asset)) is not None:
-            yield name, Noted((f"{name} is left out: {why}",))
+            yield name, CommentedValue((f"{name} is left out: {why}",))
         else:
             yield name, _position(int(value), asset.rate)
 
@@ -179,11 +179,11 @@ def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
         if not any(values) and len(values) < 2:
             continue
         if not _is_ns_name(name):
-            yield name, Noted((f"{name} is shown without its namespace: a task says ns:name",))
+            yield name, CommentedValue((f"{name} is shown without its namespace: a task says ns:name",))
         elif any(separator in value for value in values):
-            yield name, Noted((f"{name} has a value that holds {separator!r}, which separates values",))
+            yield name, CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
         else:
-            yield name, values[0] if len(values) == 1 else Line(values)
+            yield name, values[0] if len(values) == 1 else FlowStyle(values)
 
 
 def _is_ns_name(name: str) -> bool:
@@ -209,9 +209,9 @@ def _segments(snapshot: AssetSnapshot) -> _Part:
         if why is not None:
             part.leave_out(f"segment {segment.number} is left out: {why}")
             continue
-        item = Line(_segment(segment, start, asset.rate))
+        item = FlowStyle(_segment(segment, start, asset.rate))
         notes = tuple(_lossy(segment))
-        part.items.append(Noted(notes, item) if notes else item)
+        part.items.append(CommentedValue(notes, item) if notes else item)
     return part
 
 
@@ -295,7 +295,7 @@ def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid
     else:
         notes.append(f"rating of marker {marker.uid}, which no task can set: {rating}")
     said |= {"attributes": further} if further else {}
-    part.items.append(Noted(tuple(notes), Line(said)) if notes else Line(said))
+    part.items.append(CommentedValue(tuple(notes), FlowStyle(said)) if notes else FlowStyle(said))
 
 
 def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
@@ -333,7 +333,7 @@ def _links(snapshot: AssetSnapshot) -> _Part:
     for folder, name in places:
         if name.strip():
             said = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
-            part.items.append(Line(said))
+            part.items.append(FlowStyle(said))
         else:
             part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
     return part

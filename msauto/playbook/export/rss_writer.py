@@ -8,7 +8,7 @@ from typing import Any
 
 from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
 from msauto.model.live import RssChannel, RssItem
-from msauto.playbook.yaml.writer import Noted
+from msauto.playbook.yaml.writer import CommentedValue
 
 _FIELDS = ("title", "description", "link", "pubDate")
 
@@ -22,12 +22,12 @@ def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
         item = next(each for each in channel.items if each.guid == guid)
         said = _item(item, rss_guid)
         why = _unfit(item, counts[guid], rss_guid) or _taken(said, taken, rss_guid)
-        items.append(said if why is None else Noted((f"an item is left out: {why}",)))
+        items.append(said if why is None else CommentedValue((f"an item is left out: {why}",)))
     said = {"channel": channel.name, "items": items}
-    if not any(isinstance(item, Noted) for item in items):
+    if not any(isinstance(item, CommentedValue) for item in items):
         said["exactly"] = True
-    if all(isinstance(item, Noted) for item in items):
-        said["items"] = Noted(tuple(note for item in items for note in item.notes), [])
+    if all(isinstance(item, CommentedValue) for item in items):
+        said["items"] = CommentedValue(tuple(note for item in items for note in item.notes), [])
     return {"name": channel.name, "rss": said}
 
 

@@ -16,12 +16,12 @@ from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of
-from msauto.playbook.schema.values import Pending
+from msauto.playbook.schema.values import UnrenderedTemplate
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
-from msauto.playbook.variables.variables import HostVars, Level, Scope, Variable, Variables
-from msauto.playbook.yaml.document import Problems, Spot, said_outside
+from msauto.playbook.variables.variables import HostVars, Level, TemplateScope, Variable, Variables
+from msauto.playbook.yaml.document import Problems, SourceNode, said_outside
 
 
 def load_hosts(
@@ -54,8 +54,8 @@ class ServerAddress:
 
     name: str
     url: str
-    spot: Spot
-    host: Spot
+    spot: SourceNode
+    host: SourceNode
 
 
 class Hosts:
@@ -78,10 +78,10 @@ class Hosts:
         self._lookup_folders = lookup_folders
         self._download_folders = download_folders
         self._variables = {name: Variables((*host.variables, *extra)) for name, host in inventory.hosts.items()}
-        self._scopes: dict[str, dict[str, Scope]] = {}
+        self._scopes: dict[str, dict[str, TemplateScope]] = {}
         self._servers: dict[str, ServerSpec | InputError] = {}
 
-    def match(self, pattern: str, spot: Spot) -> list[str]:
+    def match(self, pattern: str, spot: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` where it matches nothing.
 
         With ``--server`` there is one server, and every play means it, whatever group or host the play names.
@@ -106,7 +106,7 @@ class Hosts:
     def _text(self, path: str) -> str:
         return self._files.read(path).decode("utf-8-sig", "replace")
 
-    def scope(self, name: str, folder: str) -> Scope:
+    def scope(self, name: str, folder: str) -> TemplateScope:
         """Return what templates see on a host, for playbooks of a folder."""
         if folder not in self._scopes:
             self._scopes[folder] = self._scopes_of(folder)
@@ -142,23 +142,23 @@ class Hosts:
         with suppress(InputError, UrlError):
             block = render_data(variable.value, self._lenient_scope(name), variable.spot, keep=True)
             url = block.get("url") if isinstance(block, dict) else None
-            if isinstance(url, str) and not isinstance(url, Pending):
+            if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
                 shown = parse_server_url(url).shown()
                 return ServerAddress(name, shown, variable.spot.child("url"), self.inventory.hosts[name].spot)
         return None
 
-    def _lenient_scope(self, name: str) -> Scope:
+    def _lenient_scope(self, name: str) -> TemplateScope:
         return self.scope(name, "").with_env(EnvView(self._env, lenient=True))
 
     def check_server(self, name: str) -> None:
         """Raise for what is wrong with the block of a server; secrets need not be set."""
         check_server(self._block(name), self._lenient_scope(name))
 
-    def _scopes_of(self, folder: str) -> dict[str, Scope]:
+    def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
         here = Path(folder or ".")
         root = repository_of(here)
-        around = Surroundings(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
-        scopes: dict[str, Scope] = {}
+        around = LookupContext(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
+        scopes: dict[str, TemplateScope] = {}
         shared: dict[str, Any] = {
             "env": EnvView(self._env),
             "now": self._now,
@@ -170,7 +170,7 @@ class Hosts:
         }
         for name, variables in self._variables.items():
             own = {"inventory_hostname": name, "group_names": self._groups_of(name)}
-            scopes[name] = Scope(variables, {**shared, **own}, around)
+            scopes[name] = TemplateScope(variables, {**shared, **own}, around)
         return scopes
 
     def _groups_of(self, host: str) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from msauto.playbook.files import Files
-from msauto.playbook.schema.inventory import Inventory as InventoryFile
+from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.validation import read_as
 from msauto.playbook.schema.values import mark
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Document, Problems, Spot, nearest
+from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
 
 _VARS_FOLDERS = ("group_vars", "host_vars")
 _ENDINGS = (".yml", ".yaml")
@@ -20,11 +20,11 @@ _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 
 @dataclass(slots=True)
-class Group:
+class GroupBuilder:
     """A group while it is read: its own hosts and groups, and what its vars say."""
 
     name: str
-    spot: Spot
+    spot: SourceNode
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Host:
     """A host: a media server, with all that the inventory says of it, weakest first."""
 
     name: str
-    spot: Spot
+    spot: SourceNode
     variables: tuple[Variable, ...] = ()
 
 
@@ -88,15 +88,15 @@ class _Tree:
     """Groups as they are read, from several files."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, Group] = {}
-        self.hosts: dict[str, Spot] = {}
+        self.groups: dict[str, GroupBuilder] = {}
+        self.hosts: dict[str, SourceNode] = {}
         self.host_variables: dict[str, list[Variable]] = {}
         self.extra: dict[str, list[Variable]] = {}
         self.warnings: list[str] = []
 
     def add(self, document: Document) -> None:
         """Read one file; its flaws are told by whoever calls, and raised here too where they leave a value unknown."""
-        spot = Spot(document)
+        spot = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
             raise spot.error("this is a playbook, not an inventory", "an inventory begins with all:")
@@ -111,9 +111,9 @@ class _Tree:
                 self._group(name, body or {}, spot.child(name))
         problems.check()
 
-    def _group(self, name: str, body: dict[str, Any], spot: Spot) -> None:
+    def _group(self, name: str, body: dict[str, Any], spot: SourceNode) -> None:
         _check_host_name(name, spot)
-        group = self.groups.setdefault(name, Group(name, spot))
+        group = self.groups.setdefault(name, GroupBuilder(name, spot))
         group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, spot.child("vars"))
         for host, values in (body.get("hosts") or {}).items():
             self._host(host, values, spot.child("hosts", host))
@@ -122,7 +122,7 @@ class _Tree:
             self._group(child, inner or {}, spot.child("children", child))
             group.children[child] = None
 
-    def _host(self, name: str, values: Any, spot: Spot) -> None:
+    def _host(self, name: str, values: Any, spot: SourceNode) -> None:
         _check_host_name(name, spot)
         self.hosts.setdefault(name, spot)
         found = read_variables(values, Level.INVENTORY_HOST, spot)
@@ -156,7 +156,7 @@ class _Tree:
         problems.check()
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
-        spot = Spot(document)
+        spot = SourceNode(document)
         if kind == "host_vars":
             if name not in self.hosts:
                 self._warn(document.file, "host", name, self.hosts)
@@ -176,7 +176,7 @@ class _Tree:
 
     def finish(self) -> Inventory:
         """Return the inventory: for each host its variables, weakest first."""
-        everybody = self.groups.setdefault("all", Group("all", Spot(Document("inventory"))))
+        everybody = self.groups.setdefault("all", GroupBuilder("all", SourceNode(Document("inventory"))))
         everybody.hosts.update(dict.fromkeys(self.hosts))
         depth = self._depths()
         members: dict[str, set[str]] = {}
@@ -247,11 +247,11 @@ def _is_ignored(entry: Path) -> bool:
     return entry.name.startswith(".") or entry.name.endswith("~")
 
 
-def _file_variables(document: Document, level: Level, spot: Spot) -> list[Variable]:
+def _file_variables(document: Document, level: Level, spot: SourceNode) -> list[Variable]:
     return read_variables(document.data or {}, level, spot)
 
 
-def _check_host_name(name: str, spot: Spot) -> None:
+def _check_host_name(name: str, spot: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
         raise spot.error(
             f"{name!r} cannot be the name of a host or group", "no spaces, and none of , : & ! * ? [ ]", key=True

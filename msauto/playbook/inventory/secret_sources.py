@@ -8,13 +8,13 @@ from typing import Final
 
 from msauto.model.server import Secret
 from msauto.playbook.files import beside
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.yaml.document import SourceNode
 
 _LARGEST: Final = 65536
 
 
 def read_secret(
-    text: str | None, file: str | None, keyring: str | None, user: str, spot: Spot, key: str
+    text: str | None, file: str | None, keyring: str | None, user: str, spot: SourceNode, key: str
 ) -> Secret | None:
     """Return a secret as it was said, from its file beside the inventory, or from the keyring entry of a user.
 
@@ -28,7 +28,7 @@ def read_secret(
     return None if text is None else Secret(text)
 
 
-def _of_file(file: str, spot: Spot) -> Secret:
+def _of_file(file: str, spot: SourceNode) -> Secret:
     path = Path(beside(spot.document.file, file))
     try:
         if not path.is_dir() and path.stat().st_size > _LARGEST:
@@ -43,7 +43,7 @@ def _of_file(file: str, spot: Spot) -> Secret:
     return Secret(text)
 
 
-def _of_keyring(service: str, user: str, spot: Spot) -> Secret:
+def _of_keyring(service: str, user: str, spot: SourceNode) -> Secret:
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:

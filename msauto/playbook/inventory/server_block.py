@@ -9,16 +9,16 @@ from msauto.interface.dialect import Dialect
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.files import beside
 from msauto.playbook.inventory.secret_sources import read_secret
-from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, ProxyArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.validation import read_as
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.variables.variables import Scope, Variable
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.variables.variables import TemplateScope, Variable
+from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import Way, unfit
 
 
-def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
+def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
     spot = variable.spot
     args = read_as(ServerArgs, _rendered(variable, scope), spot)
@@ -40,7 +40,7 @@ def build_server(name: str, variable: Variable, scope: Scope) -> ServerSpec:
     )
 
 
-def _rendered(variable: Variable, scope: Scope) -> Any:
+def _rendered(variable: Variable, scope: TemplateScope) -> Any:
     """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
     data = render_data(variable.value, scope, variable.spot)
     problems = Problems()
@@ -54,13 +54,13 @@ def _may_be_secret(way: Way) -> bool:
     return way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
 
 
-def check_server(variable: Variable, scope: Scope) -> None:
+def check_server(variable: Variable, scope: TemplateScope) -> None:
     """Raise for what is wrong with a block even where parts of it cannot be known yet."""
     data = render_data(variable.value, scope, variable.spot, keep=True)
     read_as(ServerArgs, data, variable.spot)
 
 
-def host_of(url: str, spot: Spot) -> str:
+def host_of(url: str, spot: SourceNode) -> str:
     """Return the name of the one server of ``--server URL``: its host."""
     return urlsplit(read_as(ServerArgs, {"url": url}, spot).url).hostname or ""
 
@@ -69,7 +69,7 @@ def _named(args: Model | None) -> dict[str, Any]:
     return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
 
 
-def _auth(args: AuthArgs | None, name: str, spot: Spot) -> Auth:
+def _auth(args: AuthArgs | None, name: str, spot: SourceNode) -> Auth:
     if args is None:
         return Auth()
     basic = args.basic
@@ -81,16 +81,16 @@ def _auth(args: AuthArgs | None, name: str, spot: Spot) -> Auth:
     )
 
 
-def _proxy(args: ProxyArgs | None, spot: Spot) -> Proxy | None:
+def _proxy(args: HttpProxyArgs | None, spot: SourceNode) -> Proxy | None:
     return Proxy(args.url, args.username, _password(args, spot)) if args is not None else None
 
 
-def _password(args: BasicArgs | ProxyArgs, spot: Spot) -> Secret | None:
+def _password(args: BasicArgs | HttpProxyArgs, spot: SourceNode) -> Secret | None:
     user = args.username or ""
     return read_secret(args.password, args.password_file, args.password_keyring, user, spot, "password")
 
 
-def _tls(args: TlsArgs | None, spot: Spot) -> Tls:
+def _tls(args: TlsArgs | None, spot: SourceNode) -> Tls:
     if args is None:
         return Tls()
     paths = {name: getattr(args, name) for name in ("ca", "cert", "key")}

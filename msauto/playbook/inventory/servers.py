@@ -10,7 +10,7 @@ from msauto.model.server import ServerSpec
 from msauto.playbook.files import Files
 from msauto.playbook.inventory.hosts import Hosts
 from msauto.playbook.inventory.same_servers import same_servers
-from msauto.playbook.resolve import Options, open_hosts
+from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.yaml.document import Problems, nearest, said_outside
 
@@ -23,7 +23,7 @@ class NamedServer:
     database: str | None
 
 
-def named_servers(options: Options) -> tuple[NamedServer, ...]:
+def named_servers(options: ResolveOptions) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
     problems, files = Problems(), Files(mib=options.file_mib)
     found: list[NamedServer] = []
@@ -37,7 +37,7 @@ def named_servers(options: Options) -> tuple[NamedServer, ...]:
     return tuple(found)
 
 
-def servers_called(options: Options, names: Collection[str]) -> tuple[ServerSpec, ...]:
+def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[ServerSpec, ...]:
     """Return the servers of these names, for a plan that was saved; raises :class:`InputError` for one that is missing.
 
     The others of the inventory are not looked at: their secrets need not be there.

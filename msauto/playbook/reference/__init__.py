@@ -3,16 +3,16 @@
 Every entry has an example; what it gives is computed, never written down, and a test holds the pages to it.
 """
 
-from msauto.playbook.reference.entries import Entry, Key, Topic
+from msauto.playbook.reference.entries import ReferenceEntry, ReferenceKey, ReferenceTopic
 from msauto.playbook.reference.modules import module, modules
 from msauto.playbook.reference.pages import PAGES, render_page, render_topic
 from msauto.playbook.reference.templating import facts, filters, lookups, questions, variables
 
 __all__ = [
     "PAGES",
-    "Entry",
-    "Key",
-    "Topic",
+    "ReferenceEntry",
+    "ReferenceKey",
+    "ReferenceTopic",
     "facts",
     "filters",
     "lookups",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReferenceEntry:
     """A filter, test, lookup, fact or variable: ``example`` is an expression, ``result`` what it gives, as text."""
 
     name: str
@@ -16,7 +16,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ReferenceKey:
     """A key of a module or play: ``path`` such as ``segments[].start``; ``kind`` what its value may be."""
 
     path: str
@@ -27,10 +27,10 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class ReferenceTopic:
     """A module, a play or a task: what it is for, its keys, and examples as YAML that together use every key."""
 
     name: str
     words: str
-    keys: tuple[Key, ...]
+    keys: tuple[ReferenceKey, ...]
     examples: tuple[str, ...]

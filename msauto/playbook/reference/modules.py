@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from msauto.playbook.reference.entries import Key, Topic
+from msauto.playbook.reference.entries import ReferenceKey, ReferenceTopic
 from msauto.playbook.reference.examples import EXAMPLES
 from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.validation import json_schema
@@ -59,16 +59,16 @@ _MODELS = {
 _OWN_PAGE = frozenset({*_MODELS.values()})
 
 
-def modules() -> list[Topic]:
+def modules() -> list[ReferenceTopic]:
     """Return plays, tasks and all modules, each with its keys and its examples."""
     return [module(name) for name in _MODELS]
 
 
-def module(name: str) -> Topic:
+def module(name: str) -> ReferenceTopic:
     """Return one of them; raises ``KeyError`` for a name that is none."""
     schema = _schema()["$defs"][_MODELS[name]]
     keys = [key for key in _keys(schema, "") if name != "handler" or key.path == "before"]
-    return Topic(name, schema.get("description", ""), tuple(keys), EXAMPLES[name])
+    return ReferenceTopic(name, schema.get("description", ""), tuple(keys), EXAMPLES[name])
 
 
 @lru_cache(maxsize=1)
@@ -90,12 +90,12 @@ def _plain(schema: Mapping[str, Any]) -> str:
     )
 
 
-def _keys(schema: Mapping[str, Any], path: str) -> Iterator[Key]:
+def _keys(schema: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
     needed = set(schema.get("required", ()))
     for name, value in schema.get("properties", {}).items():
         here = f"{path}{name}"
         kind, template = _kind(value)
-        yield Key(here, kind, value.get("description", ""), name in needed, template)
+        yield ReferenceKey(here, kind, value.get("description", ""), name in needed, template)
         for inner, suffix in _inside(value, ""):
             yield from _keys(inner, f"{here}{suffix}.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msauto.playbook.reference.entries import Entry, Topic
+from msauto.playbook.reference.entries import ReferenceEntry, ReferenceTopic
 from msauto.playbook.reference.modules import modules
 from msauto.playbook.reference.templating import facts, filters, lookups, questions, variables
 from msauto.playbook.templates.filters import REMOVED
@@ -17,7 +17,7 @@ def render_page(name: str) -> str:
     return PAGES[name]()
 
 
-def render_topic(topic: Topic) -> str:
+def render_topic(topic: ReferenceTopic) -> str:
     """Return a module, a play or a task: what it is for, its keys, its examples."""
     rows = [
         (f"`{key.path}`", key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else _NO))
@@ -80,7 +80,7 @@ def _facts() -> str:
     return _MADE + intro + _entries(facts(), "fact") + names + _entries(variables(), "name")
 
 
-def _entries(entries: Iterable[Entry], head: str = "name") -> str:
+def _entries(entries: Iterable[ReferenceEntry], head: str = "name") -> str:
     rows = [(f"`{each.name}`", each.words, _code(each.example), _code(each.result)) for each in entries]
     return _table((head, "means", "example", "gives"), rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
-from msauto.playbook.reference.entries import Entry
+from msauto.playbook.reference.entries import ReferenceEntry
 
 _RATES = (Fraction(25), Fraction(30000, 1001))
 _FORMS = (
@@ -16,9 +16,9 @@ _FORMS = (
 )
 
 
-def positions() -> list[Entry]:
+def positions() -> list[ReferenceEntry]:
     """Return the forms of a position, each with an example and the frames that it stands for."""
-    return [Entry(name, words, example, _results(example)) for name, words, example in _FORMS]
+    return [ReferenceEntry(name, words, example, _results(example)) for name, words, example in _FORMS]
 
 
 def _results(text: str) -> str:

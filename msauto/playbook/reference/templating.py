@@ -13,12 +13,12 @@ from typing import Any
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.playbook.files import Files
-from msauto.playbook.reference.entries import Entry
+from msauto.playbook.reference.entries import ReferenceEntry
 from msauto.playbook.reference.filter_texts import FACT_WORDS, FILTER_WORDS, LOOKUP_WORDS, QUESTION_WORDS, SIGNS
 from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.lookups import LOOKUPS, Surroundings
+from msauto.playbook.templates.lookups import LOOKUPS, LookupContext
 from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
-from msauto.playbook.variables.variables import GIVEN, HostVars, Level, Scope, Variables, read_variables
+from msauto.playbook.variables.variables import GIVEN, HostVars, Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import said_outside
 
 SAMPLE = Asset(
@@ -71,12 +71,12 @@ class _SampleFiles(Files):
 
 
 @lru_cache(maxsize=1)
-def _scope() -> Scope:
+def _scope() -> TemplateScope:
     spot = said_outside("reference")
-    around = Surroundings({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
+    around = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
     variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, spot))
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
-    scopes: dict[str, Scope] = {}
+    scopes: dict[str, TemplateScope] = {}
     given = {
         "asset": AssetView(facts),
         "env": EnvView(around.env),
@@ -88,13 +88,13 @@ def _scope() -> Scope:
         "omit": OMIT,
         "playbook_dir": "/srv/automation/playbooks",
     }
-    scopes["studio-a"] = Scope(variables, given, around)
+    scopes["studio-a"] = TemplateScope(variables, given, around)
     return scopes["studio-a"]
 
 
-def _entries(words: Mapping[str, tuple[str, str]]) -> Iterator[Entry]:
+def _entries(words: Mapping[str, tuple[str, str]]) -> Iterator[ReferenceEntry]:
     for name, (text, example) in words.items():
-        yield Entry(name, text, example, show(evaluate_expression(example, _scope(), said_outside(name))))
+        yield ReferenceEntry(name, text, example, show(evaluate_expression(example, _scope(), said_outside(name))))
 
 
 def show(value: Any) -> str:
@@ -104,41 +104,41 @@ def show(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def filters() -> list[Entry]:
+def filters() -> list[ReferenceEntry]:
     """Return the filters in order of name; raises ``LookupError`` where code and words differ."""
     _check(names_known()[0], FILTER_WORDS, "filter")
     return sorted(_entries(FILTER_WORDS), key=lambda entry: entry.name)
 
 
-def questions() -> list[Entry]:
+def questions() -> list[ReferenceEntry]:
     """Return the tests of ``is`` in order of name; raises as :func:`filters`."""
     _check(names_known()[1] - SIGNS, QUESTION_WORDS, "test")
     return sorted(_entries(QUESTION_WORDS), key=lambda entry: entry.name)
 
 
-def lookups() -> list[Entry]:
+def lookups() -> list[ReferenceEntry]:
     """Return what ``lookup`` reads; raises as :func:`filters`."""
     _check(frozenset(LOOKUPS), LOOKUP_WORDS, "lookup")
     return list(_entries(LOOKUP_WORDS))
 
 
-def facts() -> list[Entry]:
+def facts() -> list[ReferenceEntry]:
     """Return the facts of an asset, each with its type and what it is of a sample."""
     found = []
     for name, (kind, words) in FACT_WORDS.items():
         example = f"asset.{name}"
         value = evaluate_expression(example, _scope(), said_outside(name))
-        found.append(Entry(name, f"{kind}: {words}", example, show(value)))
+        found.append(ReferenceEntry(name, f"{kind}: {words}", example, show(value)))
     return found
 
 
-def variables() -> list[Entry]:
+def variables() -> list[ReferenceEntry]:
     """Return the names that msauto gives to templates."""
     found = []
     for name, (words, example) in GIVEN.items():
         expression = example.removeprefix("{{ ").removesuffix(" }}")
         value = evaluate_expression(expression, _scope(), said_outside(name))
-        found.append(Entry(name, words, example, "the key is left out" if value is OMIT else show(value)))
+        found.append(ReferenceEntry(name, words, example, "the key is left out" if value is OMIT else show(value)))
     return found
 
 

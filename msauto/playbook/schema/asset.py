@@ -29,11 +29,11 @@ from msauto.playbook.schema.values import (
     Name,
     NsName,
     Opt,
-    Pending,
     Plain,
     Rating,
     Text,
     Texts,
+    UnrenderedTemplate,
     Value,
     one_or_list,
     reportable,
@@ -51,7 +51,7 @@ def _true_or_map(value: Any) -> str:
     return "map" if isinstance(value, dict) else "flag"
 
 
-class Expect(Model):
+class ExpectedCount(Model):
     """How many assets a selection may find; anything else stops the run."""
 
     min: Opt[Count] = key("fewest assets that must be found")
@@ -73,7 +73,7 @@ class SelectArgs(Model):
         ]
     ] = key("one or several kinds of assets")
     where: Plain[Expressions] = key("an expression over asset, without braces: asset.frames > 250")
-    expect: Opt[Expect] = key("how many assets may be found")
+    expect: Opt[ExpectedCount] = key("how many assets may be found")
 
 
 class FieldsArgs(Model):
@@ -269,7 +269,7 @@ class AssetArgs(Model):
 def exactly_lists(args: AssetArgs) -> list[str]:
     """Return the lists that are complete, as far as they are known yet."""
     if isinstance(args.exactly, list):
-        return [str(name) for name in args.exactly if not isinstance(name, Pending)]
+        return [str(name) for name in args.exactly if not isinstance(name, UnrenderedTemplate)]
     if isinstance(args.exactly, ExactlyArgs):
         return [name for name in ("segments", "markers", "links") if _is_on(getattr(args.exactly, name))]
     return []

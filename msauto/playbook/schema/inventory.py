@@ -137,7 +137,7 @@ class BasicArgs(Model):
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
-class ProxyArgs(Model):
+class HttpProxyArgs(Model):
     """An HTTP proxy on the way to the server."""
 
     rules: ClassVar = (
@@ -191,7 +191,7 @@ class ServerArgs(Model):
     timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
     auth: Opt[AuthArgs] = key("how to get in")
     tls: Opt[TlsArgs] = key("TLS")
-    proxy: Opt[ProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
+    proxy: Opt[HttpProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
     timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
     connections: Opt[_Connections] = key("connections at once, 1 to 1024; default 16")
     request_line: Opt[_RequestLine] = key("the longest request line in bytes, 256 to 1048576; default 8000")
@@ -214,5 +214,5 @@ class GroupArgs(Model):
     children: dict[str, GroupArgs | None] | None = key("groups in it")
 
 
-class Inventory(RootModel[dict[str, GroupArgs | None]]):
+class InventoryArgs(RootModel[dict[str, GroupArgs | None]]):
     """An inventory: groups at the top, usually only ``all``."""

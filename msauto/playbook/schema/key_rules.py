@@ -18,7 +18,7 @@ JsonSchema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRule:
     """A rule that does not hold: what is wrong, the remedy, and the way from the mapping to what it is about.
 
     ``lacks``: something is missing; where an unknown key stands in the mapping, that may be a misspelling of it.
@@ -34,7 +34,7 @@ class Broken:
 class KeyRule(Protocol):
     """A rule for the keys of one mapping."""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
 
     def schema(self) -> JsonSchema:
@@ -50,13 +50,13 @@ class OneOf:
     """Message, with ``{0}`` and ``{1}`` for the two keys, and remedy."""
     none: tuple[str, str] | None = None
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         named = [key for key in self.keys if key in given]
         if not named and self.none is not None:
-            yield Broken(*self.none, lacks=True)
+            yield BrokenRule(*self.none, lacks=True)
         for other in named[1:]:
-            yield Broken(self.both[0].format(named[0], other), self.both[1], (other,), on_key=True)
+            yield BrokenRule(self.both[0].format(named[0], other), self.both[1], (other,), on_key=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -74,10 +74,10 @@ class Needs:
     message: str
     remedy: str = ""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         if self.key in given and not _there(self.others, given):
-            yield Broken(self.message, self.remedy, (self.key,), on_key=True)
+            yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -93,10 +93,10 @@ class Excludes:
     message: str
     remedy: str = ""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         for other in _there(self.others, given) if self.key in given else ():
-            yield Broken(self.message.format(key=self.key, other=other), self.remedy, (other,), on_key=True)
+            yield BrokenRule(self.message.format(key=self.key, other=other), self.remedy, (other,), on_key=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -111,11 +111,11 @@ class AllOf:
     message: str
     remedy: str = "add it"
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         missing = [key for key in self.keys if key not in given]
         if missing:
-            yield Broken(f"{self.message} {' and no '.join(missing)}", self.remedy, lacks=True)
+            yield BrokenRule(f"{self.message} {' and no '.join(missing)}", self.remedy, lacks=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -130,10 +130,10 @@ class AnyOf:
     message: str
     remedy: str = ""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         if not any(given.keys() >= set(keys) for keys in self.sets):
-            yield Broken(self.message, self.remedy, lacks=True)
+            yield BrokenRule(self.message, self.remedy, lacks=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -148,10 +148,10 @@ class NoneOf:
     message: str
     remedy: str = ""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         for key in _there(self.keys, given):
-            yield Broken(self.message.format(key), self.remedy, (key,), on_key=True)
+            yield BrokenRule(self.message.format(key), self.remedy, (key,), on_key=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -167,7 +167,7 @@ class WhenValue:
     rules: tuple[KeyRule, ...]
     default: bool = False
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         if _same(given[self.key], self.value) if self.key in given else self.default:
             for rule in self.rules:
@@ -190,10 +190,10 @@ class Never:
     message: str
     remedy: str = ""
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         if self.key in given and _same(given[self.key], self.value):
-            yield Broken(self.message, self.remedy, (self.key,), on_key=True)
+            yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -207,13 +207,13 @@ class Complete:
     name: str
     lists: tuple[str, ...]
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         said = given.get("exactly")
         value = said.get(self.name) if isinstance(said, dict) else isinstance(said, list) and self.name in said
         if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
             message = f"exactly names {self.name}, and there is no list {self.name}"
-            yield Broken(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
+            yield BrokenRule(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -233,14 +233,14 @@ class AllOrNone:
     message: str
     remedy: str
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         said = given.get(self.items)
         pairs = enumerate(said if isinstance(said, list) else [])
         has = {index: self.key in item for index, item in pairs if isinstance(item, dict)}
         if any(has.values()) and not all(has.values()):
             first = next(index for index, there in has.items() if not there)
-            yield Broken(self.message, self.remedy, (self.items, first))
+            yield BrokenRule(self.message, self.remedy, (self.items, first))
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -265,17 +265,17 @@ class Inside:
     known: tuple[str, ...] | None = None
     unknown: Callable[[str], tuple[str, str]] | None = None
 
-    def broken(self, given: Given) -> Iterator[Broken]:
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
         inner = given.get(self.key)
         if not isinstance(inner, dict):
             return
         for name in inner:
             if self.known is not None and self.unknown is not None and name not in self.known:
-                yield Broken(*self.unknown(name), (self.key, name), on_key=True)
+                yield BrokenRule(*self.unknown(name), (self.key, name), on_key=True)
         for rule in self.rules:
             for each in rule.broken(inner):
-                yield Broken(each.message, each.remedy, (self.key, *each.way), each.on_key, each.lacks)
+                yield BrokenRule(each.message, each.remedy, (self.key, *each.way), each.on_key, each.lacks)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""

@@ -28,11 +28,11 @@ from msauto.playbook.schema.values import (
     Name,
     Number,
     Opt,
-    Pending,
     Plain,
     Quoted,
     Text,
     Texts,
+    UnrenderedTemplate,
     Value,
     one_or_list,
     said,
@@ -138,7 +138,7 @@ class HandlerArgs(_TaskKeys):
 
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
-        if isinstance(self.name, Pending):
+        if isinstance(self.name, UnrenderedTemplate):
             raise said("the name of a handler cannot be a template", "write it out", key="name")
         return self
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, model_validator
 from pydantic_core import CoreSchema
 
-from msauto.playbook.schema.key_rules import Broken, KeyRule
+from msauto.playbook.schema.key_rules import BrokenRule, KeyRule
 from msauto.playbook.schema.values import said
 
 
@@ -37,7 +37,7 @@ class Model(BaseModel):
         return data
 
     @classmethod
-    def _broken_rules(cls, data: dict[str, Any]) -> Iterator[Broken]:
+    def _broken_rules(cls, data: dict[str, Any]) -> Iterator[BrokenRule]:
         """Yield the rules that do not hold; what is missing may be there, misspelt, and is told then alone."""
         names = {info.alias or name for name, info in cls.model_fields.items()}
         misspelt = cls.model_config.get("extra") == "forbid" and not data.keys() <= names

@@ -9,25 +9,25 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.schema.inventory import Inventory
+from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import with_rules
-from msauto.playbook.schema.key_rules import Broken
+from msauto.playbook.schema.key_rules import BrokenRule
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
 from msauto.playbook.schema.values import kind_of
-from msauto.playbook.yaml.document import Path, Spot, nearest
+from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SchemaProblem:
     """A problem, and the path of the value that it is about."""
 
     path: Path
     problem: Problem
 
 
-def read_as(model: type[M], data: Any, spot: Spot) -> M:
+def read_as(model: type[M], data: Any, spot: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
     found = findings(model, data, spot)
     if isinstance(found, list):
@@ -43,14 +43,14 @@ def well_formed(model: type[M], data: Any) -> M | None:
         return None
 
 
-def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
+def findings(model: type[M], data: Any, spot: SourceNode) -> M | list[SchemaProblem]:
     """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
 
     What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
     """
     context: dict[str, Any] = {}
     valid: M | None = None
-    found: list[Finding] = []
+    found: list[SchemaProblem] = []
     try:
         valid = model.model_validate(data, context=context, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -65,12 +65,14 @@ def findings(model: type[M], data: Any, spot: Spot) -> M | list[Finding]:
     return [each for each in found if not spot.document.is_broken(each.path)]
 
 
-def _rule_findings(data: Any, spot: Spot, broken: Mapping[int, Sequence[Broken]], path: Path) -> Iterator[Finding]:
+def _rule_findings(
+    data: Any, spot: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
+) -> Iterator[SchemaProblem]:
     """Yield the rules that do not hold, of a mapping and of all in it."""
     for each in broken.get(id(data), ()):
         about = _about(each.message, path)
         target = spot.child(*path, *each.way)
-        yield Finding(target.path, target.problem(about, each.remedy, key=each.on_key))
+        yield SchemaProblem(target.path, target.problem(about, each.remedy, key=each.on_key))
     pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in pairs:
         yield from _rule_findings(value, spot, broken, (*path, key))
@@ -88,14 +90,14 @@ _Models = Mapping[int, tuple[object, type[BaseModel]]]
 """Which model met which mapping, by the mapping's identity."""
 
 
-def _finding(error: Any, data: Any, spot: Spot, models: _Models) -> Finding:
+def _finding(error: Any, data: Any, spot: SourceNode, models: _Models) -> SchemaProblem:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
     message, remedy, on_key = _words(error, path, on_key, data, models)
     if context.get("key") and isinstance(_at(data, path), dict):
         path, on_key = (*path, context["key"]), True
     target = spot.child(*path)
-    return Finding(target.path, target.problem(message, remedy, key=on_key))
+    return SchemaProblem(target.path, target.problem(message, remedy, key=on_key))
 
 
 def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
@@ -206,7 +208,7 @@ def json_schema(name: str) -> dict[str, Any]:
     """
     from msauto.playbook.settings.settings import SettingsArgs
 
-    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": Inventory, "settings": SettingsArgs}
+    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
     model = models.get(name)
     if model is None:
         raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])

@@ -24,18 +24,18 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from msauto.interface.characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
-from msauto.secrets.tainted_text import Marked
+from msauto.secrets.tainted_text import TaintedText
 
 T = TypeVar("T")
 
 
-class Pending(str):
+class UnrenderedTemplate(str):
     """The text of a template that is not rendered yet. A text that only looks like one is a plain ``str``."""
 
     __slots__ = ()
 
 
-class MarkedTemplate(Pending):
+class MarkedTemplate(UnrenderedTemplate):
     """A template whose result is marked as secret."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ def mark(data: Any) -> Any:
         return [mark(value) for value in data]
     if not isinstance(data, str) or not is_template(data):
         return data
-    return MarkedTemplate(data) if isinstance(data, Marked | MarkedTemplate) else Pending(data)
+    return MarkedTemplate(data) if isinstance(data, TaintedText | MarkedTemplate) else UnrenderedTemplate(data)
 
 
 _BY_FILTER = re.compile(r"\|\s*secret\b")
@@ -62,8 +62,8 @@ _BY_FILTER = re.compile(r"\|\s*secret\b")
 
 def is_marked(value: Any) -> bool:
     """Tell whether a text is written as a secret: by the tag, or by the filter."""
-    by_filter = isinstance(value, Pending) and _BY_FILTER.search(value) is not None
-    return isinstance(value, Marked | MarkedTemplate) or by_filter
+    by_filter = isinstance(value, UnrenderedTemplate) and _BY_FILTER.search(value) is not None
+    return isinstance(value, TaintedText | MarkedTemplate) or by_filter
 
 
 def has_pending(data: Any) -> bool:
@@ -72,7 +72,7 @@ def has_pending(data: Any) -> bool:
         return any(has_pending(value) for value in data.values())
     if isinstance(data, list):
         return any(has_pending(value) for value in data)
-    return isinstance(data, Pending)
+    return isinstance(data, UnrenderedTemplate)
 
 
 def said(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
@@ -96,7 +96,7 @@ class _Templated:
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
             raise said("has no value", 'write "" to clear it, or leave the key out')
-        if self._template and isinstance(value, Pending):
+        if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
 

@@ -11,7 +11,7 @@ from msauto.playbook.settings.settings import DAYS, Freeze
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
+class ActiveFreeze:
     """A freeze that holds now: since when, and until when, in its own time zone."""
 
     since: datetime
@@ -21,7 +21,7 @@ class Frozen:
         return f"{self.since:%a %H:%M} to {self.until:%a %H:%M %Z}"
 
 
-def freeze_at(freezes: Iterable[Freeze], now: datetime) -> Frozen | None:
+def freeze_at(freezes: Iterable[Freeze], now: datetime) -> ActiveFreeze | None:
     """Return the freeze that holds at ``now`` (with a zone), the one that lasts longest; ``None``: nothing is frozen.
 
     A freeze that ends before it begins ends on the next day, and its ``days`` are those on which it begins; one that
@@ -31,7 +31,7 @@ def freeze_at(freezes: Iterable[Freeze], now: datetime) -> Frozen | None:
     return max(holding, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
 
 
-def _holds(frozen: Frozen, now: datetime) -> bool:
+def _holds(frozen: ActiveFreeze, now: datetime) -> bool:
     """Tell whether it holds by the time that passes, or by the clock on the wall: a change of the clocks frees nothing.
 
     In such a night an hour comes twice, or never: ``from`` and ``to`` may lie in it.
@@ -42,14 +42,14 @@ def _holds(frozen: Frozen, now: datetime) -> bool:
     return frozen.since.astimezone(UTC) <= now.astimezone(UTC) < frozen.until.astimezone(UTC)
 
 
-def _around(freeze: Freeze, now: datetime) -> Iterator[Frozen]:
+def _around(freeze: Freeze, now: datetime) -> Iterator[ActiveFreeze]:
     today = now.astimezone(ZoneInfo(freeze.timezone)).date()
     for day in (today - timedelta(days=1), today):
         if DAYS[day.weekday()] in freeze.days:
             yield _beginning_on(freeze, day)
 
 
-def _beginning_on(freeze: Freeze, day: date) -> Frozen:
+def _beginning_on(freeze: Freeze, day: date) -> ActiveFreeze:
     zone = ZoneInfo(freeze.timezone)
     last = day if freeze.end > freeze.start else day + timedelta(days=1)
-    return Frozen(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone))
+    return ActiveFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone))

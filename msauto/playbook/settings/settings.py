@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
-from msauto.errors import InputError, Place, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.limits import Limits
 from msauto.playbook.files import FILE_MIB, MOST_FILE_MIB, how_to_find
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.validation import read_as
 from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, as_list, said
-from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
 
@@ -143,7 +143,7 @@ def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
         if not path.is_file():
             return Settings()
     document = _read(Path(path))
-    args = read_as(SettingsArgs, document.data, Spot(document))
+    args = read_as(SettingsArgs, document.data, SourceNode(document))
     return _settings(args, Path(path))
 
 
@@ -183,9 +183,9 @@ def _read(path: Path) -> Document:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "see that it can be read"
-        raise InputError([Problem(f"cannot be read: {error.strerror}", Place(file), remedy)]) from error
+        raise InputError([Problem(f"cannot be read: {error.strerror}", SourceLocation(file), remedy)]) from error
     except UnicodeDecodeError as error:
-        raise InputError([Problem("the file is not UTF-8", Place(file), "save it as UTF-8")]) from error
+        raise InputError([Problem("the file is not UTF-8", SourceLocation(file), "save it as UTF-8")]) from error
     lines = tuple(text.splitlines())
     return Document(file, _data(text, file, lines), *_places(file, lines), redact_lines(lines))
 
@@ -197,18 +197,20 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:
-        raise InputError([Problem("this is no TOML: it is nested too deeply", Place(file), "nest it less")]) from error
+        raise InputError(
+            [Problem("this is no TOML: it is nested too deeply", SourceLocation(file), "nest it less")]
+        ) from error
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        end = Place(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
-        place = Place(file, int(found[1]), int(found[2])) if found else end
+        end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
+        place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError(
             [Document(file, lines=redact_lines(lines)).problem(f"this is no TOML: {message}", place)]
         ) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib tells no place
-        numbers = (Place(file, number, at.start() + 1) for number, at in _long_numbers(lines))
-        place = next(numbers, Place(file))
+        numbers = (SourceLocation(file, number, at.start() + 1) for number, at in _long_numbers(lines))
+        place = next(numbers, SourceLocation(file))
         raise InputError(
             [Document(file, lines=redact_lines(lines)).problem("a number with too many digits", place)]
         ) from error
@@ -224,10 +226,10 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")
 _PAIR = re.compile(r"\s*([\w-]+)\s*=\s*")
 
 
-def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, Place], dict[DataPath, Place]]:
+def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, SourceLocation], dict[DataPath, SourceLocation]]:
     """Find keys by their lines, for ``tomllib`` tells no places; keys of inline tables fall back to the table."""
-    values: dict[DataPath, Place] = {(): Place(file, 1, 1)}
-    keys: dict[DataPath, Place] = {}
+    values: dict[DataPath, SourceLocation] = {(): SourceLocation(file, 1, 1)}
+    keys: dict[DataPath, SourceLocation] = {}
     table: DataPath = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -236,8 +238,8 @@ def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, Place], d
             if header[1] == "[[":
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*table, counts[header[2]])
-            values[table] = keys[table] = Place(file, number, header.start(2) + 1)
+            values[table] = keys[table] = SourceLocation(file, number, header.start(2) + 1)
         elif pair := _PAIR.match(line):
-            keys[(*table, pair[1])] = Place(file, number, pair.start(1) + 1)
-            values[(*table, pair[1])] = Place(file, number, pair.end() + 1)
+            keys[(*table, pair[1])] = SourceLocation(file, number, pair.start(1) + 1)
+            values[(*table, pair[1])] = SourceLocation(file, number, pair.end() + 1)
     return values, keys

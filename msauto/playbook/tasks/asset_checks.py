@@ -15,11 +15,11 @@ from msauto.playbook.schema.asset import (
     MarkersExactly,
     SegmentArgs,
 )
-from msauto.playbook.schema.values import Pending
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.schema.values import UnrenderedTemplate
+from msauto.playbook.yaml.document import SourceNode
 
 
-def check_asset(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def check_asset(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     """Yield all that is wrong with the arguments of an asset, each at its place."""
     yield from _segments(args, spot)
     yield from _markers(args, spot)
@@ -34,7 +34,7 @@ def _known(items: Any, kind: type[Any]) -> Iterator[tuple[int, Any]]:
             yield index, item
 
 
-def _segments(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def _segments(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     here = spot.child("segments")
     items = list(_known(args.segments, SegmentArgs))
     for index, item in items:
@@ -47,7 +47,7 @@ def _zero(position: Any) -> bool:
     return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
 
 
-def _markers(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def _markers(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     here = spot.child("markers")
     items = list(_known(args.markers, MarkerArgs))
     yield from _twice(items, here, lambda item: item.uid, "uid", "the marker uid")
@@ -56,29 +56,33 @@ def _markers(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
 
 
 def _track_and_position(item: Any) -> Hashable:
-    if isinstance(item.at, Pending) or isinstance(item.track, Pending) or item.at is None:
+    if isinstance(item.at, UnrenderedTemplate) or isinstance(item.track, UnrenderedTemplate) or item.at is None:
         return None
     return item.track, item.at
 
 
-def _links(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def _links(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     here = spot.child("links")
     items = list(_known(args.links, LinkArgs))
     yield from _twice(items, here, _folder_and_title, "folder", "a link of this folder and title")
 
 
 def _folder_and_title(item: Any) -> Hashable:
-    return None if isinstance(item.folder, Pending) or isinstance(item.title, Pending) else (item.folder, item.title)
+    return (
+        None
+        if isinstance(item.folder, UnrenderedTemplate) or isinstance(item.title, UnrenderedTemplate)
+        else (item.folder, item.title)
+    )
 
 
 def _twice(
-    items: list[tuple[int, Any]], spot: Spot, name_of: Callable[[Any], Hashable], key: str, words: str
+    items: list[tuple[int, Any]], spot: SourceNode, name_of: Callable[[Any], Hashable], key: str, words: str
 ) -> Iterator[Problem]:
     """Find items of one list that name the same thing."""
     seen: dict[Hashable, int] = {}
     for index, item in items:
         name = name_of(item)
-        if name is None or isinstance(name, Pending):
+        if name is None or isinstance(name, UnrenderedTemplate):
             continue
         if name in seen:
             first = spot.child(seen[name]).place.line
@@ -90,14 +94,14 @@ def _twice(
             seen[name] = index
 
 
-def _exactly(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def _exactly(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     here = spot.child("exactly")
     narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
     if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
         yield here.child("markers", "tracks").problem("tracks is empty, so nothing could be removed", "name a track")
 
 
-def _select(args: AssetArgs, spot: Spot) -> Iterator[Problem]:
+def _select(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
     expect = getattr(args.select, "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:

@@ -9,18 +9,18 @@ from msauto.errors import InputError, Problem
 from msauto.model.desired import (
     ABSENT,
     Absent,
-    AssetWanted,
-    Exactly,
+    CompleteLists,
+    DesiredAsset,
+    DesiredLink,
+    DesiredMarker,
+    DesiredSegment,
+    DesiredSegmentation,
     IdRef,
-    LinkWanted,
-    MarkerWanted,
     Position,
     Ref,
-    Said,
-    SegmentationWanted,
-    SegmentWanted,
     SelectRef,
-    Source,
+    Sourced,
+    TaskSource,
     TitleRef,
 )
 from msauto.model.facts import Facts
@@ -39,9 +39,9 @@ from msauto.playbook.schema.asset import (
 )
 from msauto.playbook.schema.operations import TargetKeys
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import Pending, as_list
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.asset_checks import check_asset
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.yaml.document import SourceNode
 
 DEFAULT_WAIT = 1800.0
 """Seconds that the proof waits for a file from the archive, where the task does not say."""
@@ -78,10 +78,10 @@ def ref_of(
     return _select(select, database, where)
 
 
-def named_at(args: TargetKeys | AssetArgs, spot: Spot, task: str) -> Source | None:
+def named_at(args: TargetKeys | AssetArgs, spot: SourceNode, task: str) -> TaskSource | None:
     """Return where a task names its asset; ``None`` where it names none."""
     name = next((name for name in ("title", "id", "select") if getattr(args, name) is not None), None)
-    return None if name is None else Source(spot.child(name).place, task)
+    return None if name is None else TaskSource(spot.child(name).place, task)
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
@@ -101,7 +101,7 @@ def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
     )
 
 
-def asset_wanted(data: Any, spot: Spot, task: str, separator: str) -> AssetWanted:
+def desired_asset(data: Any, spot: SourceNode, task: str, separator: str) -> DesiredAsset:
     """Return what rendered arguments want; raises :class:`InputError` with all that is wrong.
 
     ``separator`` is the server's list separator: no XMP value may hold it.
@@ -110,47 +110,47 @@ def asset_wanted(data: Any, spot: Spot, task: str, separator: str) -> AssetWante
     problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
     if problems:
         raise InputError(problems)
-    return _Wanted(args, spot, task).build()
+    return _AssetConverter(args, spot, task).build()
 
 
-def check_separators(args: AssetArgs, spot: Spot, separator: str) -> Iterator[Problem]:
+def check_separators(args: AssetArgs, spot: SourceNode, separator: str) -> Iterator[Problem]:
     """Yield the XMP values that hold the server's list separator; pending templates are left alone."""
     fields: Any = args.xmp  # still a template, perhaps
     for name, values in fields.items() if isinstance(fields, dict) else ():
         for index, value in enumerate(as_list(values)):
-            if separator in value and not isinstance(value, Pending):
+            if separator in value and not isinstance(value, UnrenderedTemplate):
                 yield _value_spot(spot.child("xmp", name), index).problem(
                     f"the value holds {separator!r}, which separates the values of an XMP field on this server",
                     "write it without; or set dialect: {list_separator: ...} as the server is set",
                 )
 
 
-def _value_spot(spot: Spot, index: int) -> Spot:
+def _value_spot(spot: SourceNode, index: int) -> SourceNode:
     inner = spot.child(index)
     return inner if inner.path in inner.document.places else spot
 
 
-class _Wanted:
+class _AssetConverter:
     """Converts one task's arguments, each value with its place."""
 
-    def __init__(self, args: AssetArgs, spot: Spot, task: str) -> None:
+    def __init__(self, args: AssetArgs, spot: SourceNode, task: str) -> None:
         self._args = args
         self._spot = spot
         self._task = task
 
-    def build(self) -> AssetWanted:
+    def build(self) -> DesiredAsset:
         args = self._args
-        return AssetWanted(
+        return DesiredAsset(
             source=self._source(),
             present=args.state != "absent",
             missing=args.missing or "error",
             unfinalized=args.unfinalized or "error",
             lossy=bool(args.lossy),
             with_links=bool(args.with_links),
-            folder=None if args.folder is None else Said(args.folder, self._source("folder")),
-            title=None if args.title is None else Said(args.title, self._source("title")),
+            folder=None if args.folder is None else Sourced(args.folder, self._source("folder")),
+            title=None if args.title is None else Sourced(args.title, self._source("title")),
             fields=self._fields(),
-            xmp={name: Said(_values(texts), self._source("xmp", name)) for name, texts in (args.xmp or {}).items()},
+            xmp={name: Sourced(_values(texts), self._source("xmp", name)) for name, texts in (args.xmp or {}).items()},
             xmp_lists=frozenset(name for name, texts in (args.xmp or {}).items() if isinstance(texts, list)),
             segments=tuple(self._segments()),
             segmentation=self._segmentation(),
@@ -160,29 +160,29 @@ class _Wanted:
             restore=self._restore(),
         )
 
-    def _source(self, *path: str | int) -> Source:
+    def _source(self, *path: str | int) -> TaskSource:
         """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
         spot = self._spot.child(*path)
-        return Source(spot.key_place if path else spot.place, self._task)
+        return TaskSource(spot.key_place if path else spot.place, self._task)
 
     def _position(self, timecode: Timecode | None) -> Position | Absent:
         return ABSENT if timecode is None else Position(timecode, self._args.origin)
 
-    def _fields(self) -> dict[str, Said[str | Position]]:
-        found: dict[str, Said[str | Position]] = {}
+    def _fields(self) -> dict[str, Sourced[str | Position]]:
+        found: dict[str, Sourced[str | Position]] = {}
         fields = self._args.fields
         for name in fields.model_fields_set if fields else ():
             value = getattr(fields, name)
             said = Position(value, self._args.origin) if isinstance(value, Timecode) else value
-            found[name] = Said(said, self._source("fields", name))
+            found[name] = Sourced(said, self._source("fields", name))
         return dict(sorted(found.items()))
 
-    def _segments(self) -> Iterator[Said[SegmentWanted]]:
+    def _segments(self) -> Iterator[Sourced[DesiredSegment]]:
         for index, item in enumerate(self._args.segments or []):
-            yield Said(self._segment(item), self._source("segments", index))
+            yield Sourced(self._segment(item), self._source("segments", index))
 
-    def _segment(self, item: SegmentArgs) -> SegmentWanted:
-        return SegmentWanted(
+    def _segment(self, item: SegmentArgs) -> DesiredSegment:
+        return DesiredSegment(
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=ABSENT if item.duration is None else Position(item.duration),
@@ -191,22 +191,24 @@ class _Wanted:
             present=item.state != "absent",
         )
 
-    def _segmentation(self) -> Said[SegmentationWanted] | None:
+    def _segmentation(self) -> Sourced[DesiredSegmentation] | None:
         args = self._args.segmentation
         if args is None:
             return None
-        return Said(SegmentationWanted(Position(args.duration), _or_absent(args.title)), self._source("segmentation"))
+        return Sourced(
+            DesiredSegmentation(Position(args.duration), _or_absent(args.title)), self._source("segmentation")
+        )
 
-    def _markers(self) -> Iterator[Said[MarkerWanted]]:
+    def _markers(self) -> Iterator[Sourced[DesiredMarker]]:
         for index, item in enumerate(self._args.markers or []):
-            yield Said(self._marker(item), self._source("markers", index))
+            yield Sourced(self._marker(item), self._source("markers", index))
 
-    def _marker(self, item: MarkerArgs) -> MarkerWanted:
+    def _marker(self, item: MarkerArgs) -> DesiredMarker:
         fields = {name: getattr(item, name) for name in _MARKER_TEXTS if getattr(item, name) is not None}
         if item.rating is not None:
             fields["rating"] = str(item.rating)
         fields |= item.attributes or {}
-        return MarkerWanted(
+        return DesiredMarker(
             uid=_or_absent(item.uid),
             at=self._position(item.at),
             track=ABSENT if item.track is None else item.track,
@@ -214,37 +216,37 @@ class _Wanted:
             present=item.state != "absent",
         )
 
-    def _links(self) -> Iterator[Said[LinkWanted]]:
+    def _links(self) -> Iterator[Sourced[DesiredLink]]:
         for index, item in enumerate(self._args.links or []):
-            yield Said(self._link(item), self._source("links", index))
+            yield Sourced(self._link(item), self._source("links", index))
 
-    def _link(self, item: LinkArgs) -> LinkWanted:
+    def _link(self, item: LinkArgs) -> DesiredLink:
         named = ((name, getattr(item, name)) for name in FieldsArgs.model_fields)
         fields = {
             name: Position(value, self._args.origin) if isinstance(value, Timecode) else value
             for name, value in sorted(named)
             if value is not None
         }
-        return LinkWanted(item.folder, _or_absent(item.title), present=item.state != "absent", fields=fields)
+        return DesiredLink(item.folder, _or_absent(item.title), present=item.state != "absent", fields=fields)
 
-    def _exactly(self) -> Exactly:
+    def _exactly(self) -> CompleteLists:
         args = self._args
         named = {name: self._exactly_source(name) for name in exactly_lists(args)}
         narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
         tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
-        return Exactly(named.get("segments"), named.get("markers"), named.get("links"), tracks)
+        return CompleteLists(named.get("segments"), named.get("markers"), named.get("links"), tracks)
 
-    def _exactly_source(self, name: str) -> Source:
+    def _exactly_source(self, name: str) -> TaskSource:
         if isinstance(self._args.exactly, list):
             return self._source("exactly", [str(each) for each in self._args.exactly].index(name))
         return self._source("exactly", name)
 
-    def _restore(self) -> Said[float] | None:
+    def _restore(self) -> Sourced[float] | None:
         args = self._args.restore
         if args is None or args is False:
             return None
         wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
-        return Said(wait, self._source("restore"))
+        return Sourced(wait, self._source("restore"))
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

@@ -14,42 +14,42 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.model.desired import (
     ABSENT,
-    AssetWanted,
     ChannelRef,
+    DesiredAsset,
+    DesiredChannel,
+    DesiredMarker,
     IdRef,
     Intent,
-    MarkerWanted,
     Position,
     Ref,
-    RssWanted,
-    Said,
-    Source,
+    ServerIntents,
+    Sourced,
+    TaskSource,
     TitleRef,
-    Work,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.playbook.templates.sandbox import UsesAssetError
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _DesiredValue:
     """One thing that a task says: of ``key``, ``value``; ABSENT means that it is to be gone."""
 
     key: tuple[Hashable, ...]
     words: str
     value: Any
-    source: Source
+    source: TaskSource
 
 
-def contradictions(work: Sequence[Work]) -> Iterator[Problem]:
+def contradictions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
     """Yield what two tasks say differently of one thing; each problem names both places."""
     for each in work:
-        seen: dict[tuple[Hashable, ...], _Claim] = {}
+        seen: dict[tuple[Hashable, ...], _DesiredValue] = {}
         for intent in each.intents:
             yield from _compare(intent, seen)
 
 
-def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _Claim]) -> Iterator[Problem]:
+def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _DesiredValue]) -> Iterator[Problem]:
     name = _target(intent.ref)
     if name is None:
         return
@@ -69,36 +69,36 @@ def _target(ref: Ref) -> tuple[Hashable, ...] | None:
     return ("channel", ref.channel) if isinstance(ref, ChannelRef) else None
 
 
-def constant_of(intent: Intent) -> AssetWanted | RssWanted | None:
+def constant_of(intent: Intent) -> DesiredAsset | DesiredChannel | None:
     """Return what an intent wants whatever the asset is; ``None`` where the facts decide."""
     try:
         wanted = intent.evaluate(Facts())
     except (Need, NoAssetError, UsesAssetError):
         return None
-    return wanted if isinstance(wanted, AssetWanted | RssWanted) else None
+    return wanted if isinstance(wanted, DesiredAsset | DesiredChannel) else None
 
 
-def _claims(wanted: AssetWanted | RssWanted) -> Iterator[_Claim]:
-    if isinstance(wanted, RssWanted):
+def _claims(wanted: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
+    if isinstance(wanted, DesiredChannel):
         for item in wanted.items:
             told = {"text": item.value.text, **_mapping(item.value.item)}
             yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, told)
         return
-    yield _Claim(("state",), "the asset", True if wanted.present else ABSENT, wanted.source)
+    yield _DesiredValue(("state",), "the asset", True if wanted.present else ABSENT, wanted.source)
     if wanted.folder is not None:
-        yield _Claim(("folder",), "the folder", wanted.folder.value, wanted.folder.source)
+        yield _DesiredValue(("folder",), "the folder", wanted.folder.value, wanted.folder.source)
     for name, said in wanted.fields.items():
-        yield _Claim(("field", name), f"the field {name}", said.value, said.source)
+        yield _DesiredValue(("field", name), f"the field {name}", said.value, said.source)
     for name, values in wanted.xmp.items():
         if name not in wanted.xmp_lists:  # lists of several tasks are united
-            yield _Claim(("xmp", name), f"the XMP field {name}", values.value, values.source)
+            yield _DesiredValue(("xmp", name), f"the XMP field {name}", values.value, values.source)
     yield from _lists(wanted)
 
 
-def _lists(wanted: AssetWanted) -> Iterator[_Claim]:
+def _lists(wanted: DesiredAsset) -> Iterator[_DesiredValue]:
     if wanted.segmentation is not None:
         said = wanted.segmentation
-        yield _Claim(("segmentation",), "the segmentation", said.value.duration, said.source)
+        yield _DesiredValue(("segmentation",), "the segmentation", said.value.duration, said.source)
     for segment in wanted.segments:
         if segment.value.number is not ABSENT:
             told = {name: getattr(segment.value, name) for name in ("start", "duration", "title", "keywords")}
@@ -113,7 +113,7 @@ def _lists(wanted: AssetWanted) -> Iterator[_Claim]:
         )
 
 
-def _marker(said: Said[MarkerWanted]) -> Iterator[_Claim]:
+def _marker(said: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
     value = said.value
     if value.uid is not ABSENT:
         told = {"at": value.at, "track": value.track, **value.fields}
@@ -125,27 +125,29 @@ def _marker(said: Said[MarkerWanted]) -> Iterator[_Claim]:
         yield from _item(key, f"the marker at {value.at} ({track})", said, value.fields)
 
 
-def _item(key: tuple[Hashable, ...], words: str, said: Said[Any], told: Mapping[str, Any]) -> Iterator[_Claim]:
-    yield _Claim(key, words, True if said.value.present else ABSENT, said.source)
+def _item(
+    key: tuple[Hashable, ...], words: str, said: Sourced[Any], told: Mapping[str, Any]
+) -> Iterator[_DesiredValue]:
+    yield _DesiredValue(key, words, True if said.value.present else ABSENT, said.source)
     for name, value in told.items() if said.value.present else ():
         if value is not ABSENT:
-            yield _Claim((*key, name), f"the {name} of {words}", value, said.source)
+            yield _DesiredValue((*key, name), f"the {name} of {words}", value, said.source)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _problem(one: _Claim, other: _Claim) -> Problem | None:
+def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
     if (one.value is ABSENT) != (other.value is ABSENT):
         gone, kept = (one, other) if one.value is ABSENT else (other, one)
-        message = f"{one.words} is removed by {gone.source.told} and wanted by {kept.source.told}"
+        message = f"{one.words} is removed by {gone.source.description} and wanted by {kept.source.description}"
         return Problem(message, other.source.place, "let one of the two tasks go, or let both say the same")
     if not _differ(one.value, other.value):
         return None
     message = (
-        f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.told}, "
-        f"{_show(other.value)} by {other.source.told}"
+        f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.description}, "
+        f"{_show(other.value)} by {other.source.description}"
     )
     return Problem(message, other.source.place, "let both say the same")
 

@@ -9,7 +9,7 @@ from typing import Any
 from msauto.errors import Problem
 from msauto.playbook.schema.values import as_list, is_template
 from msauto.playbook.tasks.plays import Play
-from msauto.playbook.yaml.document import Spot, nearest
+from msauto.playbook.yaml.document import SourceNode, nearest
 
 
 def never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
@@ -28,7 +28,7 @@ def never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
                 yield replace(problem, level="warning")
 
 
-def _handlers(play: Play) -> Iterator[tuple[str, Spot]]:
+def _handlers(play: Play) -> Iterator[tuple[str, SourceNode]]:
     handlers = play.data.get("handlers")
     for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
         name = handler.get("name") if isinstance(handler, dict) else None

@@ -7,41 +7,41 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msauto.errors import InputError
-from msauto.model.desired import AssetWanted, Handler, Intent, RssWanted, Source, Wanted
+from msauto.model.desired import Desired, DesiredAsset, DesiredChannel, Handler, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import Pending, as_list, has_pending
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list, has_pending
 from msauto.playbook.tasks.asset_checks import check_asset
-from msauto.playbook.tasks.asset_module import REF_KEYS, asset_ref, asset_wanted, check_separators, named_at
-from msauto.playbook.tasks.operation_intents import Run, handler_of, run_intent
-from msauto.playbook.tasks.plays import Condition, Notice, Task, unknown_handler
+from msauto.playbook.tasks.asset_module import REF_KEYS, asset_ref, check_separators, desired_asset, named_at
+from msauto.playbook.tasks.operation_intents import OperationTask, handler_of, run_intent
+from msauto.playbook.tasks.plays import Condition, NotifiedHandler, Task, unknown_handler
 from msauto.playbook.tasks.rss_module import rss_ref, rss_wanted
 from msauto.playbook.tasks.task_secrets import render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.environment import render_data, render_text
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
-from msauto.playbook.variables.variables import Level, Scope, Variable, check_name
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
+from msauto.playbook.yaml.document import Problems, SourceNode
 
 MAX_LOOP = 100_000
-Database = Callable[[Scope], str]
+Database = Callable[[TemplateScope], str]
 """Returns the database that the names of a task lead to on this host; raises where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TaskContext:
     """What a task meets on one host: the server, the names, and how to find the database."""
 
     server: ServerSpec
-    scope: Scope
+    scope: TemplateScope
     database: Database
     handlers: Mapping[str, Sequence[Handler]] = field(default_factory=dict)
     batch: int = 0
 
 
-def task_intents(task: Task, setting: Setting) -> Iterator[Intent]:
+def task_intents(task: Task, setting: TaskContext) -> Iterator[Intent]:
     """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
     base = setting.scope.with_variables(task.around.variables)
     problems = Problems()
@@ -55,7 +55,7 @@ def task_intents(task: Task, setting: Setting) -> Iterator[Intent]:
     problems.check()
 
 
-def _notified(task: Task, setting: Setting, scope: Scope) -> tuple[Handler, ...]:
+def _notified(task: Task, setting: TaskContext, scope: TemplateScope) -> tuple[Handler, ...]:
     """Return the handlers that a task names; raises :class:`InputError` for a name that no handler has."""
     problems = Problems()
     found: list[Handler] = []
@@ -71,8 +71,8 @@ def _notified(task: Task, setting: Setting, scope: Scope) -> tuple[Handler, ...]
     return tuple(found)
 
 
-def _notice_text(notice: Notice, scope: Scope) -> Any:
-    if not isinstance(notice.text, Pending):
+def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
+    if not isinstance(notice.text, UnrenderedTemplate):
         return notice.text
     try:
         return shown(render_text(notice.text, scope, notice.spot), notice.spot)
@@ -80,7 +80,7 @@ def _notice_text(notice: Notice, scope: Scope) -> Any:
         raise notice.spot.error("asset cannot be used here: handlers are known before any server is asked") from error
 
 
-def task_handlers(task: Task, setting: Setting, order: tuple[int, ...]) -> Iterator[Handler]:
+def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
     base = setting.scope.with_variables(task.around.variables)
     name = str(task.data["name"])
@@ -91,12 +91,12 @@ def task_handlers(task: Task, setting: Setting, order: tuple[int, ...]) -> Itera
             conditions = undecided(task.around.conditions, scope)
             if conditions is not None:
                 data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
-                run = Run(task.module, scope, conditions, data, task.args, name)
-                yield handler_of(run, name, Source(task.spot.place, name), (*order, number))
+                run = OperationTask(task.module, scope, conditions, data, task.args, name)
+                yield handler_of(run, name, TaskSource(task.spot.place, name), (*order, number))
     problems.check()
 
 
-def _items(task: Task, scope: Scope) -> Sequence[tuple[Variable, ...]]:
+def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     if "loop" not in task.data:
         return ((),)
     spot = task.spot.child("loop")
@@ -118,27 +118,29 @@ def _items(task: Task, scope: Scope) -> Sequence[tuple[Variable, ...]]:
     return [_loop_variables(name, index_name, item, index, spot) for index, item in enumerate(items)]
 
 
-def _loop_variables(name: str, index_name: str | None, item: Any, index: int, spot: Spot) -> tuple[Variable, ...]:
+def _loop_variables(name: str, index_name: str | None, item: Any, index: int, spot: SourceNode) -> tuple[Variable, ...]:
     found = [Variable(name, item, Level.LOOP, spot.child(index))]
     if index_name:
         found.append(Variable(index_name, index, Level.LOOP, spot))
     return tuple(found)
 
 
-def _intent(task: Task, setting: Setting, scope: Scope) -> Intent | None:
+def _intent(task: Task, setting: TaskContext, scope: TemplateScope) -> Intent | None:
     conditions = undecided(task.around.conditions, scope)
     if conditions is None:
         return None
-    source = Source(task.spot.place, _task_name(task, scope))
+    source = TaskSource(task.spot.place, _task_name(task, scope))
     data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
     if task.module == "rss":
         return _rss_intent(task, data, source, conditions)
     if task.module == "asset":
         return _asset_intent(task, setting, scope, data, source, conditions)
-    return run_intent(Run(task.module, scope, conditions, data, task.args, source.task), setting.database, source)
+    return run_intent(
+        OperationTask(task.module, scope, conditions, data, task.args, source.task), setting.database, source
+    )
 
 
-def _task_name(task: Task, scope: Scope) -> str:
+def _task_name(task: Task, scope: TemplateScope) -> str:
     """Return what a task is called in plans; with the label of the loop's item, if there is one."""
     control = task.data.get("loop_control") or {}
     name = _rendered(task.data.get("name", ""), task.spot.child("name"), scope)
@@ -148,8 +150,8 @@ def _task_name(task: Task, scope: Scope) -> str:
     return f"{name} ({label})" if name else label
 
 
-def _rendered(name: Any, spot: Spot, scope: Scope) -> str:
-    if isinstance(name, Pending):
+def _rendered(name: Any, spot: SourceNode, scope: TemplateScope) -> str:
+    if isinstance(name, UnrenderedTemplate):
         try:
             return str(shown(render_text(name, scope, spot), spot))
         except UsesAssetError:
@@ -157,12 +159,12 @@ def _rendered(name: Any, spot: Spot, scope: Scope) -> str:
     return str(shown(name, spot))
 
 
-def _rss_intent(task: Task, data: Any, source: Source, conditions: tuple[Condition, ...]) -> Intent:
+def _rss_intent(task: Task, data: Any, source: TaskSource, conditions: tuple[Condition, ...]) -> Intent:
     spot = task.args
     if conditions:
         raise conditions[0].spot.error("an RSS channel has no asset", "say when without asset")
     refuse_pending(data, spot, "an RSS channel has no asset")
-    wanted: RssWanted = rss_wanted(data, spot, source.task)
+    wanted: DesiredChannel = rss_wanted(data, spot, source.task)
     return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: wanted)  # noqa: ARG005 - constant
 
 
@@ -172,7 +174,12 @@ def data_text(value: Any) -> str:
 
 
 def _asset_intent(
-    task: Task, setting: Setting, scope: Scope, data: Any, source: Source, conditions: tuple[Condition, ...]
+    task: Task,
+    setting: TaskContext,
+    scope: TemplateScope,
+    data: Any,
+    source: TaskSource,
+    conditions: tuple[Condition, ...],
 ) -> Intent:
     spot = task.args
     separator = setting.server.dialect.list_separator
@@ -191,14 +198,14 @@ def _asset_intent(
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
-    constant = None if has_pending(data) else asset_wanted(data, spot, source.task, separator)
-    evaluate = _Evaluate(scope, conditions, data, spot, source.task, separator, constant)
+    constant = None if has_pending(data) else desired_asset(data, spot, source.task, separator)
+    evaluate = _AssetEvaluator(scope, conditions, data, spot, source.task, separator, constant)
     absent = data.get("state") == "absent"
     named = named_at(args, spot, source.task)
     return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent, named=named)
 
 
-def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:
+def _checked(data: Any, spot: SourceNode, separator: str) -> AssetArgs:
     """Return the arguments, templates that need the asset left alone; raises for all that is wrong already."""
     args = read_as(AssetArgs, data, spot)
     problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
@@ -208,18 +215,18 @@ def _checked(data: Any, spot: Spot, separator: str) -> AssetArgs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evaluate:
+class _AssetEvaluator:
     """The pure function of an asset's intent: facts to wanted."""
 
-    scope: Scope
+    scope: TemplateScope
     conditions: tuple[Condition, ...]
     data: Any
-    spot: Spot
+    spot: SourceNode
     task: str
     separator: str
-    constant: AssetWanted | None
+    constant: DesiredAsset | None
 
-    def __call__(self, facts: Facts) -> Wanted | None:
+    def __call__(self, facts: Facts) -> Desired | None:
         if self.constant is not None and not self.conditions:
             return self.constant
         names = self.scope.with_asset(AssetView(facts))
@@ -228,4 +235,4 @@ class _Evaluate:
         if self.constant is not None:
             return self.constant
         data = render_task("asset", self.data, names, self.spot)
-        return asset_wanted(data, self.spot, self.task, self.separator)
+        return desired_asset(data, self.spot, self.task, self.separator)

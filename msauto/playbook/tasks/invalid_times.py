@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msauto.errors import Problem
-from msauto.model.desired import AssetWanted, MarkerWanted, Position, Said, SegmentWanted, Source, Work
+from msauto.model.desired import (
+    DesiredAsset,
+    DesiredMarker,
+    DesiredSegment,
+    Position,
+    ServerIntents,
+    Sourced,
+    TaskSource,
+)
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.tasks.contradictions import constant_of
 
 _LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
 
 
-def impossible_positions(work: Sequence[Work]) -> Iterator[Problem]:
+def impossible_positions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
     """Yield the drop frame time codes that every drop frame rate leaves out, each at its place."""
     for intent in (intent for each in work for intent in each.intents):
         wanted = constant_of(intent)
-        for position, source in _positions(wanted) if isinstance(wanted, AssetWanted) else ():
+        for position, source in _positions(wanted) if isinstance(wanted, DesiredAsset) else ():
             for code in (position.timecode, position.origin):
                 if code is not None and _left_out(code):
                     message = f"{code} does not exist: drop frame leaves it out"
@@ -32,8 +40,8 @@ def _next(code: Timecode) -> str:
     return f"{code.text.partition(';')[0]};{_LEFT_OUT_ALWAYS:02} (29.97 fps)"
 
 
-def _positions(wanted: AssetWanted) -> Iterator[tuple[Position, Source]]:
-    named: list[tuple[object, Source]] = [(said.value, said.source) for said in wanted.fields.values()]
+def _positions(wanted: DesiredAsset) -> Iterator[tuple[Position, TaskSource]]:
+    named: list[tuple[object, TaskSource]] = [(said.value, said.source) for said in wanted.fields.values()]
     if wanted.segmentation is not None:
         named.append((wanted.segmentation.value.duration, wanted.segmentation.source))
     for segment in wanted.segments:
@@ -45,5 +53,5 @@ def _positions(wanted: AssetWanted) -> Iterator[tuple[Position, Source]]:
     yield from ((value, source) for value, source in named if isinstance(value, Position))
 
 
-def _of(said: Said[SegmentWanted] | Said[MarkerWanted], *values: object) -> list[tuple[object, Source]]:
+def _of(said: Sourced[DesiredSegment] | Sourced[DesiredMarker], *values: object) -> list[tuple[object, TaskSource]]:
     return [(value, said.source) for value in values]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msauto.errors import InputError, Problem
-from msauto.model.desired import Asserted, DatabaseRef, Handler, Intent, Source, Wanted
+from msauto.model.desired import AssertionPassed, DatabaseRef, Desired, Handler, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.playbook.schema.operations import AssertArgs, CommandArgs, ProxyArgs, RunTarget, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema.validation import read_as
@@ -18,8 +18,8 @@ from msauto.playbook.tasks.plays import Condition
 from msauto.playbook.tasks.task_secrets import render_task
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
-from msauto.playbook.variables.variables import Scope
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.variables.variables import TemplateScope
+from msauto.playbook.yaml.document import Problems, SourceNode
 
 MODELS: Mapping[str, type[TargetKeys]] = {
     "command": CommandArgs,
@@ -32,24 +32,24 @@ _KNOWN_BEFORE = (*_REF_KEYS, "missing")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OperationTask:
     """One task of such a module on one host: its arguments rendered as far as they can be without the asset."""
 
     module: str
-    scope: Scope
+    scope: TemplateScope
     conditions: tuple[Condition, ...]
     data: Any
-    spot: Spot
+    spot: SourceNode
     task: str
 
-    def wanted(self, data: Any, scope: Scope) -> Wanted:
+    def wanted(self, data: Any, scope: TemplateScope) -> Desired:
         """Return what arguments want that are rendered whole; raises :class:`InputError`."""
         if self.module == "assert":
             return _asserted(data, self.spot, self.task, scope)
         return run_wanted(self.module, data, self.spot, self.task, scope.surroundings)
 
 
-def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent | None:
+def run_intent(run: OperationTask, database: Callable[[TemplateScope], str], source: TaskSource) -> Intent | None:
     """Return the intent of one task; ``None`` for an ``assert`` without an asset, which is answered here."""
     if run.module == "xmp_batch":
         return _batch_intent(run, database, source)
@@ -76,22 +76,22 @@ def run_intent(run: Run, database: Callable[[Scope], str], source: Source) -> In
         return None
     ref = ref_of(args.title, args.id, args.select, name, where)
     missing = args.missing if isinstance(args, RunTarget) else None
-    return Intent(ref, source, _Evaluate(run), missing or "error", named=named_at(args, run.spot, run.task))
+    return Intent(ref, source, _OperationEvaluator(run), missing or "error", named=named_at(args, run.spot, run.task))
 
 
-def handler_of(run: Run, name: str, source: Source, order: tuple[int, ...]) -> Handler:
+def handler_of(run: OperationTask, name: str, source: TaskSource, order: tuple[int, ...]) -> Handler:
     """Return a handler for one item of its loop; raises :class:`InputError` for what is known to be wrong already."""
     _check(run)
-    return Handler(name, source, _Evaluate(run), order)
+    return Handler(name, source, _OperationEvaluator(run), order)
 
 
 @dataclass(frozen=True, slots=True)
-class _Evaluate:
+class _OperationEvaluator:
     """The pure function of an intent: facts to wanted."""
 
-    run: Run
+    run: OperationTask
 
-    def __call__(self, facts: Facts) -> Wanted | None:
+    def __call__(self, facts: Facts) -> Desired | None:
         run = self.run
         names = run.scope.with_asset(AssetView(facts))
         if not all(holds(condition, names) for condition in run.conditions):
@@ -99,7 +99,7 @@ class _Evaluate:
         return run.wanted(render_task(run.module, run.data, names, run.spot), names)
 
 
-def _check(run: Run) -> None:
+def _check(run: OperationTask) -> None:
     """Raise for what can be known without the asset."""
     if run.module == "assert":
         _check_that(run)
@@ -112,7 +112,7 @@ def _check(run: Run) -> None:
 # assert --------------------------------------------------------------------------------------------------------
 
 
-def _that(data: Mapping[str, Any], spot: Spot) -> tuple[Condition, ...]:
+def _that(data: Mapping[str, Any], spot: SourceNode) -> tuple[Condition, ...]:
     texts = data.get("that")
     here = spot.child("that")
     if not isinstance(texts, list):
@@ -125,7 +125,7 @@ def _expression(text: Any) -> str:
     return str(text).lower() if isinstance(text, bool) else str(text)
 
 
-def _check_that(run: Run) -> None:
+def _check_that(run: OperationTask) -> None:
     """Raise for a condition that does not hold whatever the asset is, if the task applies whatever the asset is."""
     problems = Problems()
     for condition in _that(run.data, run.spot):
@@ -140,7 +140,7 @@ def _fails(condition: Condition, message: Any) -> Problem:
     return condition.spot.problem(f"assert: {said}", "mend what is there, or the expectation")
 
 
-def _asserted(data: Any, spot: Spot, task: str, names: Scope) -> Asserted:
+def _asserted(data: Any, spot: SourceNode, task: str, names: TemplateScope) -> AssertionPassed:
     """Return that all conditions hold; raises :class:`InputError` with each that does not, at its place."""
     problems = Problems()
     message = data.get("msg")
@@ -149,10 +149,10 @@ def _asserted(data: Any, spot: Spot, task: str, names: Scope) -> Asserted:
             if not holds(condition, names):
                 problems.add(_fails(condition, message))
     problems.check()
-    return Asserted(Source(spot.place, task))
+    return AssertionPassed(TaskSource(spot.place, task))
 
 
-def _answered(run: Run) -> None:
+def _answered(run: OperationTask) -> None:
     """Answer an ``assert`` that is about variables alone."""
     if run.conditions:
         raise run.conditions[0].spot.error("this assert names no asset", "add title, id or select")
@@ -168,7 +168,7 @@ def _answered(run: Run) -> None:
 # xmp_batch -----------------------------------------------------------------------------------------------------
 
 
-def _batch_intent(run: Run, database: Callable[[Scope], str], source: Source) -> Intent:
+def _batch_intent(run: OperationTask, database: Callable[[TemplateScope], str], source: TaskSource) -> Intent:
     problems = Problems()
     name, wanted = "", None
     if run.conditions:

@@ -7,50 +7,50 @@ from pathlib import Path
 from typing import Any
 
 from msauto.model.desired import (
-    CommandWanted,
+    DesiredCommand,
+    DesiredOperation,
+    DesiredProxy,
+    DesiredThumbnail,
+    DesiredXmpBatch,
     Position,
-    ProxyWanted,
-    RunWanted,
-    Source,
-    ThumbnailWanted,
-    XmpBatchWanted,
+    TaskSource,
 )
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema.operations import CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.templates.lookups import OutsideError, Surroundings
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.templates.lookups import LookupContext, OutsideError
+from msauto.playbook.yaml.document import SourceNode
 
 TARGET_KEYS = frozenset({"title", "id", "select", "missing"})
 
 
-def run_wanted(module: str, data: Any, spot: Spot, task: str, around: Surroundings) -> RunWanted:
+def run_wanted(module: str, data: Any, spot: SourceNode, task: str, around: LookupContext) -> DesiredOperation:
     """Return what a command or a download wants; raises :class:`InputError` with all that is wrong."""
     own = {name: value for name, value in data.items() if name not in TARGET_KEYS}
-    source = Source(spot.place, task)
+    source = TaskSource(spot.place, task)
     if module == "command":
         return _command(read_as(CommandOnly, own, spot), source)
     if module == "thumbnail":
         still = read_as(ThumbnailOnly, own, spot)
         return _thumbnail(still, source, check_dest(still.dest, spot.child("dest"), around))
     copy = read_as(ProxyOnly, own, spot)
-    return ProxyWanted(source, check_dest(copy.dest, spot.child("dest"), around), copy.profile)
+    return DesiredProxy(source, check_dest(copy.dest, spot.child("dest"), around), copy.profile)
 
 
-def _command(args: CommandOnly, source: Source) -> CommandWanted:
-    return CommandWanted(source, args.name, tuple((args.params or {}).items()), args.run or "always")
+def _command(args: CommandOnly, source: TaskSource) -> DesiredCommand:
+    return DesiredCommand(source, args.name, tuple((args.params or {}).items()), args.run or "always")
 
 
-def _thumbnail(args: ThumbnailOnly, source: Source, dest: str) -> ThumbnailWanted:
+def _thumbnail(args: ThumbnailOnly, source: TaskSource, dest: str) -> DesiredThumbnail:
     params = tuple((args.params or {}).items())
-    return ThumbnailWanted(source, dest, _position(args.pos), _position(args.dur), args.w, args.h, params)
+    return DesiredThumbnail(source, dest, _position(args.pos), _position(args.dur), args.w, args.h, params)
 
 
 def _position(timecode: Timecode | None) -> Position | None:
     return None if timecode is None else Position(timecode)
 
 
-def check_dest(name: str, spot: Spot, around: Surroundings) -> str:
+def check_dest(name: str, spot: SourceNode, around: LookupContext) -> str:
     """Return the path of a file that is to be written, beside the playbook; raises where it may not be written.
 
     A playbook may come from somebody whom nobody trusts: it writes inside its own repository, or in the folders that
@@ -80,11 +80,11 @@ def check_dest(name: str, spot: Spot, around: Surroundings) -> str:
 _READ_BY_US = frozenset({".yml", ".yaml", ".toml"})
 
 
-def _roots(around: Surroundings) -> list[Path]:
+def _roots(around: LookupContext) -> list[Path]:
     return [around.root.resolve(), *(Path(each).resolve() for each in around.writable)]
 
 
-def xmp_batch_wanted(data: Any, spot: Spot, task: str, around: Surroundings) -> XmpBatchWanted:
+def xmp_batch_wanted(data: Any, spot: SourceNode, task: str, around: LookupContext) -> DesiredXmpBatch:
     """Return the batch, with the content of its file; raises :class:`InputError`."""
     args = read_as(XmpBatchArgs, data, spot)
     try:
@@ -93,4 +93,4 @@ def xmp_batch_wanted(data: Any, spot: Spot, task: str, around: Surroundings) -> 
         raise spot.child("src").error(str(error), error.remedy) from error
     if not content.strip():
         raise spot.child("src").error(f"the file {args.src!r} is empty", "a batch loads something")
-    return XmpBatchWanted(Source(spot.place, task), args.connector, args.src, content)
+    return DesiredXmpBatch(TaskSource(spot.place, task), args.connector, args.src, content)

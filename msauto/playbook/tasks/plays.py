@@ -10,12 +10,12 @@ from msauto.errors import Problem
 from msauto.playbook.files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.validation import findings
-from msauto.playbook.schema.values import Pending, as_list, mark
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list, mark
 from msauto.playbook.tasks.static_checks import check_task
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.environment import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Path, Problems, Spot, nearest
+from msauto.playbook.yaml.document import Path, Problems, SourceNode, nearest
 
 MAX_IMPORTS = 32
 
@@ -25,19 +25,19 @@ class Condition:
     """One expression of a ``when``."""
 
     text: str
-    spot: Spot
+    spot: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class NotifiedHandler:
     """One name under ``notify``; it may still be a template."""
 
     text: str
-    spot: Spot
+    spot: SourceNode
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class InheritedKeys:
     """What a play, a block or an import gives to all tasks in it."""
 
     conditions: tuple[Condition, ...] = ()
@@ -45,20 +45,20 @@ class Around:
     variables: tuple[Variable, ...] = ()
     files: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
-    notify: tuple[Notice, ...] = ()
+    notify: tuple[NotifiedHandler, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A task: ``module`` is its name, ``data`` the whole mapping with templates pending."""
 
-    spot: Spot
+    spot: SourceNode
     module: str
     data: dict[str, Any]
-    around: Around
+    around: InheritedKeys
 
     @property
-    def args(self) -> Spot:
+    def args(self) -> SourceNode:
         """The spot of the module's arguments."""
         return self.spot.child(self.module)
 
@@ -67,10 +67,10 @@ class Task:
 class Play:
     """A play: ``data`` is its mapping with templates pending, ``file`` the playbook that it stands in."""
 
-    spot: Spot
+    spot: SourceNode
     file: str
     data: dict[str, Any]
-    around: Around
+    around: InheritedKeys
     tasks: tuple[Task, ...] = field(default_factory=tuple)
     handlers: tuple[Task, ...] = field(default_factory=tuple)
 
@@ -82,20 +82,22 @@ class Loader:
         self._files = files
         self._problems = problems
 
-    def playbook(self, file: str, around: Around | None = None) -> list[Play]:
+    def playbook(self, file: str, around: InheritedKeys | None = None) -> list[Play]:
         """Return the plays of a playbook, imported ones in their place."""
-        around = around or Around(files=(file,))
+        around = around or InheritedKeys(files=(file,))
         plays: list[Play] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            data, broken = self._checked(Spot(document), Playbook, "a playbook is a list of plays")
+            data, broken = self._checked(SourceNode(document), Playbook, "a playbook is a list of plays")
             for index, body in enumerate(data):
-                spot = Spot(document, (index,))
+                spot = SourceNode(document, (index,))
                 if isinstance(body, dict):
                     plays += self._play(body, spot, file, around, broken)
         return plays
 
-    def _play(self, body: dict[str, Any], spot: Spot, file: str, around: Around, broken: set[Path]) -> list[Play]:
+    def _play(
+        self, body: dict[str, Any], spot: SourceNode, file: str, around: InheritedKeys, broken: set[Path]
+    ) -> list[Play]:
         inner = self._inner(body, spot, around, Level.PLAY)
         if "import_playbook" in body:
             return self._imported(body, spot, file, inner)
@@ -106,15 +108,15 @@ class Loader:
             return []
         return [Play(spot, file, body, inner, tasks, handlers)]
 
-    def _imported(self, body: dict[str, Any], spot: Spot, file: str, around: Around) -> list[Play]:
+    def _imported(self, body: dict[str, Any], spot: SourceNode, file: str, around: InheritedKeys) -> list[Play]:
         name = body["import_playbook"]
         target = self._import(name, spot.child("import_playbook"), file, around)
         return self.playbook(target, replace(around, files=(*around.files, target))) if target else []
 
-    def _import(self, name: Any, spot: Spot, file: str, around: Around) -> str:
+    def _import(self, name: Any, spot: SourceNode, file: str, around: InheritedKeys) -> str:
         if not isinstance(name, str):
             return ""
-        if isinstance(name, Pending):
+        if isinstance(name, UnrenderedTemplate):
             self._problems.add(spot.problem("the name of an imported file cannot be a template", "write it out"))
             return ""
         target = beside(file, name)
@@ -127,7 +129,7 @@ class Loader:
             return ""
         return target if self._readable(target, spot) else ""
 
-    def _readable(self, target: str, spot: Spot) -> bool:
+    def _readable(self, target: str, spot: SourceNode) -> bool:
         found = Problems()
         with found.gather():
             self._files.read(target)
@@ -135,12 +137,12 @@ class Loader:
             self._problems.add(spot.problem(f"{target}: {problem.message}", problem.remedy))
         return not found
 
-    def _tasks(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+    def _tasks(self, data: Any, spot: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):
             if isinstance(body, dict):
                 yield from self._task(body, spot.child(index), around, broken)
 
-    def _handlers(self, data: Any, spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+    def _handlers(self, data: Any, spot: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
         """Yield the handlers of a play; they have the play's variables, and neither its tags nor anybody's notify."""
         seen: dict[str, int] = {}
         for index, body in enumerate(data if isinstance(data, list) else []):
@@ -159,7 +161,7 @@ class Loader:
             module = next(each for each in HANDLER_MODULES if each in body)
             yield Task(here, module, body, replace(self._inner(body, here, around, Level.TASK), notify=()))
 
-    def _task(self, body: dict[str, Any], spot: Spot, around: Around, broken: set[Path]) -> Iterator[Task]:
+    def _task(self, body: dict[str, Any], spot: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
         inner = self._inner(body, spot, around, Level.BLOCK if "block" in body else Level.TASK)
         if "block" in body:
             yield from self._tasks(body["block"], spot.child("block"), inner, broken)
@@ -174,29 +176,31 @@ class Loader:
             if not _is_broken(spot, broken):
                 yield Task(spot, module, body, inner)
 
-    def _notices(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Notice]:
+    def _notices(self, body: dict[str, Any], spot: SourceNode, around: InheritedKeys) -> Iterator[NotifiedHandler]:
         for index, name in enumerate(as_list(body.get("notify", []))):
             place = spot.child("notify", index) if isinstance(body["notify"], list) else spot.child("notify")
             if isinstance(name, str | int) and not isinstance(name, bool):
-                if not isinstance(name, Pending) and str(name) not in around.handlers:
+                if not isinstance(name, UnrenderedTemplate) and str(name) not in around.handlers:
                     self._problems.add(unknown_handler(str(name), place, around.handlers))
-                yield Notice(name if isinstance(name, Pending) else str(name), place)
+                yield NotifiedHandler(name if isinstance(name, UnrenderedTemplate) else str(name), place)
 
-    def _imported_tasks(self, body: dict[str, Any], spot: Spot, around: Around) -> Iterator[Task]:
+    def _imported_tasks(self, body: dict[str, Any], spot: SourceNode, around: InheritedKeys) -> Iterator[Task]:
         target = self._import(body["import_tasks"], spot.child("import_tasks"), spot.document.file, around)
         if target:
             yield from self.task_file(target, replace(around, files=(*around.files, target)))
 
-    def task_file(self, file: str, around: Around | None = None) -> list[Task]:
+    def task_file(self, file: str, around: InheritedKeys | None = None) -> list[Task]:
         """Return the tasks of a file for import_tasks."""
         tasks: list[Task] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            data, broken = self._checked(Spot(document), TaskFile, "a task file is a list of tasks")
-            tasks += self._tasks(data, Spot(document), around or Around(files=(file,)), broken)
+            data, broken = self._checked(SourceNode(document), TaskFile, "a task file is a list of tasks")
+            tasks += self._tasks(data, SourceNode(document), around or InheritedKeys(files=(file,)), broken)
         return tasks
 
-    def _checked(self, spot: Spot, model: type[Playbook | TaskFile], expected: str) -> tuple[list[Any], set[Path]]:
+    def _checked(
+        self, spot: SourceNode, model: type[Playbook | TaskFile], expected: str
+    ) -> tuple[list[Any], set[Path]]:
         data = mark(spot.document.data)
         self._problems.add(*spot.document.flaws)
         if not isinstance(data, list):
@@ -211,10 +215,10 @@ class Loader:
         self._problems.add(*misplaced(data, spot))
         for pending, path in _pending(data, ()):
             with self._problems.gather():
-                check_template(pending, Spot(spot.document, path))
+                check_template(pending, SourceNode(spot.document, path))
         return data, broken
 
-    def _inner(self, body: dict[str, Any], spot: Spot, around: Around, level: Level) -> Around:
+    def _inner(self, body: dict[str, Any], spot: SourceNode, around: InheritedKeys, level: Level) -> InheritedKeys:
         variables: Sequence[Variable] = ()
         with self._problems.gather():
             said = body.get("vars")
@@ -227,11 +231,11 @@ class Loader:
             notify=(*around.notify, *self._notices(body, spot, around)),
         )
 
-    def _conditions(self, data: Any, spot: Spot) -> Iterator[Condition]:
+    def _conditions(self, data: Any, spot: SourceNode) -> Iterator[Condition]:
         for index, text in enumerate([] if data is None else as_list(data)):
             where = spot.child(index) if isinstance(data, list) else spot
             shown = str(text).lower() if isinstance(text, bool) else text
-            if isinstance(shown, str) and shown.strip() and not isinstance(shown, Pending):
+            if isinstance(shown, str) and shown.strip() and not isinstance(shown, UnrenderedTemplate):
                 with self._problems.gather():
                     check_template(shown, where, expression=True)
                 yield Condition(shown, where)
@@ -243,11 +247,11 @@ def tags_of(data: Any) -> frozenset[str]:
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
-def _is_broken(spot: Spot, broken: Collection[Path]) -> bool:
+def _is_broken(spot: SourceNode, broken: Collection[Path]) -> bool:
     return any(path[: len(spot.path)] == spot.path for path in broken)
 
 
-def unknown_handler(name: str, spot: Spot, known: Sequence[str]) -> Problem:
+def unknown_handler(name: str, spot: SourceNode, known: Sequence[str]) -> Problem:
     """Return what is wrong with a name under ``notify`` that no handler of the play has."""
     return spot.problem(f"there is no handler {name!r}", nearest(name, known) or "add handlers: to the play")
 
@@ -264,8 +268,8 @@ def _names_in(handlers: Any) -> Iterator[str]:
             yield from _names_in(each.get("block"))
 
 
-def _pending(data: Any, path: Path) -> Iterator[tuple[Pending, Path]]:
-    if isinstance(data, Pending):
+def _pending(data: Any, path: Path) -> Iterator[tuple[UnrenderedTemplate, Path]]:
+    if isinstance(data, UnrenderedTemplate):
         yield data, path
     elif isinstance(data, dict):
         for name, value in data.items():

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from msauto.errors import InputError, Problem
 from msauto.interface.rss_files import bad_character, default_file, file_key
-from msauto.model.desired import ABSENT, ChannelRef, RssItemWanted, RssWanted, Said, Source
+from msauto.model.desired import ABSENT, ChannelRef, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import Pending
-from msauto.playbook.yaml.document import Spot
+from msauto.playbook.schema.values import UnrenderedTemplate
+from msauto.playbook.yaml.document import SourceNode
 
 _LINES: Final = frozenset({"guid", "file"})  # of one line each
 
 
-def check_rss(args: RssArgs, spot: Spot) -> Iterator[Problem]:
+def check_rss(args: RssArgs, spot: SourceNode) -> Iterator[Problem]:
     """Yield all that is wrong with the arguments of a channel; pending templates are left alone."""
     seen: dict[str, int] = {}
     files: dict[str, int] = {}
@@ -28,7 +28,7 @@ def check_rss(args: RssArgs, spot: Spot) -> Iterator[Problem]:
         here = spot.child("items", index)
         yield from _characters(item, here)
         yield from _file(item, here)
-        if isinstance(item.guid, Pending):
+        if isinstance(item.guid, UnrenderedTemplate):
             continue
         first = seen.setdefault(unicodedata.normalize("NFC", item.guid), index)
         if first != index:
@@ -36,11 +36,11 @@ def check_rss(args: RssArgs, spot: Spot) -> Iterator[Problem]:
             yield here.child("guid").problem(
                 f"the guid {item.guid!r} stands twice (first in line {line})", "leave one out"
             )
-        elif item.state != "absent" and not isinstance(item.file, Pending):
+        elif item.state != "absent" and not isinstance(item.file, UnrenderedTemplate):
             yield from _one_file(item, files.setdefault(file_key(_file_name(item)), index), items, spot, index)
 
 
-def _one_file(item: RssItemArgs, first: int, items: list[Any], spot: Spot, index: int) -> Iterator[Problem]:
+def _one_file(item: RssItemArgs, first: int, items: list[Any], spot: SourceNode, index: int) -> Iterator[Problem]:
     """Refuse a second item in one file: the later PUT would replace the earlier item."""
     if first == index:
         return
@@ -52,14 +52,14 @@ def _one_file(item: RssItemArgs, first: int, items: list[Any], spot: Spot, index
     )
 
 
-def _characters(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
+def _characters(item: RssItemArgs, spot: SourceNode) -> Iterator[Problem]:
     """Refuse what no channel shows as it is sent: it would be sent again in every run."""
     body: Any = item.item
     texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
     if isinstance(body, RssBody):
         texts |= {("item", name): text for name, text in _fields(body).items()}
     for path, text in texts.items():
-        if not isinstance(text, str) or isinstance(text, Pending):
+        if not isinstance(text, str) or isinstance(text, UnrenderedTemplate):
             continue
         found = bad_character(text, line=path[-1] in _LINES)
         if found is not None:
@@ -69,8 +69,8 @@ def _characters(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
             )
 
 
-def _file(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
-    if item.file is None or isinstance(item.file, Pending):
+def _file(item: RssItemArgs, spot: SourceNode) -> Iterator[Problem]:
+    if item.file is None or isinstance(item.file, UnrenderedTemplate):
         return
     if "/" in item.file or "\\" in item.file:
         yield spot.child("file").problem("the file is a name, not a path", "leave the folder out")
@@ -80,17 +80,18 @@ def _file(item: RssItemArgs, spot: Spot) -> Iterator[Problem]:
         )
 
 
-def rss_wanted(data: Any, spot: Spot, task: str) -> RssWanted:
+def rss_wanted(data: Any, spot: SourceNode, task: str) -> DesiredChannel:
     """Return what the rendered arguments want; raises :class:`InputError` with all that is wrong."""
     args = read_as(RssArgs, data, spot)
     problems = list(check_rss(args, spot))
     if problems:
         raise InputError(problems)
     items = tuple(
-        Said(_item(item), Source(spot.child("items", index).place, task)) for index, item in enumerate(args.items or [])
+        Sourced(_item(item), TaskSource(spot.child("items", index).place, task))
+        for index, item in enumerate(args.items or [])
     )
-    exactly = Source(spot.child("exactly").key_place, task) if args.exactly else None
-    return RssWanted(Source(spot.place, task), items, exactly)
+    exactly = TaskSource(spot.child("exactly").key_place, task) if args.exactly else None
+    return DesiredChannel(TaskSource(spot.place, task), items, exactly)
 
 
 def rss_ref(channel: str) -> ChannelRef:
@@ -98,9 +99,9 @@ def rss_ref(channel: str) -> ChannelRef:
     return ChannelRef(channel)
 
 
-def _item(args: RssItemArgs) -> RssItemWanted:
+def _item(args: RssItemArgs) -> DesiredRssItem:
     present = args.state != "absent"
-    return RssItemWanted(
+    return DesiredRssItem(
         guid=args.guid,
         file=_file_name(args) if present else "",
         text=ABSENT if args.text is None else args.text,

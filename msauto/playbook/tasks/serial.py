@@ -15,14 +15,14 @@ from msauto.model.desired import Batch
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.validation import read_as
 from msauto.playbook.schema.values import as_list
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.yaml.document import Problems, SourceNode
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class BatchSizes:
     """How a play goes through its servers; ``serial`` are numbers or percentages, the last one repeated."""
 
     serial: tuple[int | float, ...] = ()
@@ -32,10 +32,10 @@ class Pace:
     @property
     def plain(self) -> bool:
         """All servers at once, and a failed one stops no other."""
-        return self == Pace()
+        return self == BatchSizes()
 
 
-def read_pace(data: Mapping[str, Any], spot: Spot) -> Pace:
+def read_pace(data: Mapping[str, Any], spot: SourceNode) -> BatchSizes:
     """Return the pace of a play, its templates rendered; raises :class:`InputError` with all that is wrong."""
     named = {name: data[name] for name in ("serial", "max_fail_percentage", "any_errors_fatal") if name in data}
     args = read_as(BatchKeys, named, spot)
@@ -51,10 +51,10 @@ def read_pace(data: Mapping[str, Any], spot: Spot) -> Pace:
         place = spot.child("max_fail_percentage")
         problems.add(place.problem("max_fail_percentage is more than 100", "0 to 100"))
     problems.check()
-    return Pace(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
+    return BatchSizes(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
 
 
-def _size(value: int | str, spot: Spot) -> int | float:
+def _size(value: int | str, spot: SourceNode) -> int | float:
     """Return a number of servers as an int, a share of them as a float."""
     text = str(value).strip()
     percent = _PERCENT.fullmatch(text)
@@ -89,7 +89,7 @@ class Batches:
         self._found: list[Batch] = []
         self._plain = False  # the last batch is that of plays without a pace
 
-    def add(self, play: str, hosts: Sequence[str], pace: Pace) -> dict[str, int]:
+    def add(self, play: str, hosts: Sequence[str], pace: BatchSizes) -> dict[str, int]:
         """Add a play; return the number of each host's batch."""
         if not hosts:
             return {}

@@ -7,14 +7,14 @@ from typing import Any
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.validation import well_formed
-from msauto.playbook.schema.values import Pending, as_list
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.asset_checks import check_asset
 from msauto.playbook.tasks.rss_module import check_rss
 from msauto.playbook.templates.environment import check_template
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.yaml.document import Problems, SourceNode
 
 
-def check_task(module: str, body: dict[str, Any], spot: Spot) -> None:
+def check_task(module: str, body: dict[str, Any], spot: SourceNode) -> None:
     """Check the arguments of a task beyond its model, templates left alone; raises :class:`InputError` with all of it.
 
     What the model itself finds is told by whoever validates it.
@@ -35,9 +35,9 @@ def check_task(module: str, body: dict[str, Any], spot: Spot) -> None:
     problems.check()
 
 
-def _check_expressions(data: Any, spot: Spot, problems: Problems) -> None:
+def _check_expressions(data: Any, spot: SourceNode, problems: Problems) -> None:
     for index, text in enumerate([] if data is None else as_list(data)):
-        if isinstance(text, Pending):
+        if isinstance(text, UnrenderedTemplate):
             continue  # the model tells that it is an expression already
         with problems.gather():
             check_template(str(text), spot.child(index) if isinstance(data, list) else spot, expression=True)

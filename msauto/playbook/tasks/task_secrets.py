@@ -9,9 +9,18 @@ from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.values import MarkedTemplate
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.variables.variables import Scope
-from msauto.playbook.yaml.document import Problems, Spot
-from msauto.secrets.tainted_text import MAY_STAND, NOT_HERE, Marked, Way, marked_ways, marks_in, may_be_secret, unfit
+from msauto.playbook.variables.variables import TemplateScope
+from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.secrets.tainted_text import (
+    MAY_STAND,
+    NOT_HERE,
+    TaintedText,
+    Way,
+    marked_ways,
+    marks_in,
+    may_be_secret,
+    unfit,
+)
 
 _MODULES = frozenset(MODULES)
 _WRITE_OUT = "write it out, or take another variable"
@@ -19,7 +28,7 @@ _NO_TEXT = "what comes of the secret here is no text, and cannot be hidden"
 _MAKE_TEXT = "send the secret itself, or a text that is made with it"
 
 
-def render_task(module: str, data: Any, scope: Scope, spot: Spot, *, keep: bool = False) -> Any:
+def render_task(module: str, data: Any, scope: TemplateScope, spot: SourceNode, *, keep: bool = False) -> Any:
     """Render the arguments of a task; raises :class:`InputError` where a secret stands that could not be hidden.
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
@@ -38,7 +47,7 @@ def render_task(module: str, data: Any, scope: Scope, spot: Spot, *, keep: bool 
     return rendered
 
 
-def misplaced(data: Any, spot: Spot) -> Iterator[Problem]:
+def misplaced(data: Any, spot: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with tags in a playbook as it is written: texts that are marked where none can be secret."""
     for way in _tagged(data, ()):
         if not _may_be_tagged(way):
@@ -46,7 +55,7 @@ def misplaced(data: Any, spot: Spot) -> Iterator[Problem]:
 
 
 def _tagged(data: Any, way: Way) -> Iterator[Way]:
-    if isinstance(data, Marked | MarkedTemplate):
+    if isinstance(data, TaintedText | MarkedTemplate):
         yield way
     elif isinstance(data, dict):
         for name, value in data.items():
@@ -65,7 +74,7 @@ def _may_be_tagged(way: Way) -> bool:
     return False
 
 
-def shown(data: Any, spot: Spot) -> Any:
+def shown(data: Any, spot: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
     problems = Problems()
     for way, _ in marked_ways(data):

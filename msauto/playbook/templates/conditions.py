@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msauto.model.facts import Facts
-from msauto.playbook.schema.values import Pending, as_list
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.plays import Condition
 from msauto.playbook.templates.environment import check_names, evaluate_expression
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
-from msauto.playbook.variables.variables import Scope
-from msauto.playbook.yaml.document import Problems, Spot
+from msauto.playbook.variables.variables import TemplateScope
+from msauto.playbook.yaml.document import Problems, SourceNode
 
 Where = Callable[[Facts], bool]
 
 
-def undecided(conditions: Sequence[Condition], scope: Scope) -> tuple[Condition, ...] | None:
+def undecided(conditions: Sequence[Condition], scope: TemplateScope) -> tuple[Condition, ...] | None:
     """Return the conditions that need the asset; ``None`` where one is false already."""
     open_still: list[Condition] = []
     for condition in conditions:
@@ -29,7 +29,7 @@ def undecided(conditions: Sequence[Condition], scope: Scope) -> tuple[Condition,
     return tuple(open_still)
 
 
-def holds(condition: Condition, scope: Scope) -> bool:
+def holds(condition: Condition, scope: TemplateScope) -> bool:
     """Tell whether a condition holds. A text is no answer: ``"false"`` would be true."""
     value = evaluate_expression(condition.text, scope, condition.spot)
     if isinstance(value, str):
@@ -37,7 +37,7 @@ def holds(condition: Condition, scope: Scope) -> bool:
     return bool(value)
 
 
-def refuse_pending(data: Any, spot: Spot, why: str) -> None:
+def refuse_pending(data: Any, spot: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that looks at the asset where it cannot."""
     problems = Problems()
     for where in pending_spots(data, spot):
@@ -45,9 +45,9 @@ def refuse_pending(data: Any, spot: Spot, why: str) -> None:
     problems.check()
 
 
-def pending_spots(data: Any, spot: Spot) -> Iterator[Spot]:
+def pending_spots(data: Any, spot: SourceNode) -> Iterator[SourceNode]:
     """Yield the spots of templates that are still to be rendered."""
-    if isinstance(data, Pending):
+    if isinstance(data, UnrenderedTemplate):
         yield spot
     elif isinstance(data, dict):
         for name, value in data.items():
@@ -57,7 +57,7 @@ def pending_spots(data: Any, spot: Spot) -> Iterator[Spot]:
             yield from pending_spots(value, spot.child(index))
 
 
-def where_of(data: dict[str, Any], scope: Scope, spot: Spot) -> Where | None:
+def where_of(data: dict[str, Any], scope: TemplateScope, spot: SourceNode) -> Where | None:
     """Return the ``where`` of a selection as a function of facts; raises for names that are not there."""
     select = data.get("select")
     if not isinstance(select, dict) or "where" not in select:

@@ -15,7 +15,7 @@ from jinja2.exceptions import SecurityError
 
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
-from msauto.playbook.schema.values import MarkedTemplate, Pending
+from msauto.playbook.schema.values import MarkedTemplate, UnrenderedTemplate
 from msauto.playbook.templates.filters import FILTERS, REMOVED, REMOVED_TESTS, TESTS
 from msauto.playbook.templates.lookups import OutsideError, lookup, query
 from msauto.playbook.templates.sandbox import (
@@ -27,11 +27,11 @@ from msauto.playbook.templates.sandbox import (
     UsesAssetError,
     explain,
 )
-from msauto.playbook.yaml.document import Problems, Spot, nearest
-from msauto.secrets.tainted_text import Marked, MarkError, Marks, marks_in
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest
+from msauto.secrets.tainted_text import TaintedText, TaintError, TaintTracker, marks_in
 
 
-class Names(Protocol):
+class TemplateNames(Protocol):
     """Where templates find their names: a mapping that computes values when asked."""
 
     def __contains__(self, name: object, /) -> bool:
@@ -62,7 +62,7 @@ def _sandbox() -> Sandbox:
 
 
 _SANDBOX = _sandbox()
-Compiled = Callable[[Names], Any]
+Compiled = Callable[[TemplateNames], Any]
 
 
 @lru_cache(maxsize=20_000)
@@ -74,7 +74,7 @@ def compile_template(text: str) -> Compiled:
         return _compile_expression(alone)
     template = _SANDBOX.from_string(text)
 
-    def render(names: Names) -> str:
+    def render(names: TemplateNames) -> str:
         parts: list[str] = []
         size = 0
         for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
@@ -112,7 +112,7 @@ def _compile_expression(expression: nodes.Expr) -> Compiled:
     body = nodes.Assign(nodes.Name(RESULT, "store", lineno=1), expression, lineno=1)
     template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
 
-    def evaluate(names: Names) -> Any:
+    def evaluate(names: TemplateNames) -> Any:
         context = template.new_context({"__scope__": names}, shared=False)
         for _ in template.root_render_func(context):
             pass
@@ -137,19 +137,19 @@ def _names_needed(text: str, expression: bool) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
 
 
-def check_names(text: str, names: Names, spot: Spot, *, expression: bool = False) -> None:
+def check_names(text: str, names: TemplateNames, spot: SourceNode, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for a name that is not there, in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
             raise spot.error(*explain(MissingNameError(name=name), names.known()))
 
 
-def check_template(text: str, spot: Spot, *, expression: bool = False) -> None:
+def check_template(text: str, spot: SourceNode, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for a template or expression that cannot be compiled."""
     _compiled(text, spot, expression=expression)
 
 
-def _compiled(text: str, spot: Spot, *, expression: bool) -> Compiled:
+def _compiled(text: str, spot: SourceNode, *, expression: bool) -> Compiled:
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
@@ -172,12 +172,12 @@ def _unreadable(message: str, kind: str) -> tuple[str, str]:
     return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
 
 
-def render_text(text: str, names: Names, spot: Spot) -> Any:
+def render_text(text: str, names: TemplateNames, spot: SourceNode) -> Any:
     """Render one template; raises :class:`InputError` with its place.
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    marks = marks_in(names) or Marks()
+    marks = marks_in(names) or TaintTracker()
     marks.watch()
     try:
         value, error = _run(_compiled(text, spot, expression=False), names, spot), None
@@ -193,15 +193,15 @@ def render_text(text: str, names: Names, spot: Spot) -> Any:
     return marks.taint(value, spot) if touched and value is not OMIT else value
 
 
-def mark_text(value: Any, marks: Marks, spot: Spot) -> Marked:
+def mark_text(value: Any, marks: TaintTracker, spot: SourceNode) -> TaintedText:
     """Mark a rendered text as secret; raises :class:`InputError` for what cannot be hidden."""
     try:
         return marks.add(value)
-    except MarkError as error:
+    except TaintError as error:
         raise spot.error(str(error), error.remedy) from None
 
 
-def _hidden(spot: Spot) -> InputError:
+def _hidden(spot: SourceNode) -> InputError:
     """Return the error of a template that a secret takes part in: its reason might show it."""
     return spot.error(
         "the template fails; a secret takes part in it, so what fails is not shown",
@@ -209,9 +209,9 @@ def _hidden(spot: Spot) -> InputError:
     )
 
 
-def evaluate_expression(text: str, names: Names, spot: Spot) -> Any:
+def evaluate_expression(text: str, names: TemplateNames, spot: SourceNode) -> Any:
     """Evaluate a bare expression; raises as :func:`render_text`."""
-    marks = marks_in(names) or Marks()
+    marks = marks_in(names) or TaintTracker()
     marks.watch()
     try:
         return _run(_compiled(text, spot, expression=True), names, spot)
@@ -223,14 +223,14 @@ def evaluate_expression(text: str, names: Names, spot: Spot) -> Any:
         marks.seen()
 
 
-def _run(compiled: Compiled, names: Names, spot: Spot) -> Any:
+def _run(compiled: Compiled, names: TemplateNames, spot: SourceNode) -> Any:
     try:
         return plain_result(compiled(names))
     except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except MissingNameError as error:
         raise spot.error(*explain(error, names.known())) from error
-    except (OutsideError, MarkError) as error:
+    except (OutsideError, TaintError) as error:
         raise spot.error(str(error), error.remedy) from error
     except SecurityError as error:
         raise spot.error(f"the template does what is not allowed: {error}") from error
@@ -260,7 +260,7 @@ def plain_result(value: Any) -> Any:
     return items
 
 
-def render_data(data: Any, names: Names, spot: Spot, *, keep: bool = False) -> Any:
+def render_data(data: Any, names: TemplateNames, spot: SourceNode, *, keep: bool = False) -> Any:
     """Render all pending templates in plain data; raises :class:`InputError` with all that fails.
 
     With ``keep``, templates that look at the asset stay pending; without, ``UsesAssetError`` passes.
@@ -271,7 +271,7 @@ def render_data(data: Any, names: Names, spot: Spot, *, keep: bool = False) -> A
     return rendered
 
 
-def _render(data: Any, names: Names, spot: Spot, problems: Problems, keep: bool) -> Any:
+def _render(data: Any, names: TemplateNames, spot: SourceNode, problems: Problems, keep: bool) -> Any:
     if isinstance(data, dict):
         found = {key: _render(value, names, spot.child(key), problems, keep) for key, value in data.items()}
         return {key: value for key, value in found.items() if value is not OMIT}
@@ -280,7 +280,7 @@ def _render(data: Any, names: Names, spot: Spot, problems: Problems, keep: bool)
         for index in (index for index, value in enumerate(items) if value is OMIT):
             problems.add(spot.child(index).problem("omit leaves keys out, not items of a list", "filter the list"))
         return items
-    if not isinstance(data, Pending):
+    if not isinstance(data, UnrenderedTemplate):
         return data
     try:
         with problems.gather():

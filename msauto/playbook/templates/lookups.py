@@ -44,7 +44,7 @@ def query(context: Context, kind: str, *names: str, **options: Any) -> list[Any]
 
 
 def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dict[str, Any]) -> list[Any]:
-    surroundings: Surroundings = context.parent["__scope__"].surroundings
+    surroundings: LookupContext = context.parent["__scope__"].surroundings
     reader = LOOKUPS.get(kind)
     if reader is None:
         raise OutsideError(f"there is no lookup {kind!r}", nearest(str(kind), LOOKUPS))
@@ -56,7 +56,7 @@ def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dic
     return [reader(surroundings, str(name), options) for name in names]
 
 
-class Surroundings:
+class LookupContext:
     """What templates may reach outside: the environment, and files inside the repository of the playbook.
 
     ``opened`` are further folders that the settings open (``[lookup] folders``), ``writable`` those that downloads may
@@ -104,7 +104,7 @@ class Surroundings:
             raise OutsideError(f"{name!r}: {problem.message}", problem.remedy) from error
 
 
-def _lookup_env(around: Surroundings, name: str, options: dict[str, Any]) -> Any:
+def _lookup_env(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
     if name in around.env:
         return around.env[name]
     if "default" in options:
@@ -112,24 +112,24 @@ def _lookup_env(around: Surroundings, name: str, options: dict[str, Any]) -> Any
     raise OutsideError(f"the environment variable {name} is not set", "set it, or add default=''")
 
 
-def _file_text(around: Surroundings, name: str) -> str:
+def _file_text(around: LookupContext, name: str) -> str:
     try:
         return around.read(name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise OutsideError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
 
 
-def _lookup_file(around: Surroundings, name: str, options: dict[str, Any]) -> str:
+def _lookup_file(around: LookupContext, name: str, options: dict[str, Any]) -> str:
     del options
     return _file_text(around, name).rstrip("\n")
 
 
-def _lookup_lines(around: Surroundings, name: str, options: dict[str, Any]) -> list[str]:
+def _lookup_lines(around: LookupContext, name: str, options: dict[str, Any]) -> list[str]:
     del options
     return _file_text(around, name).splitlines()
 
 
-def _lookup_json(around: Surroundings, name: str, options: dict[str, Any]) -> Any:
+def _lookup_json(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
     del options
     try:
         return json.loads(_file_text(around, name))
@@ -137,7 +137,7 @@ def _lookup_json(around: Surroundings, name: str, options: dict[str, Any]) -> An
         raise OutsideError(f"the file {name!r} is no JSON: {error}") from error
 
 
-def _lookup_yaml(around: Surroundings, name: str, options: dict[str, Any]) -> Any:
+def _lookup_yaml(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
     del options
     try:
         data = load_yaml(around.read(name), name).data
@@ -147,7 +147,7 @@ def _lookup_yaml(around: Surroundings, name: str, options: dict[str, Any]) -> An
     return plain(data, marks=True)
 
 
-def _lookup_csv(around: Surroundings, name: str, options: dict[str, Any]) -> list[dict[str, str]]:
+def _lookup_csv(around: LookupContext, name: str, options: dict[str, Any]) -> list[dict[str, str]]:
     """A list of rows by the names of the header; all values are text."""
     delimiter = str(options.get("delimiter", ","))
     rows = csv.DictReader(io.StringIO(_file_text(around, name), newline=""), delimiter=delimiter, restkey="_more")
@@ -162,7 +162,7 @@ def _lookup_csv(around: Surroundings, name: str, options: dict[str, Any]) -> lis
     return found
 
 
-LOOKUPS: dict[str, Callable[[Surroundings, str, dict[str, Any]], Any]] = {
+LOOKUPS: dict[str, Callable[[LookupContext, str, dict[str, Any]], Any]] = {
     "csv": _lookup_csv,
     "json": _lookup_json,
     "yaml": _lookup_yaml,

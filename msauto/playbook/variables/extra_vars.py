@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from msauto.errors import Place
+from msauto.errors import SourceLocation
 from msauto.playbook.files import Files
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Document, Problems, Spot
+from msauto.playbook.yaml.document import Document, Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.secrets.tainted_text import TAG
 
@@ -31,17 +31,17 @@ def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None
 def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
     if text.startswith("@"):
         document = files.document(text[1:], flaws)
-        return read_variables(document.data or {}, Level.EXTRA, Spot(document))
+        return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if _NAME.match(text):
         data = dict(_pairs(text))
-        spot = Spot(replace(Document("-e", data, {(): Place("-e", 1, 1)}, {}, (text,)), lines=()))
+        spot = SourceNode(replace(Document("-e", data, {(): SourceLocation("-e", 1, 1)}, {}, (text,)), lines=()))
         for name in (name for name, value in data.items() if value.startswith(TAG)):
             said = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
             raise spot.error(said, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
         return read_variables(data, Level.EXTRA, spot)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.marks.note(document.data)
-    spot = Spot(document)
+    spot = SourceNode(document)
     if not isinstance(document.data, dict):
         raise spot.error("-e needs name=value, @file or a mapping", "-e episode=News")
     return read_variables(document.data, Level.EXTRA, spot)

@@ -6,31 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msauto.errors import InputError, Place
+from msauto.errors import InputError, SourceLocation
 from msauto.playbook.files import Files
-from msauto.playbook.resolve import Options, open_hosts
+from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.variables.variables import Scope, Variable
+from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import nearest, said_outside
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.taint import HIDDEN, Secrets
-from msauto.secrets.tainted_text import Marked
+from msauto.secrets.tainted_text import TaintedText
 
 _BLOCK = "server"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VariableDefinition:
     """One that says a variable. ``value`` is rendered, and ``error`` why it cannot be; the strongest comes first."""
 
     name: str
     value: Any
     level: str
-    place: Place
+    place: SourceLocation
     error: str = ""
 
 
-def tell_variables(options: Options, host: str, name: str | None = None) -> tuple[Told, ...]:
+def tell_variables(options: ResolveOptions, host: str, name: str | None = None) -> tuple[VariableDefinition, ...]:
     """Return the winners of a host in the order of their names; with a name, all who say it, the winner first.
 
     Values from the environment, what is marked as secret or was made with it, and variables that are called like
@@ -44,14 +44,14 @@ def tell_variables(options: Options, host: str, name: str | None = None) -> tupl
         return tuple(replace(each, value=_hidden(each.value, secrets), error=secrets.hide(each.error)) for each in told)
 
 
-def _all_told(options: Options, files: Files, host: str, name: str | None) -> tuple[Told, ...]:
+def _all_told(options: ResolveOptions, files: Files, host: str, name: str | None) -> tuple[VariableDefinition, ...]:
     hosts = open_hosts(options, files)
     if host not in hosts.inventory.hosts:
         raise said_outside("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
     return tuple(_told(hosts.scope(host, "."), name))
 
 
-def _told(scope: Scope, name: str | None) -> Iterator[Told]:
+def _told(scope: TemplateScope, name: str | None) -> Iterator[VariableDefinition]:
     names = sorted(set(scope.variables) - {_BLOCK})
     if name is None:
         said = [variable for each in names if (variable := scope.variables.winner(each))]
@@ -62,7 +62,7 @@ def _told(scope: Scope, name: str | None) -> Iterator[Told]:
     return (_tell(variable, scope) for variable in said)
 
 
-def _tell(variable: Variable, scope: Scope) -> Told:
+def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
     try:
         marks = scope.surroundings.files.marks
@@ -71,7 +71,7 @@ def _tell(variable: Variable, scope: Scope) -> Told:
         value = HIDDEN if len(marks.lost) > lost else value
     except InputError as problem:
         error = problem.problems[0].message
-    return Told(variable.name, value, variable.level.words, variable.spot.key_place, error)
+    return VariableDefinition(variable.name, value, variable.level.words, variable.spot.key_place, error)
 
 
 def _hidden(value: Any, secrets: Secrets) -> Any:
@@ -84,7 +84,7 @@ def _hidden(value: Any, secrets: Secrets) -> Any:
 
 
 def _masked(name: str, value: Any) -> Any:
-    if isinstance(value, Marked):
+    if isinstance(value, TaintedText):
         return HIDDEN
     if isinstance(value, dict):
         return {key: _masked(str(key), each) for key, each in value.items()}

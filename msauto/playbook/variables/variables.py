@@ -9,10 +9,10 @@ from typing import Any
 
 from msauto.playbook.schema.values import is_marked, mark
 from msauto.playbook.templates.environment import mark_text, render_data
-from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView
-from msauto.playbook.yaml.document import Problems, Spot
-from msauto.secrets.tainted_text import Marked, holds_mark
+from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.secrets.tainted_text import TaintedText, holds_mark
 
 
 class Level(IntEnum):
@@ -98,10 +98,10 @@ class Variable:
     name: str
     value: Any
     level: Level
-    spot: Spot
+    spot: SourceNode
 
 
-def read_variables(data: Any, level: Level, spot: Spot) -> list[Variable]:
+def read_variables(data: Any, level: Level, spot: SourceNode) -> list[Variable]:
     """Return the variables of a mapping; raises :class:`InputError` for names that cannot be."""
     if data is None:
         return []
@@ -115,7 +115,7 @@ def read_variables(data: Any, level: Level, spot: Spot) -> list[Variable]:
     return [Variable(name, mark(value), level, spot.child(name)) for name, value in data.items()]
 
 
-def check_name(name: str, spot: Spot) -> None:
+def check_name(name: str, spot: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates could not say, or that is msauto's own."""
     if name in OWN:
         raise spot.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
@@ -160,12 +160,12 @@ class Variables:
         return {name: each.value for name, each in self._winners.items()}
 
 
-class Scope:
+class TemplateScope:
     """The names that a template sees; variables are rendered when they are used, and only once."""
 
     __slots__ = ("_busy", "_done", "_given", "_whole", "surroundings", "variables")
 
-    def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: Surroundings) -> None:
+    def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext) -> None:
         self.variables = variables
         self.surroundings = surroundings
         self._given = given
@@ -173,17 +173,17 @@ class Scope:
         self._busy: list[str] = []
         self._whole: set[str] = set()  # variables that were made with a secret and cannot carry its mark
 
-    def with_asset(self, asset: AssetView) -> Scope:
+    def with_asset(self, asset: AssetView) -> TemplateScope:
         """Return the same names for another asset."""
-        return Scope(self.variables, {**self._given, "asset": asset}, self.surroundings)
+        return TemplateScope(self.variables, {**self._given, "asset": asset}, self.surroundings)
 
-    def with_env(self, env: EnvView) -> Scope:
+    def with_env(self, env: EnvView) -> TemplateScope:
         """Return the same names with another environment."""
-        return Scope(self.variables, {**self._given, "env": env}, self.surroundings)
+        return TemplateScope(self.variables, {**self._given, "env": env}, self.surroundings)
 
-    def with_variables(self, more: Iterable[Variable]) -> Scope:
+    def with_variables(self, more: Iterable[Variable]) -> TemplateScope:
         """Return the same names and more variables."""
-        return Scope(self.variables.plus(more), self._given, self.surroundings)
+        return TemplateScope(self.variables.plus(more), self._given, self.surroundings)
 
     def __contains__(self, name: object) -> bool:
         return name in self._given or (name in self.variables and not self._is_server_block(name))
@@ -237,7 +237,7 @@ class HostVars(Mapping[str, Any]):
 
     __slots__ = ("_scopes",)
 
-    def __init__(self, scopes: Mapping[str, Scope]) -> None:
+    def __init__(self, scopes: Mapping[str, TemplateScope]) -> None:
         self._scopes = scopes
 
     def __getitem__(self, host: str) -> Mapping[str, Any]:
@@ -253,13 +253,13 @@ class HostVars(Mapping[str, Any]):
 class _HostView(Mapping[str, Any]):
     __slots__ = ("_scope",)
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: TemplateScope) -> None:
         self._scope = scope
 
     def __getitem__(self, name: str) -> Any:
         if name in self._names():
             value = self._scope[name]
-            if not isinstance(value, Marked) and holds_mark(value):
+            if not isinstance(value, TaintedText) and holds_mark(value):
                 self._scope.surroundings.files.marks.touch()  # what is taken out of it is not seen from here
             return value
         raise KeyError(name)

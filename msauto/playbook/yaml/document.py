@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msauto.errors import InputError, Place, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 
 Path = tuple[str | int, ...]
 """The way from the root of a document to a value: keys of mappings and indices of lists."""
@@ -29,8 +29,8 @@ class Document:
 
     file: str
     data: Any = None
-    places: Mapping[Path, Place] = field(default_factory=dict)
-    key_places: Mapping[Path, Place] = field(default_factory=dict)
+    places: Mapping[Path, SourceLocation] = field(default_factory=dict)
+    key_places: Mapping[Path, SourceLocation] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()
@@ -40,19 +40,19 @@ class Document:
         """Tell whether a value, or one around it, cannot be known: what is said of it says nothing new."""
         return any(path[: len(broken)] == broken for broken in self.broken)
 
-    def place(self, path: Path = ()) -> Place:
+    def place(self, path: Path = ()) -> SourceLocation:
         """Return the place of a value; that of the nearest value around it where it has none of its own."""
-        return _nearest_place(self.places, path) or Place(self.file)
+        return _nearest_place(self.places, path) or SourceLocation(self.file)
 
-    def key_place(self, path: Path) -> Place:
+    def key_place(self, path: Path) -> SourceLocation:
         """Return the place of the key in front of a value; where it has none, that of the value."""
         return self.key_places.get(path) or self.place(path)
 
-    def problem(self, message: str, place: Place, remedy: str = "") -> Problem:
+    def problem(self, message: str, place: SourceLocation, remedy: str = "") -> Problem:
         """Return a problem with the line it is on and a caret."""
         return Problem(message, place, remedy, self.excerpt(place))
 
-    def excerpt(self, place: Place) -> str:
+    def excerpt(self, place: SourceLocation) -> str:
         """Return the line of a place with a caret under the column; empty for a whole file."""
         if not 0 < place.line <= len(self.lines):
             return ""
@@ -62,7 +62,7 @@ class Document:
         text = line[start : start + _WIDTH].replace("\t", " ")
         return f"  {number} | {text}\n  {' ' * len(number)} | {' ' * (column - 1 - start)}^"
 
-    def _shown(self, place: Place) -> tuple[str, int]:
+    def _shown(self, place: SourceLocation) -> tuple[str, int]:
         line, column = self.lines[place.line - 1], max(place.column, 1)
         for first, left, last, right in sorted(self.hidden, reverse=True):
             if not first <= place.line <= last:
@@ -75,7 +75,7 @@ class Document:
         return line, column
 
 
-def _nearest_place(places: Mapping[Path, Place], path: Path) -> Place | None:
+def _nearest_place(places: Mapping[Path, SourceLocation], path: Path) -> SourceLocation | None:
     for length in range(len(path), -1, -1):
         place = places.get(path[:length])
         if place is not None:
@@ -84,25 +84,25 @@ def _nearest_place(places: Mapping[Path, Place], path: Path) -> Place | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class SourceNode:
     """A value of a document: what a problem points at."""
 
     document: Document
     path: Path = ()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """The place of the value."""
         return self.document.place(self.path)
 
     @property
-    def key_place(self) -> Place:
+    def key_place(self) -> SourceLocation:
         """The place of the key in front of the value."""
         return self.document.key_place(self.path)
 
-    def child(self, *parts: str | int) -> Spot:
+    def child(self, *parts: str | int) -> SourceNode:
         """Return the spot of a value inside this one."""
-        return Spot(self.document, self.path + parts)
+        return SourceNode(self.document, self.path + parts)
 
     def problem(self, message: str, remedy: str = "", *, key: bool = False) -> Problem:
         """Return a problem at this value, or at its key."""
@@ -113,9 +113,9 @@ class Spot:
         return InputError([self.problem(message, remedy, key=key)])
 
 
-def said_outside(name: str, text: str = "") -> Spot:
+def said_outside(name: str, text: str = "") -> SourceNode:
     """Return a spot for what no file says: a flag of the command line with its text."""
-    return Spot(Document(name, places={(): Place(name)}, lines=(text,)))
+    return SourceNode(Document(name, places={(): SourceLocation(name)}, lines=(text,)))
 
 
 class _Gather:
@@ -139,7 +139,7 @@ class Problems:
     """Collects problems; each is kept once, in order of place."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[Place | None, str], Problem] = {}
+        self._found: dict[tuple[SourceLocation | None, str], Problem] = {}
 
     def add(self, *problems: Problem) -> None:
         """Keep problems."""
@@ -164,7 +164,7 @@ class Problems:
 
 
 def _order(problem: Problem) -> tuple[str, int, int, str]:
-    place = problem.place or Place("")
+    place = problem.place or SourceLocation("")
     return (place.file, place.line, place.column, problem.message)
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import yaml
 
-from msauto.errors import InputError, Place, Problem
+from msauto.errors import InputError, Problem, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path
 from msauto.playbook.yaml.syntax_errors import paired, shown_until, told_plainly
 from msauto.secrets.encodings import can_hide
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.taint import HIDDEN
-from msauto.secrets.tainted_text import TAG, Marked, why_unmarkable
+from msauto.secrets.tainted_text import TAG, TaintedText, why_unmarkable
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -52,7 +52,7 @@ class WrittenFloat(float):
 @dataclass(slots=True)
 class _Node:
     kind: str  # scalar, list, map, alias
-    place: Place
+    place: SourceLocation
     end: tuple[int, int]
     value: Any = None
     plain: bool = False
@@ -100,7 +100,7 @@ def plain(value: Any, *, marks: bool = False) -> Any:
         return {plain(key): plain(each, marks=marks) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each, marks=marks) for each in value]
-    if marks and isinstance(value, Marked):
+    if marks and isinstance(value, TaintedText):
         return value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
@@ -110,14 +110,14 @@ def plain(value: Any, *, marks: bool = False) -> Any:
 
 def _decode(data: bytes, file: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError([Problem("the file is UTF-16", Place(file), "save it as UTF-8")])
+        raise InputError([Problem("the file is UTF-16", SourceLocation(file), "save it as UTF-8")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
         raise InputError(
-            [Problem("the file is not UTF-8 here", Place(file, line, column), "save it as UTF-8")]
+            [Problem("the file is not UTF-8 here", SourceLocation(file, line, column), "save it as UTF-8")]
         ) from error
 
 
@@ -142,14 +142,14 @@ class _Composer:
         except yaml.MarkedYAMLError as error:
             opened = "quoted scalar" in (error.context or "")
             mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
-            place = Place(self.file, mark.line + 1, mark.column + 1) if mark else Place(self.file)
+            place = SourceLocation(self.file, mark.line + 1, mark.column + 1) if mark else SourceLocation(self.file)
             raise self._error(*told_plainly(error, self._line(place)), place) from error
         except yaml.reader.ReaderError as error:
             before = self.text[: error.position]
-            place = Place(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+            place = SourceLocation(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
             raise self._error("a character that YAML does not allow", "remove it", place) from error
         except yaml.YAMLError as error:
-            raise self._error("this is no YAML", "", Place(self.file)) from error
+            raise self._error("this is no YAML", "", SourceLocation(self.file)) from error
 
     def _compose(self, loader: Any) -> _Node:
         self.anchors, self.aliased = {}, 0
@@ -157,7 +157,7 @@ class _Composer:
         next(self.events)  # the stream starts
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
-            return _Node("scalar", Place(self.file, 1, 1), (1, 1), "", plain=True)
+            return _Node("scalar", SourceLocation(self.file, 1, 1), (1, 1), "", plain=True)
         root = self._node(next(self.events), 0)
         next(self.events)  # the document ends
         event = next(self.events)
@@ -211,17 +211,17 @@ class _Composer:
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
             raise self._error("the tag {} is not understood", "leave it out", self._place(event), event.tag)
 
-    def _place(self, event: Any) -> Place:
-        return Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+    def _place(self, event: Any) -> SourceLocation:
+        return SourceLocation(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
 
     @staticmethod
     def _end(event: Any) -> tuple[int, int]:
         return event.end_mark.line + 1, event.end_mark.column + 1
 
-    def _line(self, place: Place) -> str:
+    def _line(self, place: SourceLocation) -> str:
         return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
 
-    def _error(self, message: str, remedy: str, place: Place, name: str = "") -> InputError:
+    def _error(self, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
         """Return what is wrong; ``name`` goes into the ``{}`` of the message, unless it may be part of a secret."""
         document = Document(self.file, lines=redact_lines(self.lines))
         shown = name if name in document.excerpt(place) else HIDDEN
@@ -238,10 +238,10 @@ class _Constructor:
     def __init__(self, file: str, lines: tuple[str, ...]) -> None:
         self.file = file
         self.lines = lines
-        self.places: dict[Path, Place] = {}
-        self.key_places: dict[Path, Place] = {}
+        self.places: dict[Path, SourceLocation] = {}
+        self.key_places: dict[Path, SourceLocation] = {}
         self.hidden: dict[Hidden, None] = {}
-        self.found: dict[tuple[str, str, Place], None] = {}
+        self.found: dict[tuple[str, str, SourceLocation], None] = {}
         self.broken: set[Path] = set()
 
     def document(self, root: _Node) -> Document:
@@ -267,16 +267,16 @@ class _Constructor:
             self.broken.add(path)
             return 0
 
-    def _marked(self, node: _Node) -> Marked:
+    def _marked(self, node: _Node) -> TaintedText:
         """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
         if "{{" not in node.value and not can_hide(node.value):
             self._flaw(*why_unmarkable(node.value), node.place)
-        return Marked(node.value)
+        return TaintedText(node.value)
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
         merges: list[_Node] = []
-        seen: dict[str, Place] = {}
+        seen: dict[str, SourceLocation] = {}
         for key, value in node.items:
             name = self._key(key)
             if name is None or name in seen:
@@ -291,7 +291,9 @@ class _Constructor:
             self._merge(data, merged, path)
         return data
 
-    def _left_out(self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, Place]) -> None:
+    def _left_out(
+        self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, SourceLocation]
+    ) -> None:
         """Tell why a key does not count; what stands under it is looked at for flaws and secrets all the same."""
         if name is None:
             self.broken.add(path)
@@ -302,7 +304,7 @@ class _Constructor:
         aside.found, aside.hidden = self.found, self.hidden
         aside._value(value, (*path, str(key.value) if name is None else name))
 
-    def _flaw(self, message: str, remedy: str, place: Place) -> None:
+    def _flaw(self, message: str, remedy: str, place: SourceLocation) -> None:
         self.found[message, remedy, place] = None
 
     def _put(self, data: dict[str, Any], name: str, key: _Node, value: _Node, path: Path) -> None:

@@ -25,14 +25,14 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FlowStyle:
     """A mapping or a list that stands on one line where it fits, in braces or brackets."""
 
     value: Mapping[str, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class CommentedValue:
     """A value with comments above it; for an item of a list, or a value of a mapping. Without a value: comments."""
 
     notes: tuple[str, ...]
@@ -76,13 +76,13 @@ def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
 
 
 def _pair(key: str, value: Any, pad: str, indent: int) -> Iterator[str]:
-    if isinstance(value, Noted):
+    if isinstance(value, CommentedValue):
         yield from (f"{pad}{comment(note)}" for note in value.notes)
         value = value.value
         if value is None:
             return
     name = f"{pad}{_key(key)}:"
-    if isinstance(value, Line):
+    if isinstance(value, FlowStyle):
         one = _one_line(value.value)
         if one is not None and len(name) + 1 + len(one) <= WIDTH:
             yield f"{name} {one}"
@@ -101,12 +101,12 @@ def _pair(key: str, value: Any, pad: str, indent: int) -> Iterator[str]:
 
 
 def _item(value: Any, pad: str, indent: int) -> Iterator[str]:
-    if isinstance(value, Noted):
+    if isinstance(value, CommentedValue):
         yield from (f"{pad}{comment(note)}" for note in value.notes)
         value = value.value
         if value is None:
             return
-    if isinstance(value, Line):
+    if isinstance(value, FlowStyle):
         one = _one_line(value.value)
         if one is not None and len(pad) + 2 + len(one) <= WIDTH:
             yield f"{pad}- {one}"
@@ -125,7 +125,7 @@ def _item(value: Any, pad: str, indent: int) -> Iterator[str]:
 
 def _one_line(value: Any) -> str | None:
     """Return a value in braces or brackets; ``None`` where it has more than one line."""
-    if isinstance(value, Line):
+    if isinstance(value, FlowStyle):
         value = value.value
     if isinstance(value, Mapping):
         pairs = [(_key(key), _one_line(each)) for key, each in value.items()]
@@ -133,7 +133,7 @@ def _one_line(value: Any) -> str | None:
     if isinstance(value, list | tuple):
         items = [_one_line(each) for each in value]
         return None if None in items else f"[{', '.join(map(str, items))}]"
-    if isinstance(value, Noted) or (isinstance(value, str) and _is_block(literal(value))):
+    if isinstance(value, CommentedValue) or (isinstance(value, str) and _is_block(literal(value))):
         return None
     return _scalar(value)
 

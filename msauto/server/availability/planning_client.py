@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from msauto.errors import FateUnknownError, RejectedError, ServerError, UnreachableError
+from msauto.errors import InDoubtError, RejectedError, ServerError, UnreachableError
 from msauto.model.plan import Request
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answers import Reply
-from msauto.server.parsers.listing_stream import Reading
+from msauto.server.parsers.answers import RawAnswer
+from msauto.server.parsers.listing_stream import StreamedAnswer
 
 T = TypeVar("T")
 
@@ -26,12 +26,12 @@ class PlanningClient(AsyncMediaServer):
     then names no request, for it is the server's: the same for all targets.
     """
 
-    async def read(self, request: Request, parse: Callable[[Reply], T], *, listing: bool = False) -> T:
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
         """As :meth:`AsyncMediaServer.read`, unless the server was given up."""
         self._check_given_up()
         return await self._judged(super().read(request, parse, listing=listing))
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], Reading[T]]) -> T:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], StreamedAnswer[T]]) -> T:
         """As :meth:`AsyncMediaServer.read_listing`, unless the server was given up."""
         self._check_given_up()
         return await self._judged(super().read_listing(request, begin))
@@ -54,7 +54,7 @@ class PlanningClient(AsyncMediaServer):
 
     def _judge(self, error: ServerError) -> None:
         status = error.status if isinstance(error, RejectedError) else None
-        silent = isinstance(error, FateUnknownError) or status in _BUSY
+        silent = isinstance(error, InDoubtError) or status in _BUSY
         self._silent = self._silent + 1 if silent else 0
         if isinstance(error, UnreachableError) or status in _NOT_LET_IN or self._silent >= _IN_A_ROW:
             error.request = ""

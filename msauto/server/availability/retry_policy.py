@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from msauto.errors import FateUnknownError, NotSentError, RejectedError, ServerError
+from msauto.errors import InDoubtError, NotSentError, RejectedError, ServerError
 from msauto.model.ports import Clock
 from msauto.server.transport import TooSlowError
 
@@ -57,7 +57,7 @@ def may_pass(error: ServerError) -> bool:
     if isinstance(error, RejectedError):
         # To ask earlier than the server wants to be asked is no use, and nobody waits for hours.
         return error.status in _PASSING and (error.retry_after or 0.0) <= _LONGEST_PAUSE
-    return isinstance(error, (NotSentError, FateUnknownError)) and not isinstance(error, TooSlowError)
+    return isinstance(error, (NotSentError, InDoubtError)) and not isinstance(error, TooSlowError)
 
 
 def pause_after(error: ServerError, attempt: int, jitter: float) -> float:

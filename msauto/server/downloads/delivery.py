@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 from msauto.model.plan import Request
-from msauto.model.ports import Answer, Watch
+from msauto.model.ports import Answer, DownloadObserver
 from msauto.server.client import AsyncMediaServer
 
 _PROXY = "/WP"
@@ -31,7 +31,7 @@ class Delivery:
         """Send a write, once."""
         return await self._client.send(request)
 
-    async def fetch(self, request: Request, watch: Watch) -> Answer:
+    async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Fetch a file, whole or not at all."""
         if request.dest is None:
             raise ValueError("the request names no file")

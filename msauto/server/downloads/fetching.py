@@ -18,8 +18,8 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
 
-from msauto.errors import DownloadError, FateUnknownError, ServerError
-from msauto.model.ports import Clock, Part, Watch
+from msauto.errors import DownloadError, InDoubtError, ServerError
+from msauto.model.ports import Clock, DownloadObserver, PartialDownload
 from msauto.server.availability.retry_policy import RETRIES, may_pass, pause_after
 from msauto.server.downloads.part_file import PartFile, open_part
 from msauto.server.parsers.xml import unreadable
@@ -39,7 +39,7 @@ _NO_PARTS: Final = frozenset({400, 412, 416, 417, 501})  # what a server says th
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class StreamedBody:
     """An answer whose body is still to come. ``headers`` by lower-case name; ``coded``: the bytes were unpacked.
 
     ``judge`` raises a ``ServerError`` unless the answer is a whole file.
@@ -53,18 +53,18 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchResult:
     """A file in its place: its bytes, and their SHA-256 in hex."""
 
     size: int
     sha256: str
 
 
-class _MisfitError(FateUnknownError):
+class _RangeMismatchError(InDoubtError):
     """A part came that is not the one asked for."""
 
 
-class Fetching:
+class ResumableDownload:
     """One file on its way to ``dest``. ``ask`` sends the request with more headers; ``seconds`` is its time-out.
 
     ``path`` is the request's; ``watch`` is told how it goes, and keeps what is left where it breaks off for good.
@@ -72,11 +72,11 @@ class Fetching:
 
     def __init__(
         self,
-        ask: Callable[[Headers], AbstractAsyncContextManager[Arrival]],
+        ask: Callable[[Headers], AbstractAsyncContextManager[StreamedBody]],
         path: str,
         dest: Path,
         clock: Clock,
-        watch: Watch,
+        watch: DownloadObserver,
         seconds: float,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -97,13 +97,13 @@ class Fetching:
         self._kept = 0  # bytes of this beginning that the watch keeps
         self._told = watch.part is not None  # the watch keeps something
 
-    async def run(self) -> Fetched:
+    async def run(self) -> FetchResult:
         """Fetch; raises ``ServerError`` or ``DownloadError``, and ``dest`` is then as it was."""
         try:
             await self._take_up()
             await self._try()
             file = self._open
-            fetched = Fetched(file.size, await asyncio.to_thread(file.finish))
+            fetched = FetchResult(file.size, await asyncio.to_thread(file.finish))
         except DownloadError:
             self._forget()  # where the disk is full, half a film is in the way
             raise
@@ -140,7 +140,7 @@ class Fetching:
             try:
                 await self._attempt()
             except ServerError as error:
-                if isinstance(error, _MisfitError):
+                if isinstance(error, _RangeMismatchError):
                     self._parts = False
                 if self._has_come_on():
                     tries = 0
@@ -168,7 +168,7 @@ class Fetching:
         self._watch.asked(self.size if headers else 0, self._seconds)
         async with self._ask(headers) as arrival:
             if headers and arrival.status in _NO_PARTS:
-                raise _MisfitError(f"the server gives no part of the file, and answers {arrival.status}")
+                raise _RangeMismatchError(f"the server gives no part of the file, and answers {arrival.status}")
             if headers and arrival.status == 206:
                 await self._receive(arrival, self._part_end(arrival))
             else:
@@ -186,7 +186,7 @@ class Fetching:
             why = f"{self.size} bytes came, and they say that there is more; the server told no length"
         else:
             return
-        raise FateUnknownError(f"the file broke off: {why}", remedy="look at the server's log and the network")
+        raise InDoubtError(f"the file broke off: {why}", remedy="look at the server's log and the network")
 
     def _range(self) -> Headers:
         if not self._goes_on:
@@ -194,7 +194,7 @@ class Fetching:
         first = b"bytes=%d-" % self.size
         return ((b"Range", first), (b"If-Range", self._validator.encode("ascii")))
 
-    async def _begin(self, arrival: Arrival) -> int | None:
+    async def _begin(self, arrival: StreamedBody) -> int | None:
         """Take the answer as the whole file; return where it ends."""
         if self._file is None:
             self._file = await _opened(self._dest, None)
@@ -207,33 +207,33 @@ class Fetching:
         self._total = int(length) if length.isdecimal() and not arrival.coded else None
         return self._total
 
-    def _part_end(self, arrival: Arrival) -> int:
+    def _part_end(self, arrival: StreamedBody) -> int:
         """Return where a part ends that is, to the letter, of the same file and begins where ours ends."""
         told = arrival.headers.get("content-range", "")
         found = _CONTENT_RANGE.fullmatch(told.strip())
         if found is None or arrival.coded:
-            raise _MisfitError(f"the part that came does not say what it is of the file: {told[:80]!r}")
+            raise _RangeMismatchError(f"the part that came does not say what it is of the file: {told[:80]!r}")
         first, last = int(found[1]), int(found[2])
         total = self._total if found[3] == "*" else int(found[3])
         if first != self.size or last < first or (total is not None and last >= total):
-            raise _MisfitError(f"another part came than was asked for: {told[:80]!r}")
+            raise _RangeMismatchError(f"another part came than was asked for: {told[:80]!r}")
         if self._total is not None and total != self._total:
-            raise _MisfitError("the file has another length by now")
+            raise _RangeMismatchError("the file has another length by now")
         if self._validator not in {arrival.headers.get("etag"), arrival.headers.get("last-modified")}:
-            raise _MisfitError("the part that came does not say that the file is still the same")
+            raise _RangeMismatchError("the part that came does not say that the file is still the same")
         if total is None:  # it may be shorter than what was asked for: nobody could tell when the file is whole
-            raise _MisfitError("the part that came does not say how long the file is")
+            raise _RangeMismatchError("the part that came does not say how long the file is")
         self._total = total
         return last + 1
 
-    async def _receive(self, arrival: Arrival, end: int | None) -> None:
+    async def _receive(self, arrival: StreamedBody, end: int | None) -> None:
         self._at = self.size
         try:
             async for chunk in arrival.chunks:
                 self._waiting += chunk
                 if end is not None and self.size + len(self._waiting) > end:
                     self._waiting.clear()
-                    raise _MisfitError("more bytes came than the server said")
+                    raise _RangeMismatchError("more bytes came than the server said")
                 self._watch.received(self.size + len(self._waiting), self._total)
                 if len(self._waiting) >= _PIECE:
                     await self._flush()
@@ -257,7 +257,7 @@ class Fetching:
 
     def _keep(self, sha256: str) -> None:
         self._watch.keep(
-            Part(self._open.path.name, self._path, self.size, sha256, self._validator, self._total),
+            PartialDownload(self._open.path.name, self._path, self.size, sha256, self._validator, self._total),
         )
         self._kept, self._told = self.size, True
 
@@ -283,7 +283,7 @@ class Fetching:
             self._watch.keep(None)
 
 
-async def _opened(dest: Path, left: Part | None) -> PartFile:
+async def _opened(dest: Path, left: PartialDownload | None) -> PartFile:
     opening = asyncio.ensure_future(asyncio.to_thread(open_part, dest, left))
     try:
         return await asyncio.shield(opening)
@@ -297,13 +297,13 @@ def _leave_opened(opening: asyncio.Future[PartFile]) -> None:
         opening.result().leave()
 
 
-class Unwatched:
+class SilentDownloadObserver:
     """A download that nobody looks at, and of which nothing is kept."""
 
-    part: Part | None = None
+    part: PartialDownload | None = None
     keeps = False
 
-    def keep(self, part: Part | None) -> None:
+    def keep(self, part: PartialDownload | None) -> None:
         """Do nothing."""
 
     def asked(self, received: int, seconds: float) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from msauto.errors import DownloadError
-from msauto.model.ports import Part
+from msauto.model.ports import PartialDownload
 from msauto.server.downloads.truncation import breaks_off
 
 _PIECE: Final = 2**20
@@ -111,7 +111,7 @@ class PartFile:
                         self.path.unlink()
             self._close()
 
-    def take_up(self, left: Part) -> bool:
+    def take_up(self, left: PartialDownload) -> bool:
         """Go on with what an earlier run left, if it is what that run wrote; else it is as new.
 
         Where that was all of the file, its last byte is asked for again: only so the server says that it is the same.
@@ -146,7 +146,7 @@ class PartFile:
             yield
 
 
-def open_part(dest: Path, left: Part | None = None) -> PartFile:
+def open_part(dest: Path, left: PartialDownload | None = None) -> PartFile:
     """Open, or make, the file in which ``dest`` grows; ``left`` is what is known of an earlier beginning."""
     with _told(dest):
         dest.parent.mkdir(parents=True, exist_ok=True)

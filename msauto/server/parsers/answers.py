@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from msauto.errors import FateUnknownError, NotFoundError, RejectedError, UnreadableError
+from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.dialect import Dialect
 from msauto.server.parsers.failure import Failure, parse_failure, show_body
 from msauto.server.parsers.xml import looks_like_login
@@ -32,7 +32,7 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RawAnswer:
     """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect,
     ``challenge`` what a 401 says of how to get in (RFC 9110, 11.6.1), ``server`` the URL that was asked.
     """
@@ -47,7 +47,7 @@ class Reply:
     server: str = ""
 
 
-def judge_status(reply: Reply, dialect: Dialect) -> None:
+def judge_status(reply: RawAnswer, dialect: Dialect) -> None:
     """Raise :class:`RejectedError` for a status of 300 and above."""
     if reply.status < 300:
         return
@@ -61,7 +61,7 @@ def judge_status(reply: Reply, dialect: Dialect) -> None:
     raise _error(reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect)
 
 
-def judge_body(reply: Reply, dialect: Dialect) -> None:
+def judge_body(reply: RawAnswer, dialect: Dialect) -> None:
     """Raise :class:`RejectedError` where a good status comes with an error text or an error document.
 
     Only for answers of which nothing is expected, or that were found not to be what was asked for.
@@ -71,20 +71,20 @@ def judge_body(reply: Reply, dialect: Dialect) -> None:
         raise _error(reply, failure, dialect)
 
 
-def judge_write(reply: Reply, dialect: Dialect) -> None:
+def judge_write(reply: RawAnswer, dialect: Dialect) -> None:
     """Raise an error where a good status does not tell that the server itself took a write.
 
     The body of a command is not relied on, but a login page in its place comes from something that stands between.
     """
     judge_body(reply, dialect)
     if looks_like_login(reply.data):
-        raise FateUnknownError(
+        raise InDoubtError(
             f"a web page with a form came in place of an answer: {show_body(reply.data, reply.charset)}",
             remedy="check `auth` and `url` of the server: a login page or a proxy answers there",
         )
 
 
-def read_reply(reply: Reply, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:
+def read_reply(reply: RawAnswer, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:
     """Parse what was asked for. What parses is never an error, whatever words are in it."""
     try:
         return parse(reply.data, reply.charset)
@@ -106,7 +106,7 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
     return max(0.0, ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds())
 
 
-def _error(reply: Reply, failure: Failure, dialect: Dialect) -> RejectedError:
+def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedError:
     told = (failure.text or _phrase(reply.status)) + _asked(reply)
     kind = NotFoundError if _is_not_found(reply, failure, dialect) else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
@@ -118,7 +118,7 @@ def _error(reply: Reply, failure: Failure, dialect: Dialect) -> RejectedError:
     )
 
 
-def _way_on(reply: Reply) -> str:
+def _way_on(reply: RawAnswer) -> str:
     """Return what to do about a redirect: it depends on what is another one there, the server or just the path."""
     asked, there = _parts(reply.server), _parts(reply.server, reply.location)
     if not reply.location or asked is None or there is None:
@@ -146,12 +146,12 @@ def _origin(parts: SplitResult) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
 
 
-def _asked(reply: Reply) -> str:
+def _asked(reply: RawAnswer) -> str:
     known = reply.status == HTTPStatus.UNAUTHORIZED and reply.challenge
     return f"; it asks for {reply.challenge}" if known else ""
 
 
-def _remedy(reply: Reply) -> str:
+def _remedy(reply: RawAnswer) -> str:
     remedy = _REMEDIES.get(reply.status, "look at the server's log" if reply.status >= 500 else "")
     if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not reply.retry_after:
         return remedy
@@ -164,7 +164,7 @@ def _span(seconds: float) -> str:
     return f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
 
 
-def _is_not_found(reply: Reply, failure: Failure, dialect: Dialect) -> bool:
+def _is_not_found(reply: RawAnswer, failure: Failure, dialect: Dialect) -> bool:
     by_status = reply.status == HTTPStatus.NOT_FOUND and dialect.not_found != "text"
     return by_status or (failure.not_found and dialect.not_found != "status")
 

@@ -25,7 +25,7 @@ Names = Mapping[str, int]
 """The names of attributes, and where among the packed texts each one's stands; shared by all entries alike."""
 
 
-class Texts(Mapping[str, str]):
+class PackedAttributes(Mapping[str, str]):
     """The attributes of one entry. Reads like any mapping; each look unpacks."""
 
     __slots__ = ("_names", "_packed")
@@ -55,7 +55,7 @@ class Texts(Mapping[str, str]):
         return repr(dict(self.items()))
 
 
-class Clips:
+class PackedClips:
     """Clips of one folder, in order, while a listing is read."""
 
     __slots__ = ("names", "packed")
@@ -73,7 +73,7 @@ class Clips:
         self.packed.append(packed)
 
 
-class Packer:
+class EntryPacker:
     """Packs clips; equal sets of names are kept once."""
 
     __slots__ = ("_count", "_known")
@@ -95,7 +95,7 @@ class Packer:
         return names, _SEPARATOR.join((link, _FLAGS[finalized], *texts.values())).encode()
 
 
-class Entries(Sequence[Entry]):
+class PackedEntries(Sequence[Entry]):
     """Entries of a listing, in order; each is made when it is looked at, and not kept."""
 
     __slots__ = ("_folders", "_names", "_packed")
@@ -105,7 +105,7 @@ class Entries(Sequence[Entry]):
         self._names: list[Names] = []
         self._packed: list[bytes] = []
 
-    def extend(self, folder: Folder, clips: Clips) -> None:
+    def extend(self, folder: Folder, clips: PackedClips) -> None:
         """Take over the clips of a folder; only while the listing is made."""
         self._folders += [folder] * len(clips)
         self._names += clips.names
@@ -147,4 +147,4 @@ def _entry(folder: Folder, names: Names, packed: bytes) -> Entry:
     parts = packed.split(_SPLIT, place + 1)
     title = parts[place].decode() if place >= _FIRST else ""
     link = int(parts[0]) if parts[0] else None
-    return Entry(folder, title, link, _FLAG_OF[parts[1]], Texts(names, packed))
+    return Entry(folder, title, link, _FLAG_OF[parts[1]], PackedAttributes(names, packed))

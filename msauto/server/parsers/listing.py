@@ -6,8 +6,8 @@ import unicodedata
 
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
 from msauto.server.parsers.attrs import read_attrs, read_flag, read_integer
-from msauto.server.parsers.entries import Entries, Names, Packer
-from msauto.server.parsers.streaming import PIECE, Arriving
+from msauto.server.parsers.entries import EntryPacker, Names, PackedEntries
+from msauto.server.parsers.streaming import PIECE, StreamingDocument
 from msauto.server.parsers.tree import Node, StoredTree
 from msauto.server.parsers.xml import (
     Element,
@@ -31,7 +31,7 @@ class ListingReading:
         self._database = database
         self._asked = asked
         self._tree = StoredTree()
-        self._document = Arriving(self._tree, charset, piece=piece)
+        self._document = StreamingDocument(self._tree, charset, piece=piece)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises ``UnreadableError``."""
@@ -63,7 +63,7 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 
 def _listing(tree: Node, database: str, asked: Folder) -> Listing:
     top = _asked_node(tree, database, asked)
-    entries = Entries()
+    entries = PackedEntries()
     folders: list[Folder] = []
     _collect(top, asked, entries, folders)
     return Listing(asked, entries, tuple(folders))
@@ -100,7 +100,7 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _collect(top: Node, asked: Folder, entries: Entries, folders: list[Folder]) -> None:
+def _collect(top: Node, asked: Folder, entries: PackedEntries, folders: list[Folder]) -> None:
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
@@ -150,10 +150,10 @@ def _name(element: Element) -> str:
 def _database(element: Element) -> Database:
     name = _name(element)
     tree = next((child for child in children(element) if local(child) == "StoredTree"), None)
-    return Database(name, _listing(_node_of(tree, Packer()), name, ()) if tree is not None else None)
+    return Database(name, _listing(_node_of(tree, EntryPacker()), name, ()) if tree is not None else None)
 
 
-def _node_of(element: Element, packer: Packer) -> Node:
+def _node_of(element: Element, packer: EntryPacker) -> Node:
     node = Node(attributes(element).get("name", "") if local(element) == "Folder" else "")
     for child in children(element):
         if local(child) == "Folder":
@@ -165,7 +165,7 @@ def _node_of(element: Element, packer: Packer) -> Node:
     return node
 
 
-def _packed(element: Element, packer: Packer) -> tuple[Names, bytes]:
+def _packed(element: Element, packer: EntryPacker) -> tuple[Names, bytes]:
     own = attributes(element)
     link_id, finalized = read_integer(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
     return packer.pack(link_id, finalized, own | read_attrs(element))

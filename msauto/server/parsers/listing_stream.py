@@ -16,7 +16,7 @@ _JUDGED: Final = 2**20
 """Bytes of which it is told whether they are an error: of what is none, no more is kept."""
 
 
-class Reading(Protocol[T_co]):
+class StreamedAnswer(Protocol[T_co]):
     """Parses an answer piece by piece; both methods raise ``UnreadableError``."""
 
     def feed(self, data: bytes) -> None:
@@ -26,7 +26,7 @@ class Reading(Protocol[T_co]):
         """Return what was read; the answer is over."""
 
 
-async def read_arriving(chunks: AsyncIterator[bytes], reading: Reading[T], judge: Callable[[bytes], None]) -> T:
+async def read_arriving(chunks: AsyncIterator[bytes], reading: StreamedAnswer[T], judge: Callable[[bytes], None]) -> T:
     """Parse an answer as it arrives, in pieces between which others get their turn.
 
     Where it is not what was asked for, ``judge`` gets its beginning, and raises if that is an error.

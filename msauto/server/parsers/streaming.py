@@ -11,8 +11,8 @@ from typing import Final, Protocol
 from msauto.server.parsers.encoding import Transcoder
 from msauto.server.parsers.xml import (
     MAX_BYTES,
-    Pushed,
-    Target,
+    ParserTarget,
+    PushParser,
     begin,
     hold_back,
     may_have_stray_end,
@@ -26,24 +26,24 @@ PIECE: Final = 2**16
 """What is parsed in one go takes some milliseconds: nobody else waits longer than that."""
 
 
-class Patient(Target, Protocol):
+class BoundedTarget(ParserTarget, Protocol):
     """A target that looks, between pieces, whether what it holds is still within bounds."""
 
     def check_text(self) -> None:
         """Raise where a single text is endless."""
 
 
-class Arriving:
+class StreamingDocument:
     """Reads a document into a target, piece by piece. Raises ``UnreadableError`` as soon as it is none.
 
     ``piece`` bytes are parsed in one go; the first as many must show what the document is.
     """
 
-    def __init__(self, target: Patient, charset: str | None = None, *, piece: int = PIECE) -> None:
+    def __init__(self, target: BoundedTarget, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._target = target
         self._charset = charset
         self._piece = piece
-        self._parser = Pushed(target)
+        self._parser = PushParser(target)
         self._head = bytearray()
         self._transcoder: Transcoder | None = None
         self._held = b""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from msauto.server.parsers.attrs import read_flag, read_integer
-from msauto.server.parsers.entries import Clips, Packer
+from msauto.server.parsers.entries import EntryPacker, PackedClips
 from msauto.server.parsers.xml import MOST_ATTRIBUTES, has_dtd, name_of, plain_value, too_many_attributes, unreadable
 
 _MOST_DEEP: Final = 256
@@ -26,7 +26,7 @@ class Node:
         self.name = name
         self.parent = parent
         self.folders: list[Node] = []
-        self.clips = Clips()
+        self.clips = PackedClips()
 
 
 class StoredTree:
@@ -48,7 +48,7 @@ class StoredTree:
         self._clip = 0  # depth inside a clip
         self._count = 0
         self._folders = 0
-        self._packer = Packer()
+        self._packer = EntryPacker()
         self._own: Mapping[str, str] = {}
         self._found: dict[str, str] = {}
         self._tag = ""  # of the clip's child, and its attributes

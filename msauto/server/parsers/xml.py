@@ -55,7 +55,7 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     return _parsed(data, charset, parse)
 
 
-class Target(Protocol):
+class ParserTarget(Protocol):
     """Takes the events of a document as it arrives; what it raises ends the reading. ``whole``: the root has ended."""
 
     @property
@@ -79,13 +79,13 @@ class Target(Protocol):
         """Do nothing: whoever made the target asks it."""
 
 
-class Pushed:
+class PushParser:
     """Parses a clean document piece by piece into a target, and never builds a tree.
 
     A prefix without a declaration is dropped from its name, as all prefixes are. Raises ``UnreadableError``.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ParserTarget) -> None:
         self._target = target
         self._parser = etree.XMLParser(target=cast("Any", target), **_OPTIONS)
 

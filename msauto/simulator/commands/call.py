@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from msauto.simulator.commands.positions import parse_frames
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import RefusalError
-from msauto.simulator.http.wire import Request
-from msauto.simulator.state.state import Clip, Database, Entry, House
+from msauto.simulator.http.wire import HttpRequest
+from msauto.simulator.state.state import ServerState, SimClip, SimDatabase, SimEntry
 
 # Python's own int() takes `1_000`, ` 7` and Arabic digits as well.
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CommandCall:
     """One command on one entry. `restore_seconds` is how long a restore takes."""
 
-    house: House
-    database: Database
-    entry: Entry
-    request: Request
+    house: ServerState
+    database: SimDatabase
+    entry: SimEntry
+    request: HttpRequest
     dialect: SimDialect
     restore_seconds: float = 0.0
 
     @property
-    def clip(self) -> Clip:
+    def clip(self) -> SimClip:
         """The clip behind the entry."""
         return self.entry.clip
 

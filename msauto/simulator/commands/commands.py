@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from msauto.simulator.commands.call import Call, integer_value
+from msauto.simulator.commands.call import CommandCall, integer_value
 from msauto.simulator.commands.markers import create_marker, delete_marker
 from msauto.simulator.commands.segments import create_segment, create_segmentation, delete_segment
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import NotFoundError, RefusalError
+from msauto.simulator.http.answers import RefusalError, ResourceNotFoundError
 from msauto.simulator.http.wire import folder_of_text, unescape
 from msauto.simulator.resources.asset_xml import LINK_FIELDS
 from msauto.simulator.state.lookup import find_entry
-from msauto.simulator.state.state import Clip, Database, Entry
+from msauto.simulator.state.state import SimClip, SimDatabase, SimEntry
 
 _NUMERIC = ("layer", "first_frame", "last_frame", "icon_pos")
 
 
-def restore(call: Call) -> None:
+def restore(call: CommandCall) -> None:
     """Bring the high-resolution file back from the archive; `hires` stays empty until that is done."""
     clip = call.clip
     if clip.hires:
@@ -29,7 +29,7 @@ def restore(call: Call) -> None:
         clip.online_at = time.time() + call.restore_seconds
 
 
-def copy_link(call: Call) -> None:
+def copy_link(call: CommandCall) -> None:
     """Make another entry of the clip."""
     dialect = call.dialect
     title = call.request.param("title") or call.entry.title
@@ -38,7 +38,7 @@ def copy_link(call: Call) -> None:
     path = folder_of_text(call.text("folder"))
     folder = call.database.folder(path)
     if folder is None and dialect.folder_missing == "refuse":
-        raise NotFoundError
+        raise ResourceNotFoundError
     taken = folder is not None and any(entry.title == title for entry in folder.entries.values())
     if taken and dialect.link_twice == "refuse":
         raise RefusalError(409, f"{title} is there already")
@@ -46,7 +46,7 @@ def copy_link(call: Call) -> None:
         call.database.add_entry(call.clip, path, title)
 
 
-def set_field(call: Call) -> None:
+def set_field(call: CommandCall) -> None:
     """Change one link field; clip_name is the entry's title."""
     name, value = call.text("name"), call.text("val")
     if name == "clip_name":
@@ -59,7 +59,7 @@ def set_field(call: Call) -> None:
     call.entry.fields[name] = value
 
 
-def _rename(call: Call, title: str) -> None:
+def _rename(call: CommandCall, title: str) -> None:
     if not title:
         raise RefusalError(400, "clip_name is empty")
     other = call.database.find(title)
@@ -69,7 +69,7 @@ def _rename(call: Call, title: str) -> None:
     call.database.rename(call.entry, title)
 
 
-def set_user_fields(call: Call) -> None:
+def set_user_fields(call: CommandCall) -> None:
     """Change XMP fields: a parameter a field, its value a list."""
     fields = [(name, value) for name, value in call.request.params if name != "command"]
     if not fields:
@@ -80,13 +80,13 @@ def set_user_fields(call: Call) -> None:
     call.clip.xmp.update(changed)
 
 
-def _partner(call: Call) -> None:
+def _partner(call: CommandCall) -> None:
     if not call.database.partner:
         raise RefusalError(500, "the partner connector is not configured")
     call.clip.partner = (*call.clip.partner, dict(call.request.params))
 
 
-def _other_clip(call: Call) -> Clip:
+def _other_clip(call: CommandCall) -> SimClip:
     """The clip that `ns` and `id` name; by default the one of the path."""
     identifier = call.request.param("id")
     if identifier is None:
@@ -94,17 +94,17 @@ def _other_clip(call: Call) -> Clip:
     namespace = call.request.param("ns") or "title"
     entry = find_entry(call.house, call.database, namespace, identifier, call.dialect)
     if entry is None:
-        raise NotFoundError
+        raise ResourceNotFoundError
     return entry.clip
 
 
-def export_version(call: Call) -> None:
+def export_version(call: CommandCall) -> None:
     """Export the version description to the partner system: noted on the clip."""
     _other_clip(call)
     _partner(call)
 
 
-def copy_program_fields(call: Call) -> None:
+def copy_program_fields(call: CommandCall) -> None:
     """Copy the XMP fields of the clip's program card (the one that it was last moved to)."""
     clip = _other_clip(call)
     _partner(call)
@@ -114,7 +114,7 @@ def copy_program_fields(call: Call) -> None:
         clip.xmp.update({name: list(values) for name, values in card.xmp.items()})
 
 
-def move_to_asset(call: Call) -> None:
+def move_to_asset(call: CommandCall) -> None:
     """Move the media file to the folder linked with the card; an unknown card gets a folder of its own."""
     asset_id = call.text("asset_id")
     card = call.house.cards.get(asset_id)
@@ -122,10 +122,10 @@ def move_to_asset(call: Call) -> None:
     call.database.move(call.clip.home, card.folder if card else ("Cards", asset_id))
 
 
-Command = Callable[[Call], None]
+Command = Callable[[CommandCall], None]
 
 
-def delete_asset(database: Database, entry: Entry, dialect: SimDialect) -> None:
+def delete_asset(database: SimDatabase, entry: SimEntry, dialect: SimDialect) -> None:
     """DELETE: the asset with all its entries, unless it was asked for by the title of a link."""
     # Handles stay: who has the clip open still reads it (interface "States and transitions").
     if entry.is_home or dialect.link_delete == "clip":

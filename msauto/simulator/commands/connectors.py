@@ -10,10 +10,10 @@ from xml.etree import ElementTree as ET
 
 from msauto.simulator.http.answers import RefusalError
 from msauto.simulator.resources.rss import parse_document
-from msauto.simulator.state.state import Database
+from msauto.simulator.state.state import SimDatabase
 
 
-def load_batch(database: Database, connector: str, body: bytes) -> None:
+def load_batch(database: SimDatabase, connector: str, body: bytes) -> None:
     """Store a batch with its connector and apply it; clips that are not there are passed over."""
     if connector not in database.connectors:
         raise RefusalError(500, f"the connector {connector} is not configured")

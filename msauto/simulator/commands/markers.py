@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msauto.simulator.commands.call import Call
+from msauto.simulator.commands.call import CommandCall
 from msauto.simulator.http.answers import RefusalError
-from msauto.simulator.state.state import Marker
+from msauto.simulator.state.state import SimMarker
 
 TRACKS = (
     "General",
@@ -21,7 +21,7 @@ _DEFAULTS = {"user": "", "title": "", "comment": "", "track": "General", "keywor
 _NOT_FIELDS = ("command", "uid", "frame")
 
 
-def create_marker(call: Call) -> None:
+def create_marker(call: CommandCall) -> None:
     """Add a marker, or change the one with this uid; -1 makes a new identifier."""
     uid = call.integer("uid")
     sent = {name: value for name, value in call.request.params if name not in _NOT_FIELDS}
@@ -38,7 +38,7 @@ def create_marker(call: Call) -> None:
         raise RefusalError(404, f"no marker {uid}")
 
 
-def delete_marker(call: Call) -> None:
+def delete_marker(call: CommandCall) -> None:
     """Delete the marker with this uid."""
     uid = call.integer("uid")
     kept = [marker for marker in call.clip.markers if marker.uid != uid]
@@ -47,18 +47,18 @@ def delete_marker(call: Call) -> None:
     call.clip.markers = kept
 
 
-def _add(call: Call, uid: int, sent: dict[str, str]) -> None:
-    call.clip.markers.append(Marker(uid, _position(call), _DEFAULTS | sent))
+def _add(call: CommandCall, uid: int, sent: dict[str, str]) -> None:
+    call.clip.markers.append(SimMarker(uid, _position(call), _DEFAULTS | sent))
 
 
-def _change(call: Call, marker: Marker, sent: dict[str, str]) -> None:
+def _change(call: CommandCall, marker: SimMarker, sent: dict[str, str]) -> None:
     if call.request.param("frame") is not None:
         marker.pos = _position(call)
     kept = marker.fields if call.dialect.marker_update == "keep" else _DEFAULTS
     marker.fields = kept | sent
 
 
-def _position(call: Call) -> int:
+def _position(call: CommandCall) -> int:
     position = call.integer("frame") + call.origin
     beyond = position >= call.clip.length and call.dialect.beyond_end == "refuse"
     if position < 0 or beyond:

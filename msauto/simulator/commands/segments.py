@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from msauto.simulator.commands.call import Call
+from msauto.simulator.commands.call import CommandCall
 from msauto.simulator.http.answers import RefusalError
-from msauto.simulator.state.state import Segment
+from msauto.simulator.state.state import SimSegment
 
 
-def create_segment(call: Call) -> None:
+def create_segment(call: CommandCall) -> None:
     """Add a segment; what happens to a number that exists is the dialect's `segment_update`."""
     title = call.request.param("title")
-    segment = Segment(
+    segment = SimSegment(
         call.integer("seg_num"),
         call.frames("start_frame") + call.origin,
         call.frames("duration"),
@@ -27,7 +27,7 @@ def create_segment(call: Call) -> None:
         raise RefusalError(409, f"segment {segment.number} exists")
 
 
-def create_segmentation(call: Call) -> None:
+def create_segmentation(call: CommandCall) -> None:
     """Divide the whole asset into segments of one duration; the last one takes what is left."""
     duration, length = call.frames("duration"), call.clip.length
     if duration <= 0:
@@ -36,12 +36,12 @@ def create_segmentation(call: Call) -> None:
     first = max((segment.number for segment in kept), default=0) + 1
     starts = range(0, length, duration)
     call.clip.segments = kept + [
-        Segment(first + index, start, min(duration, length - start), _titles(call, index))
+        SimSegment(first + index, start, min(duration, length - start), _titles(call, index))
         for index, start in enumerate(starts)
     ]
 
 
-def delete_segment(call: Call) -> None:
+def delete_segment(call: CommandCall) -> None:
     """Delete every segment with this number."""
     number = call.integer("seg_num")
     kept = [segment for segment in call.clip.segments if segment.number != number]
@@ -50,14 +50,14 @@ def delete_segment(call: Call) -> None:
     call.clip.segments = kept
 
 
-def _titles(call: Call, index: int) -> list[str]:
+def _titles(call: CommandCall, index: int) -> list[str]:
     title = call.request.param("title")
     if not title:
         return []
     return [f"{title} {index + 1}" if call.dialect.segmentation_title == "numbered" else title]
 
 
-def _check(call: Call, segment: Segment) -> None:
+def _check(call: CommandCall, segment: SimSegment) -> None:
     end = segment.start + segment.duration
     if segment.duration <= 0:
         raise RefusalError(400, "duration is nought")

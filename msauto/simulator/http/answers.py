@@ -21,12 +21,12 @@ class RefusalError(Exception):
         self.text = text
 
 
-class NotFoundError(Exception):
+class ResourceNotFoundError(Exception):
     """There is no such object (interface "Errors": the error text Object not found)."""
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """A response. `done` tells whether the work behind it was done; `chunks` is a body made while it is sent."""
 
     status: int = 200
@@ -44,22 +44,22 @@ class Answer:
         return self.body
 
 
-def text_answer(text: str, status: int = 200, done: bool = True) -> Answer:
+def text_answer(text: str, status: int = 200, done: bool = True) -> HttpAnswer:
     """Plain text."""
-    return Answer(status, text.encode(), done=done)
+    return HttpAnswer(status, text.encode(), done=done)
 
 
-def xml_answer(root: str, dialect: SimDialect, status: int = 200, done: bool = True) -> Answer:
+def xml_answer(root: str, dialect: SimDialect, status: int = 200, done: bool = True) -> HttpAnswer:
     """An XML document around a root element, in the dialect's encoding and wrapping."""
-    return Answer(status, document(root, dialect), f"text/xml; charset={dialect.xml_encoding}", done=done)
+    return HttpAnswer(status, document(root, dialect), f"text/xml; charset={dialect.xml_encoding}", done=done)
 
 
-def not_found_answer(dialect: SimDialect) -> Answer:
+def not_found_answer(dialect: SimDialect) -> HttpAnswer:
     """How this server says that something is not there (interface "Errors")."""
     words = "Object not found"
     match dialect.not_found:
         case "404_empty":
-            return Answer(404, done=False)
+            return HttpAnswer(404, done=False)
         case "200_text":
             return text_answer(words, done=False)
         case "200_xml":
@@ -70,7 +70,7 @@ def not_found_answer(dialect: SimDialect) -> Answer:
             return text_answer(words, 404, done=False)
 
 
-def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> Answer:
+def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
     """How this server says no (interface "Errors": error body format not shown)."""
     if dialect.errors == "200_text":
         return text_answer(f"Error: {refusal.text}", done=False)
@@ -80,7 +80,7 @@ def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> Answer:
     return text_answer(f"Error: {refusal.text}", refusal.status, done=False)
 
 
-def success_answer(dialect: SimDialect, clip_xml: str | None, seed: int) -> Answer:
+def success_answer(dialect: SimDialect, clip_xml: str | None, seed: int) -> HttpAnswer:
     """What a command that worked answers (interface: "Response bodies of all commands: not shown")."""
     match dialect.command_body:
         case "ok_text":
@@ -90,9 +90,9 @@ def success_answer(dialect: SimDialect, clip_xml: str | None, seed: int) -> Answ
         case "clip":
             return xml_answer(clip_xml or element("result", "OK"), dialect)
         case "garbage":
-            return Answer(200, garbage(seed), "application/octet-stream")
+            return HttpAnswer(200, garbage(seed), "application/octet-stream")
         case _:
-            return Answer()
+            return HttpAnswer()
 
 
 def garbage(seed: int) -> bytes:

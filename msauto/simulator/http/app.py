@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from msauto.simulator.faulted_requests import Struck, strike
+from msauto.simulator.faulted_requests import FaultedRequest, strike
 from msauto.simulator.faults import Fault, Faults
-from msauto.simulator.http.answers import Answer
-from msauto.simulator.http.asgi import Exchange, Receive, Scope, Send
+from msauto.simulator.http.answers import HttpAnswer
+from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
 from msauto.simulator.http.authentication import refuse_stranger
 from msauto.simulator.http.control import CONTROL_PREFIX, Control
 from msauto.simulator.http.log import LogEntry, RequestLog
-from msauto.simulator.http.wire import Request
+from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Reply, Routes
 
 
@@ -34,13 +34,13 @@ class App:
         if scope["type"] != "http":
             return
         try:
-            await self._answer(Exchange(scope, receive, send))
+            await self._answer(HttpExchange(scope, receive, send))
         except asyncio.CancelledError:
             # uvicorn takes a cancelled request for a failure of the application.
             if not self._stopping:
                 raise
 
-    async def _answer(self, exchange: Exchange) -> None:
+    async def _answer(self, exchange: HttpExchange) -> None:
         request = exchange.request()
         if request.method not in ("GET", "HEAD"):
             body = await exchange.read_body()
@@ -52,7 +52,7 @@ class App:
             return
         await self._serve(exchange, request)
 
-    async def _serve(self, exchange: Exchange, request: Request) -> None:
+    async def _serve(self, exchange: HttpExchange, request: HttpRequest) -> None:
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
         fault = self.faults.take(entry.line)
@@ -66,16 +66,16 @@ class App:
         self.log.settle(entry)
         await exchange.deliver(answer)
 
-    async def _strike(self, fault: Fault, exchange: Exchange, request: Request, entry: LogEntry) -> None:
-        async def work() -> Answer:
+    async def _strike(self, fault: Fault, exchange: HttpExchange, request: HttpRequest, entry: LogEntry) -> None:
+        async def work() -> HttpAnswer:
             return await self._work(request)
 
-        async def pretend() -> Answer:
+        async def pretend() -> HttpAnswer:
             return await _settled(refuse_stranger(request, self.routes.dialect) or self.routes.pretend(request))
 
-        await strike(Struck(fault, exchange, entry, work, pretend, self._background))
+        await strike(FaultedRequest(fault, exchange, entry, work, pretend, self._background))
 
-    async def _work(self, request: Request) -> Answer:
+    async def _work(self, request: HttpRequest) -> HttpAnswer:
         stranger = refuse_stranger(request, self.routes.dialect)
         if stranger is not None:
             return stranger
@@ -99,5 +99,5 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _settled(reply: Reply) -> Answer:
-    return reply if isinstance(reply, Answer) else await reply
+async def _settled(reply: Reply) -> HttpAnswer:
+    return reply if isinstance(reply, HttpAnswer) else await reply

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from msauto.simulator.http.answers import Answer
-from msauto.simulator.http.wire import Request
+from msauto.simulator.http.answers import HttpAnswer
+from msauto.simulator.http.wire import HttpRequest
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,20 +23,20 @@ TRANSPORT = "simulator.transport"
 
 
 @dataclass(slots=True)
-class Exchange:
+class HttpExchange:
     """A request being answered."""
 
     scope: Scope
     receive: Receive
     send: Send
 
-    def request(self) -> Request:
+    def request(self) -> HttpRequest:
         """The request's head; parameters are decoded by whoever knows the dialect."""
         scope = self.scope
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         target = f"{path}?{query}" if query else path
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        return Request(scope["method"], target, path, query, headers)
+        return HttpRequest(scope["method"], target, path, query, headers)
 
     async def read_body(self) -> bytes | None:
         """The whole body, or None when the client went away before it was sent."""
@@ -49,7 +49,7 @@ class Exchange:
             if not message.get("more_body"):
                 return body
 
-    async def deliver(self, answer: Answer) -> None:
+    async def deliver(self, answer: HttpAnswer) -> None:
         """Send the answer; a body in several chunks goes out while it is made."""
         if answer.chunks is not None:
             await self._deliver_chunks(answer)
@@ -57,7 +57,7 @@ class Exchange:
         await self.start(answer, len(answer.body))
         await self.send({"type": "http.response.body", "body": answer.body})
 
-    async def _deliver_chunks(self, answer: Answer) -> None:
+    async def _deliver_chunks(self, answer: HttpAnswer) -> None:
         chunks = answer.chunks or iter(())
         first, second = next(chunks, b""), next(chunks, None)
         if second is None:
@@ -71,7 +71,7 @@ class Exchange:
             await asyncio.sleep(0)  # other requests get their turn during a long listing
         await self.send({"type": "http.response.body", "body": b""})
 
-    async def start(self, answer: Answer, length: int | None) -> None:
+    async def start(self, answer: HttpAnswer, length: int | None) -> None:
         """Send the status and headers."""
         headers = [(b"content-type", answer.content_type.encode()), *answer.headers]
         if length is not None:

@@ -6,11 +6,11 @@ import base64
 import hmac
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer, text_answer
-from msauto.simulator.http.wire import Request
+from msauto.simulator.http.answers import HttpAnswer, text_answer
+from msauto.simulator.http.wire import HttpRequest
 
 
-def refuse_stranger(request: Request, dialect: SimDialect) -> Answer | None:
+def refuse_stranger(request: HttpRequest, dialect: SimDialect) -> HttpAnswer | None:
     """A 401 for a request without the right credentials, else None."""
     if dialect.auth == "none":
         return None

@@ -14,11 +14,11 @@ from typing import Any
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Faults
-from msauto.simulator.http.answers import Answer, text_answer
+from msauto.simulator.http.answers import HttpAnswer, text_answer
 from msauto.simulator.http.log import RequestLog
-from msauto.simulator.http.wire import Request
+from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Routes
-from msauto.simulator.state.state import House
+from msauto.simulator.state.state import ServerState
 from msauto.simulator.state.state_file import house_from_json, house_to_json
 
 CONTROL_PREFIX = "/_simulator/"
@@ -31,11 +31,11 @@ class Control:
     routes: Routes
     faults: Faults
     log: RequestLog
-    make_house: Callable[[], House]
+    make_house: Callable[[], ServerState]
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answer one request of this side door; it is neither logged nor struck by faults."""
-        actions: dict[tuple[str, str], Callable[[Request], Any]] = {
+        actions: dict[tuple[str, str], Callable[[HttpRequest], Any]] = {
             ("GET", "log"): lambda _: [entry.as_dict() for entry in self.log.entries()],
             ("GET", "state"): lambda _: house_to_json(self.routes.house),
             ("GET", "dialect"): lambda _: self.routes.dialect.as_dict(),
@@ -51,7 +51,7 @@ class Control:
             value = action(request)
         except (ValueError, TypeError) as problem:
             return text_answer(str(problem), 400, done=False)
-        return Answer(200, json.dumps(value, ensure_ascii=False).encode(), "application/json")
+        return HttpAnswer(200, json.dumps(value, ensure_ascii=False).encode(), "application/json")
 
     def _reset(self) -> str:
         self.routes.house = self.make_house()
@@ -62,7 +62,7 @@ class Control:
         self.log.clear()
         return "reset"
 
-    def _put_state(self, request: Request) -> str:
+    def _put_state(self, request: HttpRequest) -> str:
         try:
             self.routes.house = house_from_json(json.loads(request.body))
         except (KeyError, AttributeError) as problem:
@@ -70,11 +70,11 @@ class Control:
         self.routes.writes += 1
         return "changed"
 
-    def _put_faults(self, request: Request) -> dict[str, int]:
+    def _put_faults(self, request: HttpRequest) -> dict[str, int]:
         self.faults.replace([str(text) for text in json.loads(request.body)])
         return self.faults.hits()
 
-    def _put_dialect(self, request: Request) -> dict[str, str]:
+    def _put_dialect(self, request: HttpRequest) -> dict[str, str]:
         given = json.loads(request.body)
         if isinstance(given, dict):
             self.routes.dialect = SimDialect().with_values(given)

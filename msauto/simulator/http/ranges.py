@@ -11,26 +11,28 @@ from datetime import datetime
 from email.utils import format_datetime
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer
-from msauto.simulator.http.wire import Request
+from msauto.simulator.http.answers import HttpAnswer
+from msauto.simulator.http.wire import HttpRequest
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _Headers = list[tuple[bytes, bytes]]
 
 
-def file_answer(request: Request, content: bytes, content_type: str, made: datetime, dialect: SimDialect) -> Answer:
+def file_answer(
+    request: HttpRequest, content: bytes, content_type: str, made: datetime, dialect: SimDialect
+) -> HttpAnswer:
     """The file, or the part of it that the request asks for; `made` is when it became what it is (UTC)."""
     headers = _validators(content, made, dialect)
     wanted = _RANGE.fullmatch(request.headers.get("range", "")) if _may_part(request, headers, dialect) else None
     if wanted is None or wanted.group(1, 2) == ("", ""):
-        return Answer(200, content, content_type, headers)
+        return HttpAnswer(200, content, content_type, headers)
     first, last = wanted.group(1, 2)
     start = int(first) if first else max(0, len(content) - int(last))
     end = min(int(last), len(content) - 1) if first and last else len(content) - 1
     if start > end:
-        return Answer(416, b"", content_type, [(b"content-range", b"bytes */%d" % len(content))], done=False)
+        return HttpAnswer(416, b"", content_type, [(b"content-range", b"bytes */%d" % len(content))], done=False)
     headers.append((b"content-range", b"bytes %d-%d/%d" % (start, end, len(content))))
-    return Answer(206, content[start : end + 1], content_type, headers)
+    return HttpAnswer(206, content[start : end + 1], content_type, headers)
 
 
 def _validators(content: bytes, made: datetime, dialect: SimDialect) -> _Headers:
@@ -43,7 +45,7 @@ def _validators(content: bytes, made: datetime, dialect: SimDialect) -> _Headers
     return [*headers, (b"etag", b"W/" + tag if dialect.ranges == "weak" else tag)]
 
 
-def _may_part(request: Request, headers: _Headers, dialect: SimDialect) -> bool:
+def _may_part(request: HttpRequest, headers: _Headers, dialect: SimDialect) -> bool:
     """A condition that does not hold makes the answer whole; a weak tag holds for no part."""
     if dialect.ranges in ("no", "ignore"):
         return False

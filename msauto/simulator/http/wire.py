@@ -22,7 +22,7 @@ class MalformedRequestError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RequestAddress:
     """A storage path: the database, and either folders or an asset with what follows it.
 
     `asset` is None for a folder address. `namespace` is set for `NS:ID` addresses only.
@@ -37,7 +37,7 @@ class Address:
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     """One request as it arrived; `target` is the path and query exactly as on the wire."""
 
     method: str
@@ -132,17 +132,17 @@ def decode_query(raw: str, plus_is_space: bool = False) -> list[tuple[str, str]]
     return [(decode_percent(name), decode_percent(value)) for name, _, value in pairs]
 
 
-def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool = False) -> Address:
+def decode_address(segments: list[str], ns_id: bool = True, decoded_colon: bool = False) -> RequestAddress:
     """Raw segments after `/storage/` → Address.
 
     `ns_id`: a literal colon makes NS:ID. `decoded_colon`: a percent-encoded one does as well.
     """
     database, at, raw_asset = segments[0].partition("@")
     if not at:
-        return Address(decode_percent(database), tuple(map(decode_name, segments[1:])))
+        return RequestAddress(decode_percent(database), tuple(map(decode_name, segments[1:])))
     namespace, asset = _split_namespace(raw_asset, ns_id, decoded_colon)
     tail = tuple(map(decode_name, segments[1:]))
-    return Address(decode_percent(database), (), asset, namespace, tail)
+    return RequestAddress(decode_percent(database), (), asset, namespace, tail)
 
 
 def _split_namespace(raw: str, ns_id: bool, decoded_colon: bool) -> tuple[str | None, str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from msauto.simulator.commands.positions import frame_time
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer, RefusalError, garbage, text_answer, xml_answer
+from msauto.simulator.http.answers import HttpAnswer, RefusalError, garbage, text_answer, xml_answer
 from msauto.simulator.http.wire import folder_text
 from msauto.simulator.http.xml_out import attr, attribute, element, text
-from msauto.simulator.state.state import Clip, Entry, Marker, Segment
+from msauto.simulator.state.state import SimClip, SimEntry, SimMarker, SimSegment
 
 LINK_FIELDS = ("type", "comment", "layer", "icon_pos", *(f"user_{number}" for number in range(8)))
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")
@@ -22,7 +22,7 @@ def boolean(value: bool, dialect: SimDialect) -> str:
     return yes if value else no
 
 
-def attributes_xml(entry: Entry, dialect: SimDialect) -> str:
+def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
     """The Attr elements that listings and the detailed shape share."""
     clip = entry.clip
     own = "".join(
@@ -50,7 +50,7 @@ def _without(names: Iterable[str], attributes: str) -> str:
     return "".join(line for line in attributes.splitlines(keepends=True) if not line.startswith(starts))
 
 
-def clip_xml(entry: Entry, dialect: SimDialect) -> str:
+def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     """The detailed asset shape, root `Clip`."""
     clip = entry.clip
     origin = entry.first_frame if dialect.position_origin == "in" else 0
@@ -71,7 +71,7 @@ def clip_xml(entry: Entry, dialect: SimDialect) -> str:
     )
 
 
-def xmp_answer(clip: Clip, wanted: list[str], dialect: SimDialect) -> Answer:
+def xmp_answer(clip: SimClip, wanted: list[str], dialect: SimDialect) -> HttpAnswer:
     """GETUSERFIELDS, in the shape of the dialect (interface: "Response body ... not shown")."""
     fields = clip.xmp
     if wanted:
@@ -81,7 +81,7 @@ def xmp_answer(clip: Clip, wanted: list[str], dialect: SimDialect) -> Answer:
     elif dialect.xmp_without_field == "empty":
         fields = {}
     if dialect.xmp_shape == "unreadable":
-        return Answer(200, garbage(len(fields)), "application/octet-stream")
+        return HttpAnswer(200, garbage(len(fields)), "application/octet-stream")
     if dialect.xmp_shape == "lines":
         lines = [f"{name}={dialect.list_separator.join(values)}\n" for name, values in fields.items()]
         return text_answer("".join(lines))
@@ -113,7 +113,7 @@ def _all(name: str, values: Iterable[str]) -> str:
     return "".join(element(name, value) for value in values)
 
 
-def _link_fields(entry: Entry, dialect: SimDialect) -> str:
+def _link_fields(entry: SimEntry, dialect: SimDialect) -> str:
     if dialect.link_fields == "hidden":
         return ""
     names = LINK_FIELDS
@@ -126,12 +126,12 @@ def _extra_attribute(dialect: SimDialect) -> str:
     return '<Attr name="vendor_mood" unit="lumen">42</Attr>\n' if dialect.extra == "yes" else ""
 
 
-def _marker(marker: Marker, origin: int) -> str:
+def _marker(marker: SimMarker, origin: int) -> str:
     fields = "".join(attr(name, value) for name, value in marker.fields.items())
     return f'<Marker uid="{marker.uid}" pos="{marker.pos - origin}">{fields}</Marker>\n'
 
 
-def _segment(segment: Segment, origin: int, dialect: SimDialect) -> str:
+def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
     in_name = dialect.segment_title != "child" and segment.titles
     name = segment.titles[0] if in_name else segment.name
     titles = [] if dialect.segment_title == "seg_name" else segment.titles

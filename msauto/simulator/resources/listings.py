@@ -12,26 +12,26 @@ from collections.abc import Callable, Iterator
 
 from msauto.simulator.commands.positions import format_length
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer, NotFoundError, RefusalError
-from msauto.simulator.http.wire import FolderPath, Request, folder_text
+from msauto.simulator.http.answers import HttpAnswer, RefusalError, ResourceNotFoundError
+from msauto.simulator.http.wire import FolderPath, HttpRequest, folder_text
 from msauto.simulator.http.xml_out import attribute, chunked, element, stream
 from msauto.simulator.resources.asset_xml import attributes_xml, boolean
-from msauto.simulator.state.state import MIME_TYPES, Database, Entry, Folder, House
+from msauto.simulator.state.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
-_Keep = Callable[[Entry], bool]
+_Keep = Callable[[SimEntry], bool]
 
 
-def databases_answer(house: House, dialect: SimDialect) -> Answer:
+def databases_answer(house: ServerState, dialect: SimDialect) -> HttpAnswer:
     """GET /storage: every database with its content."""
     return _streamed(_databases(house, dialect), dialect)
 
 
-def folder_answer(database: Database, path: FolderPath, request: Request, dialect: SimDialect) -> Answer:
+def folder_answer(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> HttpAnswer:
     """GET /storage/NAME/FOLDER...: StoredTree, mam or folderlist."""
     folder = database.folder(path)
     if folder is None:
-        raise NotFoundError
+        raise ResourceNotFoundError
     keep = _filter(request, dialect)
     match request.param("format") or "StoredTree":
         case "StoredTree":
@@ -45,12 +45,12 @@ def folder_answer(database: Database, path: FolderPath, request: Request, dialec
     return _streamed(parts, dialect)
 
 
-def _streamed(parts: Iterator[str], dialect: SimDialect) -> Answer:
+def _streamed(parts: Iterator[str], dialect: SimDialect) -> HttpAnswer:
     chunks = stream(chunked(parts), dialect)
-    return Answer(200, b"", f"text/xml; charset={dialect.xml_encoding}", chunks=chunks)
+    return HttpAnswer(200, b"", f"text/xml; charset={dialect.xml_encoding}", chunks=chunks)
 
 
-def _databases(house: House, dialect: SimDialect) -> Iterator[str]:
+def _databases(house: ServerState, dialect: SimDialect) -> Iterator[str]:
     yield "<Databases>\n"
     for database in list(house.databases.values()):
         yield f'<Database name="{attribute(database.name)}">\n'
@@ -84,7 +84,7 @@ def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterato
         yield from (_clip(entry, dialect) for entry in list(folder.entries.values()) if keep(entry))
 
 
-def _clip(entry: Entry, dialect: SimDialect) -> str:
+def _clip(entry: SimEntry, dialect: SimDialect) -> str:
     start = f'<Clip link_id="{entry.link_id}" finalized="{boolean(entry.clip.finalized, dialect)}">\n'
     return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
 
@@ -100,7 +100,7 @@ def _mam(folder: Folder, keep: _Keep) -> Iterator[str]:
     yield "</mam>"
 
 
-def _filter(request: Request, dialect: SimDialect) -> _Keep:
+def _filter(request: HttpRequest, dialect: SimDialect) -> _Keep:
     kinds = _mime_numbers(request.all_params("mimetype"), dialect)
     after = _after(request.param("datetime"), dialect)
     return lambda entry: (not kinds or entry.clip.mime_type in kinds) and entry.clip.create_time > after

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from msauto.simulator.commands.positions import format_frames
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer, RefusalError, text_answer
+from msauto.simulator.http.answers import HttpAnswer, RefusalError, text_answer
 from msauto.simulator.http.ranges import file_answer
-from msauto.simulator.http.wire import Request
-from msauto.simulator.state.state import Clip, Database, Entry
+from msauto.simulator.http.wire import HttpRequest
+from msauto.simulator.state.state import SimClip, SimDatabase, SimEntry
 
 _SIZE_LIMIT = 4096
 
@@ -24,7 +24,7 @@ class Media:
     made: dict[tuple[int, str], datetime] = field(default_factory=dict)
     _making: dict[tuple[int, str], asyncio.Task[bytes]] = field(default_factory=dict)
 
-    async def thumbnail(self, request: Request, entry: Entry, dialect: SimDialect) -> Answer:
+    async def thumbnail(self, request: HttpRequest, entry: SimEntry, dialect: SimDialect) -> HttpAnswer:
         """GET .../GETICON."""
         clip = entry.clip
         try:
@@ -41,15 +41,15 @@ class Media:
 
     async def film(
         self,
-        request: Request,
-        database: Database,
-        entry: Entry,
+        request: HttpRequest,
+        database: SimDatabase,
+        entry: SimEntry,
         profile: str,
         seconds: float,
         dialect: SimDialect,
         *,
         view: bool,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """GET .../[PVW/]WPN: made when first asked for; an unconfigured profile is a 500 in any dialect."""
         size = database.profiles.get(profile)
         if size is None:
@@ -61,7 +61,7 @@ class Media:
         answer.headers.append((b"content-disposition", disposition))
         return answer
 
-    async def _film(self, entry: Entry, profile: str, size: tuple[int, int], seconds: float) -> bytes:
+    async def _film(self, entry: SimEntry, profile: str, size: tuple[int, int], seconds: float) -> bytes:
         key = (id(entry.clip), profile)
         if key not in self.films:
             if key not in self._making:
@@ -76,24 +76,24 @@ class Media:
 
 
 def _draw(title: str, code: str, lines: tuple[str, ...], size: tuple[int, int]) -> bytes:
-    from msauto.simulator.resources.pictures import Card, draw_png
+    from msauto.simulator.resources.pictures import TestCard, draw_png
 
-    return draw_png(Card(title, code, lines), size)
+    return draw_png(TestCard(title, code, lines), size)
 
 
-async def _make(entry: Entry, size: tuple[int, int], seconds: float) -> bytes:
+async def _make(entry: SimEntry, size: tuple[int, int], seconds: float) -> bytes:
     await asyncio.sleep(seconds)
     return await asyncio.to_thread(_encode, entry.title, entry.clip, size)
 
 
-def _encode(title: str, clip: Clip, size: tuple[int, int]) -> bytes:
+def _encode(title: str, clip: SimClip, size: tuple[int, int]) -> bytes:
     # PyAV takes long to import: in the thread, and only where a film is wanted.
     from msauto.simulator.resources.videos import make_film
 
     return make_film(title, clip.rate, clip.length, size)
 
 
-def _parameter(value: str, clip: Clip) -> str:
+def _parameter(value: str, clip: SimClip) -> str:
     name, colon, content = value.partition(":")
     if not colon:
         raise RefusalError(400, f"param is NAME:VAL, not {value}")
@@ -102,14 +102,14 @@ def _parameter(value: str, clip: Clip) -> str:
     return f"{name}: {content}"
 
 
-def _size(request: Request, name: str, default: int) -> int:
+def _size(request: HttpRequest, name: str, default: int) -> int:
     size = _number(request, name, default)
     if not 1 <= size <= _SIZE_LIMIT:
         raise RefusalError(400, f"{name} is out of bounds: {size}")
     return size
 
 
-def _number(request: Request, name: str, default: int) -> int:
+def _number(request: HttpRequest, name: str, default: int) -> int:
     value = request.param(name)
     if value is None:
         return default

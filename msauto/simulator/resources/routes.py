@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
-from msauto.simulator.commands.call import Call
+from msauto.simulator.commands.call import CommandCall
 from msauto.simulator.commands.commands import COMMANDS, delete_asset
 from msauto.simulator.commands.connectors import load_batch
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import (
-    Answer,
-    NotFoundError,
+    HttpAnswer,
     RefusalError,
+    ResourceNotFoundError,
     not_found_answer,
     refusal_answer,
     success_answer,
@@ -20,9 +20,9 @@ from msauto.simulator.http.answers import (
     xml_answer,
 )
 from msauto.simulator.http.wire import (
-    Address,
+    HttpRequest,
     MalformedRequestError,
-    Request,
+    RequestAddress,
     decode_address,
     decode_percent,
     decode_query,
@@ -32,23 +32,23 @@ from msauto.simulator.resources.listings import databases_answer, folder_answer
 from msauto.simulator.resources.media import Media
 from msauto.simulator.resources.rss import channel_answer, channels_answer, delete_item, find_channel, put_item
 from msauto.simulator.state.lookup import find_entry
-from msauto.simulator.state.state import Database, Entry, House
+from msauto.simulator.state.state import ServerState, SimDatabase, SimEntry
 
-Reply = Answer | Awaitable[Answer]
+Reply = HttpAnswer | Awaitable[HttpAnswer]
 
 
 @dataclass(slots=True)
 class Routes:
     """The endpoints over a house. `writes` counts what may have changed it."""
 
-    house: House
+    house: ServerState
     dialect: SimDialect
     restore_seconds: float = 0.0
     proxy_seconds: float = 0.0
     media: Media = field(default_factory=Media)
     writes: int = 0
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: HttpRequest) -> Reply:
         """Do what the request asks for; an awaitable where pictures or films have to be made."""
         limit = int(self.dialect.line_limit)
         if limit and len(request.target) > limit:
@@ -56,20 +56,20 @@ class Routes:
         try:
             request.params = decode_query(request.raw_query, self.dialect.plus == "space")
             return self._dispatch(request)
-        except NotFoundError:
+        except ResourceNotFoundError:
             return not_found_answer(self.dialect)
         except RefusalError as refusal:
             return refusal_answer(refusal, self.dialect)
         except MalformedRequestError as problem:
             return text_answer(f"Error: {problem}", 400, done=False)
 
-    def pretend(self, request: Request) -> Reply:
+    def pretend(self, request: HttpRequest) -> Reply:
         """The answer of a request that worked, without the work: reads are done, writes are not."""
         if request.method in ("GET", "HEAD"):
             return self.answer(request)
         return success_answer(self.dialect, None, len(request.target))
 
-    def _dispatch(self, request: Request) -> Reply:
+    def _dispatch(self, request: HttpRequest) -> Reply:
         top, *segments = request.raw_path.removeprefix("/").split("/")
         if segments and segments[-1] == "":
             segments.pop()
@@ -77,9 +77,9 @@ class Routes:
             return self._storage(request, segments)
         if top == "rss":
             return self._rss(request, segments)
-        raise NotFoundError
+        raise ResourceNotFoundError
 
-    def _storage(self, request: Request, segments: list[str]) -> Reply:
+    def _storage(self, request: HttpRequest, segments: list[str]) -> Reply:
         if not segments:
             _only(request, "GET")
             return databases_answer(self.house, self.dialect)
@@ -87,7 +87,7 @@ class Routes:
         address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
         database = self.house.databases.get(address.database)
         if database is None:
-            raise NotFoundError
+            raise ResourceNotFoundError
         if address.asset is not None:
             return self._asset(request, database, address)
         if request.method == "PUT" and not address.folder:
@@ -95,18 +95,18 @@ class Routes:
         _only(request, "GET")
         return folder_answer(database, address.folder, request, dialect)
 
-    def _load_batch(self, request: Request, database: Database) -> Answer:
+    def _load_batch(self, request: HttpRequest, database: SimDatabase) -> HttpAnswer:
         connector = request.param("connector")
         if connector is None:
             raise RefusalError(400, "connector is missing")
         load_batch(database, connector, request.body)
         return self._written(request, None)
 
-    def _asset(self, request: Request, database: Database, address: Address) -> Reply:
+    def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> Reply:
         identifier = address.asset or ""
         entry = find_entry(self.house, database, address.namespace, identifier, self.dialect)
         if entry is None:
-            raise NotFoundError
+            raise ResourceNotFoundError
         if address.tail:
             _only(request, "GET")
             return self._asset_part(request, database, entry, address.tail)
@@ -118,7 +118,7 @@ class Routes:
         _only(request, "GET")
         return xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
-    def _asset_part(self, request: Request, database: Database, entry: Entry, tail: tuple[str, ...]) -> Reply:
+    def _asset_part(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, tail: tuple[str, ...]) -> Reply:
         match tail:
             case ("GETUSERFIELDS",):
                 return xmp_answer(entry.clip, request.all_params("field"), self.dialect)
@@ -129,19 +129,19 @@ class Routes:
             case (profile,):
                 return self._film(request, database, entry, profile, view=False)
             case _:
-                raise NotFoundError
+                raise ResourceNotFoundError
 
-    def _film(self, request: Request, database: Database, entry: Entry, profile: str, *, view: bool) -> Reply:
+    def _film(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str, *, view: bool) -> Reply:
         return self.media.film(request, database, entry, profile, self.proxy_seconds, self.dialect, view=view)
 
-    def _command(self, request: Request, database: Database, entry: Entry) -> Answer:
+    def _command(self, request: HttpRequest, database: SimDatabase, entry: SimEntry) -> HttpAnswer:
         name = request.param("command") or ""
         if name not in COMMANDS:
             raise RefusalError(400, f"unknown command {name}")
-        COMMANDS[name](Call(self.house, database, entry, request, self.dialect, self.restore_seconds))
+        COMMANDS[name](CommandCall(self.house, database, entry, request, self.dialect, self.restore_seconds))
         return self._written(request, entry)
 
-    def _rss(self, request: Request, segments: list[str]) -> Answer:
+    def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
         match (request.method, [decode_percent(segment) for segment in segments]):
             case ("GET" | "HEAD", []):
                 return channels_answer(self.house, self.dialect)
@@ -156,20 +156,20 @@ class Routes:
             case (_, [] | [_] | [_, _]):
                 raise RefusalError(405, f"{request.method} is not for this address")
             case _:
-                raise NotFoundError
+                raise ResourceNotFoundError
 
-    def _delete_item(self, request: Request, name: str) -> None:
+    def _delete_item(self, request: HttpRequest, name: str) -> None:
         channel, guid = find_channel(self.house, name), request.param("guid")
         if guid is None:
             raise RefusalError(400, "guid is missing")
         delete_item(channel, guid, self.dialect)
 
-    def _written(self, request: Request, entry: Entry | None) -> Answer:
+    def _written(self, request: HttpRequest, entry: SimEntry | None) -> HttpAnswer:
         self.writes += 1
         shown = clip_xml(entry, self.dialect) if entry and self.dialect.command_body == "clip" else None
         return success_answer(self.dialect, shown, len(request.target))
 
 
-def _only(request: Request, method: str) -> None:
+def _only(request: HttpRequest, method: str) -> None:
     if request.method != method and not (method == "GET" and request.method == "HEAD"):
         raise RefusalError(405, f"{request.method} is not for this address")

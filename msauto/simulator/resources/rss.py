@@ -5,15 +5,15 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import Answer, NotFoundError, RefusalError, xml_answer
+from msauto.simulator.http.answers import HttpAnswer, RefusalError, ResourceNotFoundError, xml_answer
 from msauto.simulator.http.xml_out import attribute, element, text
-from msauto.simulator.state.state import Channel, House, Item
+from msauto.simulator.state.state import Item, ServerState, SimChannel
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _RSS = "http://backend.userland.com/rss2"
 
 
-def channels_answer(house: House, dialect: SimDialect) -> Answer:
+def channels_answer(house: ServerState, dialect: SimDialect) -> HttpAnswer:
     """GET /rss."""
     rows = "".join(
         f'<channel name="{attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
@@ -22,19 +22,19 @@ def channels_answer(house: House, dialect: SimDialect) -> Answer:
     return xml_answer(f"<channels>\n{rows}</channels>", dialect)
 
 
-def channel_answer(house: House, name: str, dialect: SimDialect) -> Answer:
+def channel_answer(house: ServerState, name: str, dialect: SimDialect) -> HttpAnswer:
     """GET /rss/NAME."""
     return xml_answer(channel_xml(find_channel(house, name), dialect), dialect)
 
 
-def find_channel(house: House, name: str) -> Channel:
+def find_channel(house: ServerState, name: str) -> SimChannel:
     """The channel of this name."""
     if name not in house.channels:
-        raise NotFoundError
+        raise ResourceNotFoundError
     return house.channels[name]
 
 
-def channel_xml(channel: Channel, dialect: SimDialect) -> str:
+def channel_xml(channel: SimChannel, dialect: SimDialect) -> str:
     """The channel's items in order, in the shape of the dialect."""
     if dialect.rss_shape == "atom":
         entries = "".join(_atom_entry(item, dialect) for item in channel.items)
@@ -49,7 +49,7 @@ def channel_xml(channel: Channel, dialect: SimDialect) -> str:
     return f'<rss version="2.0"{space}>{inner}</rss>'
 
 
-def put_item(channel: Channel, file: str, body: bytes, dialect: SimDialect) -> None:
+def put_item(channel: SimChannel, file: str, body: bytes, dialect: SimDialect) -> None:
     """PUT /rss/NAME/FNAME: the body is the content of the file FNAME."""
     item = read_item(file, body, dialect)
     places = [place for place, old in enumerate(channel.items) if old.file == file]
@@ -61,11 +61,11 @@ def put_item(channel: Channel, file: str, body: bytes, dialect: SimDialect) -> N
         raise RefusalError(409, f"{file} is there already")
 
 
-def delete_item(channel: Channel, guid: str, dialect: SimDialect) -> None:
+def delete_item(channel: SimChannel, guid: str, dialect: SimDialect) -> None:
     """DELETE /rss/NAME?guid=GUID: every item that shows this guid, or the first one."""
     gone = [place for place, item in enumerate(channel.items) if shown_guid(item, dialect) == guid]
     if not gone or not guid:
-        raise NotFoundError
+        raise ResourceNotFoundError
     gone = gone[:1] if dialect.rss_delete == "first" else gone
     channel.items = [item for place, item in enumerate(channel.items) if place not in gone]
 

@@ -11,7 +11,15 @@ from fractions import Fraction
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.resources.rss import put_item, read_item
-from msauto.simulator.state.state import MIME_TYPES, Card, Clip, Database, House, Marker, Segment
+from msauto.simulator.state.state import (
+    MIME_TYPES,
+    ProgramCard,
+    ServerState,
+    SimClip,
+    SimDatabase,
+    SimMarker,
+    SimSegment,
+)
 
 RATES = (
     Fraction(24),
@@ -28,7 +36,7 @@ SEEDS = ("house", "empty", "bulk:N")
 _DEFAULT = SimDialect()
 
 
-def house_of(seed: str) -> House:
+def house_of(seed: str) -> ServerState:
     """The house of a seed text: `house`, `empty` or `bulk:N`; ValueError for another."""
     if seed == "house":
         return seeded_house()
@@ -40,15 +48,15 @@ def house_of(seed: str) -> House:
     raise ValueError(f"a seed is one of {', '.join(SEEDS)}, not {seed!r}")
 
 
-def empty_house() -> House:
+def empty_house() -> ServerState:
     """Databases NEWS and ARCHIVE without clips, the connector TRAFFIC, no channel."""
-    house = House()
+    house = ServerState()
     for name in ("NEWS", "ARCHIVE"):
         house.add_database(name).connectors["TRAFFIC"] = []
     return house
 
 
-def bulk_house(count: int) -> House:
+def bulk_house(count: int) -> ServerState:
     """NEWS with this many clips, `Bulk 000000` onward, a thousand to a folder of `Bulk`."""
     house = empty_house()
     database = house.add_database("NEWS")
@@ -69,14 +77,14 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def _fill(database: Database, count: int) -> None:
+def _fill(database: SimDatabase, count: int) -> None:
     for number in range(count):
         folder = ("Bulk", f"{number // 1000:03d}")
         when = f"2026-11-{number % 28 + 1:02d}T{number % 24:02d}:00:00"
         database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
 
 
-def seeded_house() -> House:
+def seeded_house() -> ServerState:
     """A news house: some 200 clips in NEWS and ARCHIVE, two channels, program cards."""
     house = empty_house()
     news, archive = house.databases["NEWS"], house.databases["ARCHIVE"]
@@ -89,14 +97,14 @@ def seeded_house() -> House:
     _recording(news)
     _archive(news, archive)
     _channels(house)
-    house.cards["1001"] = Card(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
+    house.cards["1001"] = ProgramCard(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
     return house
 
 
-def _story(news: Database) -> None:
+def _story(news: SimDatabase) -> None:
     """What the examples and the demo are about."""
     raw = news.add_clip("Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00")
-    raw.segments = [Segment(1, 0, 9000, ["Wrong part"]), Segment(7, 40000, 1000, ["Leftover"])]
+    raw.segments = [SimSegment(1, 0, 9000, ["Wrong part"]), SimSegment(7, 40000, 1000, ["Leftover"])]
     raw.xmp = {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
     raw.proxy = "$(video_path)/proxy/evening-news.mp4"
     news.add_clip("Long Film", "Films", frames=162500, create_time="2026-10-02T12:00:00")
@@ -104,14 +112,14 @@ def _story(news: Database) -> None:
         promo = news.add_clip(f"Promo {number}", "Promos", frames=750, create_time="2026-09-01T08:30:00")
         news.add_entry(promo, "Playout/Tonight", f"Promo {number} tonight")
     master = news.add_clip("Master Film", "Master/Films", frames=135000, rate=24)
-    master.segments = [Segment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3), Segment(2, 67500, 67500)]
+    master.segments = [SimSegment(1, 0, 67500, ["Reel 1"], "Reel 1", "Program", 3), SimSegment(2, 67500, 67500)]
     master.markers = [
-        Marker(1, 0, {"title": "Head", "track": "General", "rating": "5", "user": "anna"}),
-        Marker(2, 67500, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"}),
+        SimMarker(1, 0, {"title": "Head", "track": "General", "rating": "5", "user": "anna"}),
+        SimMarker(2, 67500, {"title": "Ad break", "track": "Cue Point", "comment": "two minutes", "keywords": "ad"}),
     ]
 
 
-def _awkward(news: Database) -> None:
+def _awkward(news: SimDatabase) -> None:
     titles = (
         r"Back\Slash / Film: 50% @ night?",
         "Новости дня",
@@ -128,7 +136,7 @@ def _awkward(news: Database) -> None:
     news.add_entry(news.clip("Новости дня"), ("Архив", "Новости"), "Новости дня")
 
 
-def _series(news: Database) -> None:
+def _series(news: SimDatabase) -> None:
     for number in range(1, 13):
         when = f"2026-11-{number + 8:02d}T06:00:00"
         clip = news.add_clip(f"EP{number:03d}", "Raw", frames=36000 + 25 * number, create_time=when)
@@ -149,19 +157,19 @@ def _series(news: Database) -> None:
     news.add_clip("Harbour at dawn", "Stills", mime_type=MIME_TYPES["StillImage"], frames=1, orig_type="JPEG")
 
 
-def _templates(news: Database) -> None:
+def _templates(news: SimDatabase) -> None:
     kind = MIME_TYPES["Graphics"]
     news.add_clip("Lower Third", "Graphics", mime_type=kind, params=("headline", "subline"), frames=125)
     news.add_clip("Ticker", "Graphics", mime_type=kind, params=("feed", "speed"), frames=250)
     news.add_clip("Заставка", "Graphics", mime_type=kind, params=("заголовок",), frames=100)
 
 
-def _recording(news: Database) -> None:
+def _recording(news: SimDatabase) -> None:
     live = news.add_clip("Studio A live", "Raw/2026", frames=1500, create_time="2026-11-20T18:00:00")
     live.finalized, live.recording_since = False, time.time()
 
 
-def _archive(news: Database, archive: Database) -> None:
+def _archive(news: SimDatabase, archive: SimDatabase) -> None:
     film = news.add_clip("Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00")
     _put_away(film, "$(archive_path)/1987/documentary.mxf")
     for number in range(24):
@@ -172,11 +180,11 @@ def _archive(news: Database, archive: Database) -> None:
     archive.add_clip("Jubilee 1999", "Galas", frames=150000, create_time="1999-12-31T20:00:00")
 
 
-def _put_away(clip: Clip, path: str) -> None:
+def _put_away(clip: SimClip, path: str) -> None:
     clip.archive, clip.online = path, False
 
 
-def _channels(house: House) -> None:
+def _channels(house: ServerState) -> None:
     ticker = house.add_channel("ticker", "News ticker")
     put_item(ticker, "n-0.txt", b"Yesterday's headline", _DEFAULT)
     put_item(ticker, "n-1.txt", b"An outdated headline", _DEFAULT)

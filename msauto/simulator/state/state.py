@@ -28,7 +28,7 @@ MIME_TYPES = {
 
 
 @dataclass(slots=True)
-class Marker:
+class SimMarker:
     """A key frame marker; `fields` holds user, title, comment, track, keywords, rating and any other."""
 
     uid: int
@@ -37,7 +37,7 @@ class Marker:
 
 
 @dataclass(slots=True)
-class Segment:
+class SimSegment:
     """A segment; its positions are frames of the file."""
 
     number: int
@@ -51,7 +51,7 @@ class Segment:
 
 
 @dataclass(slots=True, eq=False)
-class Clip:
+class SimClip:
     """One asset. `file` is where its high-resolution file is when it is on disk, see `hires`.
 
     `untold` names attributes that answers leave out, as `frame_time` of what has no frames.
@@ -77,16 +77,16 @@ class Clip:
     online_at: float | None = None
     finalized: bool = True
     recording_since: float | None = None
-    markers: list[Marker] = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
+    markers: list[SimMarker] = field(default_factory=list)
+    segments: list[SimSegment] = field(default_factory=list)
     xmp: dict[str, list[str]] = field(default_factory=dict)
     params: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
     partner: tuple[dict[str, str], ...] = ()
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[SimEntry] = field(default_factory=list)
 
     @property
-    def home(self) -> Entry:
+    def home(self) -> SimEntry:
         """Where the clip lives."""
         return self.entries[0]
 
@@ -108,11 +108,11 @@ class Clip:
             return self.frames
         return self.frames + int(max(0.0, time.time() - self.recording_since) * self.rate)
 
-    def segment(self, number: int) -> Segment | None:
+    def segment(self, number: int) -> SimSegment | None:
         """The first segment with this number."""
         return next((segment for segment in self.segments if segment.number == number), None)
 
-    def marker(self, uid: int) -> Marker | None:
+    def marker(self, uid: int) -> SimMarker | None:
         """The marker with this uid."""
         return next((marker for marker in self.markers if marker.uid == uid), None)
 
@@ -121,17 +121,17 @@ class Clip:
         return max((marker.uid for marker in self.markers), default=0) + 1
 
 
-_CLIP_FIELDS = {entry.name for entry in fields(Clip)} - {"entries"}
+_CLIP_FIELDS = {entry.name for entry in fields(SimClip)} - {"entries"}
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class SimEntry:
     """A clip's place in a folder; `fields` holds the link fields that were ever set (SETFIELD)."""
 
     link_id: int
     folder: FolderPath
     title: str
-    clip: Clip
+    clip: SimClip
     fields: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -156,9 +156,9 @@ class Folder:
 
     name: str
     folders: dict[str, Folder] = field(default_factory=dict)
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, SimEntry] = field(default_factory=dict)
 
-    def walk(self) -> Iterator[Entry]:
+    def walk(self) -> Iterator[SimEntry]:
         """All entries of the folder and of those below it."""
         yield from list(self.entries.values())
         for folder in list(self.folders.values()):
@@ -166,12 +166,12 @@ class Folder:
 
 
 @dataclass(slots=True, eq=False)
-class Database:
+class SimDatabase:
     """A media database. `connectors` maps the configured metadata connectors to the bodies they were sent."""
 
     name: str
     root: Folder = field(default_factory=lambda: Folder(""))
-    by_title: dict[str, list[Entry]] = field(default_factory=dict)
+    by_title: dict[str, list[SimEntry]] = field(default_factory=dict)
     connectors: dict[str, list[bytes]] = field(default_factory=dict)
     profiles: dict[str, tuple[int, int]] = field(default_factory=lambda: {"WP1": (320, 180), "WP2": (160, 90)})
     partner: bool = True
@@ -191,28 +191,28 @@ class Database:
             folder = folder.folders.setdefault(name, Folder(name))
         return folder
 
-    def add_clip(self, title: str, folder: str | FolderPath = (), **attributes: Any) -> Clip:
+    def add_clip(self, title: str, folder: str | FolderPath = (), **attributes: Any) -> SimClip:
         """Add a clip in a folder (made where missing); attributes are those of Clip, `rate` also an int."""
         unknown = attributes.keys() - _CLIP_FIELDS
         if unknown:
             raise TypeError(f"not an attribute of a clip: {', '.join(sorted(unknown))}")
         attributes["rate"] = Fraction(attributes.get("rate", 25))
-        clip = Clip(**attributes)
+        clip = SimClip(**attributes)
         clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
         clip.orig_name = clip.orig_name or title
         self.add_entry(clip, folder, title)
         return clip
 
-    def add_entry(self, clip: Clip, folder: str | FolderPath, title: str, link_id: int | None = None) -> Entry:
+    def add_entry(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimEntry:
         """Put a clip in a folder: its home when it is the first entry, a link otherwise."""
         path = _path(folder)
-        entry = Entry(self.next_link_id if link_id is None else link_id, path, title, clip)
+        entry = SimEntry(self.next_link_id if link_id is None else link_id, path, title, clip)
         self.next_link_id = max(self.next_link_id, entry.link_id) + 1
         clip.entries.append(entry)
         self._show(entry)
         return entry
 
-    def remove_entry(self, entry: Entry) -> None:
+    def remove_entry(self, entry: SimEntry) -> None:
         """Take one entry away; the home takes the whole clip."""
         if entry.is_home:
             self.remove_clip(entry.clip)
@@ -220,47 +220,47 @@ class Database:
             self._hide(entry)
             entry.clip.entries.remove(entry)
 
-    def remove_clip(self, clip: Clip) -> None:
+    def remove_clip(self, clip: SimClip) -> None:
         """Take all entries of a clip out of the tree; who has it open by a handle still reads it."""
         for entry in clip.entries:
             self._hide(entry)
 
-    def rename(self, entry: Entry, title: str) -> None:
+    def rename(self, entry: SimEntry, title: str) -> None:
         """Give an entry another title; the home entry's title is the clip's."""
         shown = self._hide(entry)
         entry.title = title
         if shown:
             self._show(entry)
 
-    def move(self, entry: Entry, folder: str | FolderPath) -> None:
+    def move(self, entry: SimEntry, folder: str | FolderPath) -> None:
         """Move an entry to another folder, made where missing."""
         shown = self._hide(entry)
         entry.folder = _path(folder)
         if shown:
             self._show(entry)
 
-    def find(self, title: str, any_case: bool = False) -> Entry | None:
+    def find(self, title: str, any_case: bool = False) -> SimEntry | None:
         """The entry with a title; homes win over links (a title names the clip before its shortcuts)."""
         candidates = self.by_title.get(title.casefold(), ())
         matching = candidates if any_case else [entry for entry in candidates if entry.title == title]
         return next((entry for entry in matching if entry.is_home), next(iter(matching), None))
 
-    def clip(self, title: str) -> Clip:
+    def clip(self, title: str) -> SimClip:
         """The clip with a title; KeyError when there is none."""
         entry = self.find(title)
         if entry is None:
             raise KeyError(title)
         return entry.clip
 
-    def clips(self) -> Iterator[Clip]:
+    def clips(self) -> Iterator[SimClip]:
         """Every clip once."""
         return (entry.clip for entry in self.root.walk() if entry.is_home)
 
-    def _show(self, entry: Entry) -> None:
+    def _show(self, entry: SimEntry) -> None:
         self.make_folder(entry.folder).entries[entry.link_id] = entry
         self.by_title.setdefault(entry.title.casefold(), []).append(entry)
 
-    def _hide(self, entry: Entry) -> bool:
+    def _hide(self, entry: SimEntry) -> bool:
         """Take an entry out of the tree; False when it was not there, as a deleted clip read by its handle."""
         folder = self.folder(entry.folder)
         if folder is None or folder.entries.pop(entry.link_id, None) is None:
@@ -286,7 +286,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Channel:
+class SimChannel:
     """An RSS channel: a folder of files, shown in order."""
 
     name: str
@@ -295,7 +295,7 @@ class Channel:
 
 
 @dataclass(slots=True)
-class Card:
+class ProgramCard:
     """A program card of the partner system: the folder linked with it, and its XMP fields."""
 
     folder: FolderPath
@@ -303,23 +303,25 @@ class Card:
 
 
 @dataclass(slots=True)
-class House:
+class ServerState:
     """All that the server holds. `handles` maps identifiers of open files to clips, for `handle:<n>`."""
 
-    databases: dict[str, Database] = field(default_factory=dict)
-    channels: dict[str, Channel] = field(default_factory=dict)
-    cards: dict[str, Card] = field(default_factory=dict)
-    handles: dict[str, Clip] = field(default_factory=dict)
+    databases: dict[str, SimDatabase] = field(default_factory=dict)
+    channels: dict[str, SimChannel] = field(default_factory=dict)
+    cards: dict[str, ProgramCard] = field(default_factory=dict)
+    handles: dict[str, SimClip] = field(default_factory=dict)
 
-    def add_database(self, name: str) -> Database:
+    def add_database(self, name: str) -> SimDatabase:
         """The database of this name, made where missing."""
-        return self.databases.setdefault(name, Database(name))
+        return self.databases.setdefault(name, SimDatabase(name))
 
-    def add_channel(self, name: str, title: str = "") -> Channel:
+    def add_channel(self, name: str, title: str = "") -> SimChannel:
         """The channel of this name, made where missing."""
-        return self.channels.setdefault(name, Channel(name, title or name))
+        return self.channels.setdefault(name, SimChannel(name, title or name))
 
-    def add_clip(self, title: str, folder: str | FolderPath = (), *, database: str = "NEWS", **attributes: Any) -> Clip:
+    def add_clip(
+        self, title: str, folder: str | FolderPath = (), *, database: str = "NEWS", **attributes: Any
+    ) -> SimClip:
         """Add a clip to a database (made where missing); see Database.add_clip."""
         return self.add_database(database).add_clip(title, folder, **attributes)
 
@@ -327,7 +329,7 @@ class House:
         """How many titles there are in all databases."""
         return sum(len(database.by_title) for database in self.databases.values())
 
-    def clip(self, title: str, database: str = "NEWS") -> Clip:
+    def clip(self, title: str, database: str = "NEWS") -> SimClip:
         """The clip with a title; KeyError when there is none."""
         return self.databases[database].clip(title)
 

@@ -11,17 +11,28 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msauto.simulator.state.state import Card, Channel, Clip, Database, Entry, Folder, House, Item, Marker, Segment
+from msauto.simulator.state.state import (
+    Folder,
+    Item,
+    ProgramCard,
+    ServerState,
+    SimChannel,
+    SimClip,
+    SimDatabase,
+    SimEntry,
+    SimMarker,
+    SimSegment,
+)
 
 FORMAT = "msauto-simulator-house"
 _PLAIN = tuple(
     entry.name
-    for entry in fields(Clip)
+    for entry in fields(SimClip)
     if entry.name not in ("rate", "markers", "segments", "entries", "params", "partner", "untold")
 )
 
 
-def house_to_json(house: House) -> dict[str, Any]:
+def house_to_json(house: ServerState) -> dict[str, Any]:
     """All of the state as plain JSON values."""
     return {
         "format": FORMAT,
@@ -32,20 +43,20 @@ def house_to_json(house: House) -> dict[str, Any]:
     }
 
 
-def house_from_json(data: dict[str, Any]) -> House:
+def house_from_json(data: dict[str, Any]) -> ServerState:
     """The reverse; ValueError when it is not a state file of ours."""
     if data.get("format") != FORMAT or data.get("version") != 1:
         raise ValueError("not a state file of this simulator")
-    house = House()
+    house = ServerState()
     for entry in data["databases"]:
         _database_in(house, entry)
     for entry in data["channels"]:
         house.add_channel(entry["name"], entry["title"]).items = [_item_in(item) for item in entry["items"]]
-    house.cards = {name: Card(tuple(card["folder"]), card["xmp"]) for name, card in data["cards"].items()}
+    house.cards = {name: ProgramCard(tuple(card["folder"]), card["xmp"]) for name, card in data["cards"].items()}
     return house
 
 
-def load_house(path: Path) -> House:
+def load_house(path: Path) -> ServerState:
     """Read a state file; ValueError names the file when it cannot be read as one."""
     try:
         return house_from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -53,7 +64,7 @@ def load_house(path: Path) -> House:
         raise ValueError(f"{path}: {problem}") from problem
 
 
-def save_house(house: House, path: Path) -> None:
+def save_house(house: ServerState, path: Path) -> None:
     """Write the state file so that a crash leaves either the old one or the new one."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("w", encoding="utf-8") as file:
@@ -63,7 +74,7 @@ def save_house(house: House, path: Path) -> None:
     temporary.replace(path)
 
 
-def _database_out(database: Database, house: House) -> dict[str, Any]:
+def _database_out(database: SimDatabase, house: ServerState) -> dict[str, Any]:
     handles = {number: clip for number, clip in house.handles.items() if _is_shown(clip, database)}
     return {
         "name": database.name,
@@ -77,7 +88,7 @@ def _database_out(database: Database, house: House) -> dict[str, Any]:
     }
 
 
-def _is_shown(clip: Clip, database: Database) -> bool:
+def _is_shown(clip: SimClip, database: SimDatabase) -> bool:
     folder = database.folder(clip.home.folder)
     return folder is not None and folder.entries.get(clip.home.link_id) is clip.home
 
@@ -87,7 +98,7 @@ def _folders(folder: Folder, path: tuple[str, ...]) -> list[tuple[str, ...]]:
     return ([path] if path else []) + below
 
 
-def _clip_out(clip: Clip) -> dict[str, Any]:
+def _clip_out(clip: SimClip) -> dict[str, Any]:
     return {
         **{name: getattr(clip, name) for name in _PLAIN},
         "rate": str(clip.rate),
@@ -100,17 +111,17 @@ def _clip_out(clip: Clip) -> dict[str, Any]:
     }
 
 
-def _entry_out(entry: Entry) -> dict[str, Any]:
+def _entry_out(entry: SimEntry) -> dict[str, Any]:
     place = {"link_id": entry.link_id, "folder": entry.folder, "title": entry.title}
     return {**place, "fields": entry.fields} if entry.fields else place
 
 
-def _channel_out(channel: Channel) -> dict[str, Any]:
+def _channel_out(channel: SimChannel) -> dict[str, Any]:
     items = [{**asdict(item), "body": _text(item.body)} for item in channel.items]
     return {"name": channel.name, "title": channel.title, "items": items}
 
 
-def _database_in(house: House, data: dict[str, Any]) -> None:
+def _database_in(house: ServerState, data: dict[str, Any]) -> None:
     database = house.add_database(data["name"])
     database.partner = data["partner"]
     database.profiles = {name: (size[0], size[1]) for name, size in data["profiles"].items()}
@@ -125,13 +136,13 @@ def _database_in(house: House, data: dict[str, Any]) -> None:
     database.next_link_id = data["next_link_id"]
 
 
-def _clip_in(database: Database, data: dict[str, Any]) -> Clip:
-    clip = Clip(**{name: data[name] for name in _PLAIN})
+def _clip_in(database: SimDatabase, data: dict[str, Any]) -> SimClip:
+    clip = SimClip(**{name: data[name] for name in _PLAIN})
     clip.rate = Fraction(data["rate"])
     clip.params, clip.partner = tuple(data["params"]), tuple(data["partner"])
     clip.untold = tuple(data.get("untold", ()))
-    clip.markers = [Marker(**marker) for marker in data["markers"]]
-    clip.segments = [Segment(**segment) for segment in data["segments"]]
+    clip.markers = [SimMarker(**marker) for marker in data["markers"]]
+    clip.segments = [SimSegment(**segment) for segment in data["segments"]]
     for entry in data["entries"]:
         added = database.add_entry(clip, tuple(entry["folder"]), entry["title"], entry["link_id"])
         added.fields = entry.get("fields", {})
@@ -158,7 +169,7 @@ class StateFile:
         self.path = path
         self.pause = 0.5
 
-    def save(self, house: House) -> None:
+    def save(self, house: ServerState) -> None:
         """Write it now; the pause grows with what writing costs, so that a big house is not always saving."""
         started = time.perf_counter()
         save_house(house, self.path)

@@ -10,26 +10,26 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from msauto.applying.executor import Server, apply
+from msauto.applying.executor import ServerConnection, apply
 from msauto.errors import (
-    FateUnknownError,
+    InDoubtError,
     LedgerError,
     NotSentError,
-    Place,
     RejectedError,
     ServerError,
+    SourceLocation,
     UnreachableError,
     UnreadableError,
 )
-from msauto.model.desired import SelectRef, Source
+from msauto.model.desired import SelectRef, TaskSource
 from msauto.model.events import Event
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, Marker, RssChannel
-from msauto.model.plan import Address, Change, Expect, Json, Plan, Request, Target
-from msauto.model.ports import Answer, Reader, Watch, XmpAnswer
+from msauto.model.plan import Address, Change, Expectation, Json, Plan, Request, Target
+from msauto.model.ports import Answer, DownloadObserver, Reader, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
 from tests.unit.applying.dict_memory import DictMemory
 
-SOURCE = Source(Place("news.yml", 1, 1), "t")
+SOURCE = TaskSource(SourceLocation("news.yml", 1, 1), "t")
 START = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
 
 
@@ -105,7 +105,7 @@ class World:
 
 _NOT_UP: Mapping[str, ServerError] = {
     "down": UnreachableError("no connection: Connection refused"),
-    "mute": FateUnknownError("no answer within the time allowed"),
+    "mute": InDoubtError("no answer within the time allowed"),
 }
 
 
@@ -131,7 +131,7 @@ class WorldSender:
         finally:
             world.busy -= 1
 
-    async def fetch(self, request: Request, watch: Watch) -> Answer:
+    async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         return await self.send(request)
 
     async def _answer(self, path: str, fate: str) -> Answer:
@@ -145,7 +145,7 @@ class WorldSender:
         if "late" in fate:
             self.world.later.append((self.world.clock.seconds + float(fate.rsplit(maxsplit=1)[-1]), path))
         if kind == "cut":
-            raise FateUnknownError("the connection was cut")
+            raise InDoubtError("the connection was cut")
         if kind.isdigit():
             raise RejectedError(f"the server says {kind}", status=int(kind))
         return Answer(200)
@@ -277,8 +277,8 @@ class Stage:
     memory: DictMemory = field(default_factory=DictMemory)
     events: Events = field(default_factory=Events)
 
-    def server(self) -> Server:
-        return Server(WorldReader(self.world), WorldSender(self.world))
+    def server(self) -> ServerConnection:
+        return ServerConnection(WorldReader(self.world), WorldSender(self.world))
 
     async def apply(self, *targets: Target, forks: int = 4, **options: Any) -> Result:
         return await self.apply_plan(plan_of(*targets), forks=forks, **options)
@@ -318,7 +318,7 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
         path = f"/{title}?set={name}"
         if reported:
             world.effects[path] = _setting(title, name)
-        expect = Expect("field", name, "new", visible=reported)
+        expect = Expectation("field", name, "new", visible=reported)
         requests.append(Request("POST", path, changes=(number,), expect=(expect,)))
     changes = tuple(Change("change", "field", name, "old", "new", "live", True, SOURCE) for name in names)
     return asset_target(title, changes, tuple(requests))
@@ -342,7 +342,7 @@ def marker_target(world: World, title: str = "Film") -> Target:
     want: Json = {"frame": 750, "track": "Cue Point", "title": "Ad"}
     world.effects["/marker"] = create
     change = Change("add", "marker", "Cue Point@750", None, want, "live", True, SOURCE)
-    request = Request("POST", "/marker", (0,), expect=(Expect("marker", "Cue Point@750", want, not_uids=(1,)),))
+    request = Request("POST", "/marker", (0,), expect=(Expectation("marker", "Cue Point@750", want, not_uids=(1,)),))
     return asset_target(title, (change,), (request,))
 
 
@@ -360,8 +360,8 @@ def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
         Change("change", "field", "comment", "old", "new", "live", True, SOURCE),
     )
     requests = (
-        Request("POST", "/rename", (0,), expect=(Expect("title", "title", new),)),
-        Request("POST", "/comment", (1,), expect=(Expect("field", "comment", "new"),)),
+        Request("POST", "/rename", (0,), expect=(Expectation("title", "title", new),)),
+        Request("POST", "/comment", (1,), expect=(Expectation("field", "comment", "new"),)),
     )
     return replace(asset_target(old, changes, requests), address_after=Address(new))
 
@@ -370,7 +370,9 @@ def delete_target(world: World, title: str = "Film") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     world.effects["/delete"] = lambda world: world.assets.pop(title)
     change = Change("delete", "asset", title, {}, None, "live", False, SOURCE)
-    return asset_target(title, (change,), (Request("DELETE", "/delete", (0,), expect=(Expect("asset", title, None),)),))
+    return asset_target(
+        title, (change,), (Request("DELETE", "/delete", (0,), expect=(Expectation("asset", title, None),)),)
+    )
 
 
 def restore_target(world: World, title: str = "Film", *, takes: float = 100, wait: float = 300) -> Target:
@@ -379,7 +381,7 @@ def restore_target(world: World, title: str = "Film", *, takes: float = 100, wai
     world.effects["/file"] = lambda world: world.change(title, hires="$(video_path)/film.mxf")
     world.effects["/restore"] = lambda world: world.later.append((world.clock.seconds + takes, "/file"))
     change = Change("run", "restore", "hires", "", True, "live", False, SOURCE)
-    request = Request("POST", "/restore", (0,), expect=(Expect("restore", "hires", want=True),))
+    request = Request("POST", "/restore", (0,), expect=(Expectation("restore", "hires", desired=True),))
     return asset_target(title, (change,), (request,), wait=wait)
 
 
@@ -390,13 +392,15 @@ def link_target(world: World, title: str, folder: str = "Tonight") -> Target:
     world.effects[path] = lambda world: world.folders[folder,].append(Entry((folder,), title))
     key = f"{folder}/{title}"
     change = Change("add", "link", key, None, {}, "live", False, SOURCE)
-    return asset_target(title, (change,), (Request("POST", path, (0,), expect=(Expect("link", key, {}),)),))
+    return asset_target(title, (change,), (Request("POST", path, (0,), expect=(Expectation("link", key, {}),)),))
 
 
 def command_target(world: World, title: str = "Film", run: str = "once") -> Target:
     world.assets[title] = Asset(title, link_id=7)
     change = Change("run", "command", "COPY", None, {}, "live", False, SOURCE)
-    request = Request("POST", f"/{title}?command=COPY", (0,), expect=(Expect("command", "COPY", run, visible=False),))
+    request = Request(
+        "POST", f"/{title}?command=COPY", (0,), expect=(Expectation("command", "COPY", run, visible=False),)
+    )
     return asset_target(title, (change,), (request,))
 
 

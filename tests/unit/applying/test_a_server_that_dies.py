@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.applying.circuit_breaker import Reach, contact_of
-from msauto.applying.executor import Server, apply
+from msauto.applying.circuit_breaker import BreakerState, contact_of
+from msauto.applying.executor import ServerConnection, apply
 from msauto.errors import (
-    FateUnknownError,
+    InDoubtError,
     NotSentError,
     RejectedError,
     UnreachableError,
@@ -138,7 +138,7 @@ def test_another_server_goes_on() -> None:
 
 
 def run_two(stage: Stage, there: World, plan: Plan, forks: int) -> Result:
-    servers = {"studio-a": stage.server(), "studio-b": Server(WorldReader(there), WorldSender(there))}
+    servers = {"studio-a": stage.server(), "studio-b": ServerConnection(WorldReader(there), WorldSender(there))}
 
     async def main() -> Result:
         clock = stage.world.clock
@@ -166,7 +166,7 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
 @given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 12)), max_size=12))
 def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple[str, int]]) -> None:
     """Each target that misses was begun at any time before: ``back`` events ago."""
-    reach = Reach()
+    reach = BreakerState()
     past = [reach]
     answered_at = 0
     for kind, back in events:
@@ -187,7 +187,7 @@ def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple
 
 def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after_it() -> None:
     """A scout of the first doubt goes on, others begin beside it, and the server goes again: that is one miss."""
-    doubt = Reach().missed_by(Reach(), "gone")
+    doubt = BreakerState().missed_by(BreakerState(), "gone")
     answered = doubt.answered()
     again = answered.missed_by(answered, "gone").missed_by(doubt, "gone")
     assert again.missed == 1
@@ -197,8 +197,8 @@ def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after
 def test_what_an_error_says_of_the_way_to_the_server() -> None:
     refused = UnreachableError("x")
     assert contact_of(refused, read=True) == contact_of(refused, read=False) == "silent"
-    assert contact_of(FateUnknownError("x"), read=True) == "silent"
-    assert contact_of(FateUnknownError("x"), read=False) is None
+    assert contact_of(InDoubtError("x"), read=True) == "silent"
+    assert contact_of(InDoubtError("x"), read=False) is None
     assert contact_of(RejectedError("x", status=504), read=True) == "silent"
     assert contact_of(RejectedError("x", status=503), read=True) == "answered"
     assert contact_of(RejectedError("x", status=401), read=False) == "locked out"

@@ -13,7 +13,7 @@ from msauto.model.events import (
     TargetStarted,
 )
 from msauto.model.live import Asset, RssChannel, RssItem
-from msauto.model.plan import Address, Change, Expect, Request, Target
+from msauto.model.plan import Address, Change, Expectation, Request, Target
 from msauto.model.result import Difference, Result
 from tests.unit.applying.applying_world import (
     SOURCE,
@@ -220,7 +220,7 @@ def test_a_channel_is_proved_by_its_items() -> None:
     stage = Stage()
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
     stage.world.effects["/rss/ticker?guid=n-0"] = lambda world: world.channels.update(ticker=RssChannel("ticker"))
-    request = Request("DELETE", "/rss/ticker?guid=n-0", (), expect=(Expect("rss_item", "n-0", None),))
+    request = Request("DELETE", "/rss/ticker?guid=n-0", (), expect=(Expectation("rss_item", "n-0", None),))
     target = Target("studio-a", "", "rss_channel", "ticker", requests=(request,), address=Address("ticker"))
     stage.world.fates[request.path] = ["cut after"]
     assert stage.run(target).ok
@@ -234,7 +234,7 @@ def test_xmp_is_read_again_where_it_changed_and_nowhere_else() -> None:
     stage.world.assets["Film"] = Asset("Film", link_id=7)
     stage.world.effects["/xmp"] = lambda world: world.xmp.update(Film={"dc:subject": ("a", "b")})
     change = Change("change", "xmp", "dc:subject", [], ["a", "b"], "live", True, SOURCE)
-    request = Request("POST", "/xmp", (0,), expect=(Expect("xmp", "dc:subject", ["a", "b"]),))
+    request = Request("POST", "/xmp", (0,), expect=(Expectation("xmp", "dc:subject", ["a", "b"]),))
     target = asset_target("Film", (change,), (request,), looked=("xmp:dc:subject", "xmp:dc:title"))
     assert stage.run(target).ok
     assert stage.world.reads == ["asset Film", "xmp Film"]

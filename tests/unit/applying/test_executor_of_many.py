@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from msauto.applying.executor import Stop, apply
-from msauto.applying.states import Patience
+from msauto.applying.executor import Cancellation, apply
+from msauto.applying.states import RetryPolicy
 from msauto.errors import LedgerError
 from msauto.model.events import (
     TargetFinished,
@@ -60,7 +60,7 @@ def test_a_restore_that_takes_too_long() -> None:
     target = restore_target(stage.world, takes=1000)
     (result,) = stage.run(target).targets
     assert (result.outcome, result.message) == ("failed", "not restored within 300 s")
-    assert result.differences == (Difference("restore", "hires", wanted=True, live=""),)
+    assert result.differences == (Difference("restore", "hires", desired=True, live=""),)
     assert stage.world.clock.seconds == pytest.approx(300, abs=20)
 
 
@@ -183,7 +183,7 @@ def test_a_ledger_that_fails_on_the_way_ends_the_run(at: int) -> None:
 
 def test_the_first_stop_finishes_what_is_under_way() -> None:
     stage = Stage()
-    stop = Stop()
+    stop = Cancellation()
     targets = [fields_target(stage.world, f"Film {number}") for number in range(4)]
     path = targets[0].requests[1].path
     stage.world.fates[path] = ["cut after"]
@@ -198,7 +198,7 @@ def test_the_first_stop_finishes_what_is_under_way() -> None:
 
 def test_a_stop_ends_a_wait_for_a_restore() -> None:
     stage = Stage()
-    stop = Stop()
+    stop = Cancellation()
     target = restore_target(stage.world, takes=1000)
 
     class Impatient(Clock):
@@ -213,7 +213,7 @@ def test_a_stop_ends_a_wait_for_a_restore() -> None:
 
 def test_the_second_stop_leaves_at_once() -> None:
     stage = Stage()
-    stop = Stop()
+    stop = Cancellation()
     targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
     path = targets[0].requests[1].path
     stage.world.fates[path] = ["hang"]
@@ -239,7 +239,7 @@ def test_the_second_stop_leaves_at_once() -> None:
 def test_a_download_that_is_left_at_once_is_known_not_to_be_done() -> None:
     """It changes nothing on the server, so nobody has to wonder."""
     stage = Stage()
-    stop = Stop()
+    stop = Cancellation()
     target = fields_target(stage.world, "Film")
     last = replace(target.requests[1], dest="out/still.png")
     target = replace(target, requests=(target.requests[0], last))
@@ -284,7 +284,7 @@ def test_cancelling_leaves_the_journal_true(caplog: pytest.LogCaptureFixture) ->
 
 def test_stopped_before_it_began() -> None:
     stage = Stage()
-    stop = Stop()
+    stop = Cancellation()
     stop()
     assert one(stage.run(fields_target(stage.world), stop=stop)) == ("not attempted", ["not sent"] * 3)
     assert stage.world.sent == []
@@ -297,7 +297,7 @@ def test_patience_is_a_setting() -> None:
 
     async def main() -> Result:
         servers = {"studio-a": stage.server()}
-        patience = Patience(tries=10, backoff=(1.0,))
+        patience = RetryPolicy(tries=10, backoff=(1.0,))
         world = stage.world
         return await apply(
             plan_of(target), servers, stage.journal, stage.memory, world.clock, stage.events, forks=1, patience=patience

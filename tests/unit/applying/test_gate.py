@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from msauto.applying.group_commit import Gate
+from msauto.applying.group_commit import GroupCommit
 from msauto.errors import LedgerError
 from tests.unit.applying.applying_world import DictJournal
 
@@ -32,11 +32,11 @@ class SlowDisk(DictJournal):
         return lambda: self.made.append(word)
 
 
-def in_loop(test: Callable[[SlowDisk, Gate], Coroutine[object, object, None]]) -> Callable[[], None]:
+def in_loop(test: Callable[[SlowDisk, GroupCommit], Coroutine[object, object, None]]) -> Callable[[], None]:
     @functools.wraps(test)
     def run() -> None:
         disk = SlowDisk()
-        asyncio.run(asyncio.wait_for(test(disk, Gate(disk)), 30))
+        asyncio.run(asyncio.wait_for(test(disk, GroupCommit(disk)), 30))
 
     del run.__dict__["__wrapped__"]  # pytest would take its parameters for fixtures
     return run
@@ -48,7 +48,9 @@ async def turns() -> None:
 
 
 @in_loop
-async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile(disk: SlowDisk, gate: Gate) -> None:
+async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile(
+    disk: SlowDisk, gate: GroupCommit
+) -> None:
     write = asyncio.ensure_future(gate.write(disk.note("a")))
     await turns()
     assert disk.made == ["a"]
@@ -58,7 +60,7 @@ async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile
 
 
 @in_loop
-async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, gate: Gate) -> None:
+async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, gate: GroupCommit) -> None:
     first = asyncio.ensure_future(gate.write(disk.note("a")))
     await turns()
     second = asyncio.ensure_future(gate.write(disk.note("b")))
@@ -76,7 +78,7 @@ async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDi
 
 
 @in_loop
-async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, gate: Gate) -> None:
+async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, gate: GroupCommit) -> None:
     first = asyncio.ensure_future(gate.write(disk.note("a")))
     await turns()
     second = asyncio.ensure_future(gate.write(disk.note("b")))
@@ -91,7 +93,7 @@ async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, gate: Gate) 
 
 
 @in_loop
-async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gate: Gate) -> None:
+async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gate: GroupCommit) -> None:
     write = asyncio.ensure_future(gate.write(disk.note("a")))
     await turns()
     disk.commits[0].set_exception(ZeroDivisionError("a mistake"))
@@ -100,7 +102,9 @@ async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gat
 
 
 @in_loop
-async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(disk: SlowDisk, gate: Gate) -> None:
+async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(
+    disk: SlowDisk, gate: GroupCommit
+) -> None:
     write = asyncio.ensure_future(gate.write(disk.note("a")))
     await turns()
     write.cancel()

@@ -6,36 +6,36 @@ import pytest
 
 from msauto.applying.states import (
     Answered,
+    AnswerLost,
     Event,
+    ExpectationRead,
     Failed,
     Finish,
     Journalled,
-    Look,
-    Lost,
     NotJournalled,
     NotSent,
-    Patience,
     Pause,
-    Progress,
-    Prove,
-    Proved,
+    PauseEnded,
+    ReadExpectation,
     Rejected,
-    Seen,
+    RetryPolicy,
+    RunCancelled,
     Send,
     State,
-    Stopped,
+    TargetProgress,
     Unreadable,
-    Waited,
+    Verified,
+    Verify,
     WriteAhead,
 )
-from msauto.applying.transitions import ImpossibleError, abandon, begin, begin_again, conclude, step
+from msauto.applying.transitions import InvalidTransitionError, abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference, RequestResult
 from msauto.verification.verifying import Verdict
 
-PATIENCE = Patience(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0, 5.0))
+PATIENCE = RetryPolicy(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)
 WRONG = Difference("field", "comment", "Ready", "raw")
-NO_FILE = Difference("restore", "hires", wanted=True, live="")
+NO_FILE = Difference("restore", "hires", desired=True, live="")
 
 EVENTS: dict[str, Event] = {
     "journalled": Journalled(),
@@ -44,22 +44,22 @@ EVENTS: dict[str, Event] = {
     "not sent": NotSent("refused"),
     "rejected": Rejected(400, "bad"),
     "failed": Failed("no room", 500),
-    "lost": Lost("cut"),
-    "seen": Seen("all"),
+    "lost": AnswerLost("cut"),
+    "seen": ExpectationRead("all"),
     "unreadable": Unreadable("garbage"),
-    "proved": Proved(),
-    "waited": Waited(),
-    "stopped": Stopped(),
+    "proved": Verified(),
+    "waited": PauseEnded(),
+    "stopped": RunCancelled(),
 }
 
 # One request of two is done; the second is the live one (of a target that proves, both are done).
-START = Progress(2, wait=60.0, results=(DONE,))
-AT: dict[State, Progress] = {
+START = TargetProgress(2, wait=60.0, results=(DONE,))
+AT: dict[State, TargetProgress] = {
     State.READY: START,
     State.SENDING: replace(START, state=State.SENDING, tries=1),
     State.BACKING_OFF: replace(START, state=State.BACKING_OFF, tries=1, trouble=NotSent("refused")),
-    State.SETTLING: replace(START, state=State.SETTLING, tries=1, looks=1, trouble=Lost("cut")),
-    State.PAUSING: replace(START, state=State.PAUSING, tries=1, looks=1, trouble=Lost("cut")),
+    State.SETTLING: replace(START, state=State.SETTLING, tries=1, looks=1, trouble=AnswerLost("cut")),
+    State.PAUSING: replace(START, state=State.PAUSING, tries=1, looks=1, trouble=AnswerLost("cut")),
     State.PROVING: replace(START, state=State.PROVING, results=(DONE, DONE), looks=1),
     State.PROVING_LATER: replace(START, state=State.PROVING_LATER, results=(DONE, DONE), looks=2),
     State.RESTORING: replace(START, state=State.RESTORING, results=(DONE, DONE), differences=(NO_FILE,), polls=1),
@@ -68,22 +68,22 @@ AT: dict[State, Progress] = {
 
 TABLE: dict[tuple[State, str], tuple[State, object, str | None]] = {
     (State.READY, "journalled"): (State.SENDING, Send(1), None),
-    (State.READY, "not journalled"): (State.PROVING, Prove(), None),
-    (State.READY, "stopped"): (State.PROVING, Prove(), None),
-    (State.SENDING, "answered"): (State.PROVING, Prove(), "done"),
+    (State.READY, "not journalled"): (State.PROVING, Verify(), None),
+    (State.READY, "stopped"): (State.PROVING, Verify(), None),
+    (State.SENDING, "answered"): (State.PROVING, Verify(), "done"),
     (State.SENDING, "not sent"): (State.BACKING_OFF, Pause(0.5, stoppable=True), None),
-    (State.SENDING, "rejected"): (State.SETTLING, Look(1), None),
-    (State.SENDING, "failed"): (State.PROVING, Prove(), "failed"),
-    (State.SENDING, "lost"): (State.SETTLING, Look(1), None),
+    (State.SENDING, "rejected"): (State.SETTLING, ReadExpectation(1), None),
+    (State.SENDING, "failed"): (State.PROVING, Verify(), "failed"),
+    (State.SENDING, "lost"): (State.SETTLING, ReadExpectation(1), None),
     (State.BACKING_OFF, "waited"): (State.READY, WriteAhead(1), None),
-    (State.BACKING_OFF, "stopped"): (State.PROVING, Prove(), None),
-    (State.SETTLING, "seen"): (State.PROVING, Prove(), "done"),
+    (State.BACKING_OFF, "stopped"): (State.PROVING, Verify(), None),
+    (State.SETTLING, "seen"): (State.PROVING, Verify(), "done"),
     (State.SETTLING, "unreadable"): (State.PAUSING, Pause(0.25), None),
-    (State.PAUSING, "waited"): (State.SETTLING, Look(1), None),
+    (State.PAUSING, "waited"): (State.SETTLING, ReadExpectation(1), None),
     (State.PROVING, "proved"): (State.OVER, Finish(), None),
     (State.PROVING, "unreadable"): (State.PROVING_LATER, Pause(0.25), None),
-    (State.PROVING_LATER, "waited"): (State.PROVING, Prove(), None),
-    (State.RESTORING, "waited"): (State.PROVING, Prove(), None),
+    (State.PROVING_LATER, "waited"): (State.PROVING, Verify(), None),
+    (State.RESTORING, "waited"): (State.PROVING, Verify(), None),
     (State.RESTORING, "stopped"): (State.OVER, Finish(), None),
 }
 
@@ -97,7 +97,7 @@ def test_the_table_knows_every_state() -> None:
 def test_every_event_in_every_state(state: State, name: str) -> None:
     progress, event = AT[state], EVENTS[name]
     if (state, name) not in TABLE:
-        with pytest.raises(ImpossibleError, match=state.value):
+        with pytest.raises(InvalidTransitionError, match=state.value):
             step(progress, event, PATIENCE)
         return
     turn = step(progress, event, PATIENCE)
@@ -116,8 +116,8 @@ OPEN = {
     "hidden": "unproved",
     "unreadable": "later unproved",
 }
-FATES: list[tuple[Rejected | Lost, dict[str, str]]] = [
-    (Lost("cut"), OPEN),
+FATES: list[tuple[Rejected | AnswerLost, dict[str, str]]] = [
+    (AnswerLost("cut"), OPEN),
     (Rejected(502, "bad gateway"), OPEN),
     (Rejected(504, "gateway time-out"), OPEN),
     (Rejected(200, "error: no"), CERTAIN),
@@ -137,12 +137,14 @@ FATES: list[tuple[Rejected | Lost, dict[str, str]]] = [
 
 def seen(name: str) -> Event:
     verdicts: dict[str, Verdict] = {"all": "all", "some": "some", "none": "none", "hidden": "hidden"}
-    return Unreadable("garbage") if name == "unreadable" else Seen(verdicts[name])
+    return Unreadable("garbage") if name == "unreadable" else ExpectationRead(verdicts[name])
 
 
 @pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
 @pytest.mark.parametrize(("trouble", "ends"), FATES, ids=lambda x: str(x) if not isinstance(x, dict) else "")
-def test_every_trouble_and_what_is_seen_after_it(trouble: Rejected | Lost, ends: dict[str, str], what: str) -> None:
+def test_every_trouble_and_what_is_seen_after_it(
+    trouble: Rejected | AnswerLost, ends: dict[str, str], what: str
+) -> None:
     sent = step(AT[State.SENDING], trouble, PATIENCE)
     turn = step(sent.progress, seen(what), PATIENCE)
     kind, *rest = ends[what].split()
@@ -154,7 +156,7 @@ def test_every_trouble_and_what_is_seen_after_it(trouble: Rejected | Lost, ends:
         kind = "failed"  # the tries are used up
     elif kind == "later":
         assert turn.command == Pause(0.25)
-        turn = step(step(turn.progress, Waited(), PATIENCE).progress, seen(what), PATIENCE)
+        turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, seen(what), PATIENCE)
         kind = rest[0]
     assert turn.settled == 1
     result = turn.progress.results[1]
@@ -166,7 +168,7 @@ def test_every_trouble_and_what_is_seen_after_it(trouble: Rejected | Lost, ends:
 
 def test_never_sent_is_tried_again_within_bounds() -> None:
     turn = step(AT[State.SENDING], NotSent("refused"), PATIENCE)
-    turn = step(step(turn.progress, Waited(), PATIENCE).progress, Journalled(), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Journalled(), PATIENCE)
     assert turn.command == Send(1)
     turn = step(turn.progress, NotSent("refused"), PATIENCE)
     assert turn.progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
@@ -175,14 +177,14 @@ def test_never_sent_is_tried_again_within_bounds() -> None:
 
 def test_after_a_failure_nothing_more_is_sent() -> None:
     turn = step(replace(AT[State.SENDING], count=4), Rejected(400, "bad"), PATIENCE)
-    turn = step(turn.progress, Seen("none"), PATIENCE)
-    assert turn.command == Prove()  # of the one that was done
+    turn = step(turn.progress, ExpectationRead("none"), PATIENCE)
+    assert turn.command == Verify()  # of the one that was done
     assert [result.outcome for result in turn.progress.all_results] == ["done", "failed", "not sent", "not sent"]
 
 
 def test_with_nothing_done_there_is_nothing_to_prove() -> None:
-    turn = step(Progress(1, state=State.SENDING, tries=1), Rejected(400, "bad"), PATIENCE)
-    assert step(turn.progress, Seen("none"), PATIENCE).command == Finish()
+    turn = step(TargetProgress(1, state=State.SENDING, tries=1), Rejected(400, "bad"), PATIENCE)
+    assert step(turn.progress, ExpectationRead("none"), PATIENCE).command == Finish()
 
 
 def test_nothing_to_do_is_unchanged() -> None:
@@ -195,11 +197,11 @@ def test_nothing_to_do_is_unchanged() -> None:
 
 
 def test_differences_are_looked_at_again_before_they_count() -> None:
-    turn = step(AT[State.PROVING], Proved((WRONG,)), PATIENCE)
+    turn = step(AT[State.PROVING], Verified((WRONG,)), PATIENCE)
     assert turn.command == Pause(0.25)
-    again = step(turn.progress, Waited(), PATIENCE).progress
-    assert conclude(step(again, Proved(), PATIENCE).progress) == ("changed", "")
-    turn = step(again, Proved((WRONG,)), PATIENCE)
+    again = step(turn.progress, PauseEnded(), PATIENCE).progress
+    assert conclude(step(again, Verified(), PATIENCE).progress) == ("changed", "")
+    turn = step(again, Verified((WRONG,)), PATIENCE)
     assert turn.command == Finish()
     assert turn.progress.differences == (WRONG,)
     assert conclude(turn.progress) == ("failed", "not as wanted when read again")
@@ -207,29 +209,29 @@ def test_differences_are_looked_at_again_before_they_count() -> None:
 
 def test_a_target_that_cannot_be_read_again_is_unproved() -> None:
     turn = step(AT[State.PROVING], Unreadable("garbage"), PATIENCE)
-    turn = step(step(turn.progress, Waited(), PATIENCE).progress, Unreadable("garbage"), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Unreadable("garbage"), PATIENCE)
     assert conclude(turn.progress) == ("unproved", "it is sent, but the target cannot be read again: garbage")
 
 
 def test_a_restore_is_waited_for_aside_until_its_time_is_over() -> None:
-    turn = step(AT[State.PROVING], Proved((NO_FILE,), elapsed=0), PATIENCE)
+    turn = step(AT[State.PROVING], Verified((NO_FILE,), elapsed=0), PATIENCE)
     assert turn.command == Pause(1, stoppable=True, aside=True)
-    turn = step(step(turn.progress, Waited(), PATIENCE).progress, Proved((NO_FILE,), elapsed=57), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((NO_FILE,), elapsed=57), PATIENCE)
     assert turn.command == Pause(3, stoppable=True, aside=True)
-    unreadable = step(step(turn.progress, Waited(), PATIENCE).progress, Unreadable("x", elapsed=58), PATIENCE)
+    unreadable = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Unreadable("x", elapsed=58), PATIENCE)
     assert unreadable.command == Pause(0.25)
-    assert conclude(step(step(turn.progress, Waited(), PATIENCE).progress, Proved(), PATIENCE).progress) == (
+    assert conclude(step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified(), PATIENCE).progress) == (
         "changed",
         "",
     )
-    turn = step(step(turn.progress, Waited(), PATIENCE).progress, Proved((NO_FILE,), elapsed=60), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((NO_FILE,), elapsed=60), PATIENCE)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("failed", "not restored within 60 s")
 
 
 @pytest.mark.parametrize("left", [7e-15, 0.0009])
 def test_what_is_left_of_a_wait_below_a_millisecond_is_over(left: float) -> None:
-    turn = step(AT[State.PROVING], Proved((NO_FILE,), elapsed=AT[State.PROVING].wait - left), PATIENCE)
+    turn = step(AT[State.PROVING], Verified((NO_FILE,), elapsed=AT[State.PROVING].wait - left), PATIENCE)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("failed", "not restored within 60 s")
 
@@ -243,16 +245,16 @@ def test_a_server_that_stutters_while_we_wait_for_a_restore() -> None:
 
 
 def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
-    turn = step(AT[State.PROVING], Proved((WRONG, NO_FILE)), PATIENCE)
-    turn = step(step(turn.progress, Waited(), PATIENCE).progress, Proved((WRONG, NO_FILE)), PATIENCE)
+    turn = step(AT[State.PROVING], Verified((WRONG, NO_FILE)), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((WRONG, NO_FILE)), PATIENCE)
     assert turn.command == Finish()
     failed = replace(AT[State.PROVING], results=(DONE, RequestResult("failed", 400, "bad", 1)))
-    turn = step(failed, Proved((NO_FILE,)), PATIENCE)
+    turn = step(failed, Verified((NO_FILE,)), PATIENCE)
     assert (turn.command, conclude(turn.progress)[0]) == (Finish(), "failed")
 
 
 def test_a_stop_while_waiting_for_a_restore_is_unproved() -> None:
-    turn = step(AT[State.RESTORING], Stopped(), PATIENCE)
+    turn = step(AT[State.RESTORING], RunCancelled(), PATIENCE)
     assert conclude(turn.progress) == ("unproved", "stopped while waiting for the restored file")
 
 
@@ -260,19 +262,19 @@ def test_a_stop_while_waiting_for_a_restore_is_unproved() -> None:
 
 
 def test_a_stop_before_the_first_request() -> None:
-    turn = step(begin(2).progress, Stopped(), PATIENCE)
+    turn = step(begin(2).progress, RunCancelled(), PATIENCE)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("not attempted", "stopped")
 
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
-    turn = step(step(AT[State.READY], Stopped(), PATIENCE).progress, Proved(), PATIENCE)
+    turn = step(step(AT[State.READY], RunCancelled(), PATIENCE).progress, Verified(), PATIENCE)
     assert conclude(turn.progress) == ("failed", "stopped: 1 of 2 requests were sent")
 
 
 def test_a_stop_while_a_busy_server_is_given_time() -> None:
     busy = replace(AT[State.BACKING_OFF], trouble=Rejected(503, "busy"))
-    turn = step(busy, Stopped(), PATIENCE)
+    turn = step(busy, RunCancelled(), PATIENCE)
     assert turn.settled == 1
     assert turn.progress.results[1].outcome == "failed"
 
@@ -301,9 +303,9 @@ def test_abandoned_in_every_state(state: State) -> None:
 
 def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> None:
     turn = begin_again(START, sending=True)
-    assert turn.command == Look(1)
-    unseen = step(turn.progress, Seen("hidden"), PATIENCE)
+    assert turn.command == ReadExpectation(1)
+    unseen = step(turn.progress, ExpectationRead("hidden"), PATIENCE)
     assert unseen.progress.results[1].outcome == "unproved"
-    assert step(turn.progress, Seen("all"), PATIENCE).command == Prove()
+    assert step(turn.progress, ExpectationRead("all"), PATIENCE).command == Verify()
     assert begin_again(START, sending=False).command == WriteAhead(1)
-    assert begin_again(replace(START, results=(DONE, DONE)), sending=False).command == Prove()
+    assert begin_again(replace(START, results=(DONE, DONE)), sending=False).command == Verify()

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msauto.applying.executor import Server, Stop, apply
+from msauto.applying.executor import Cancellation, ServerConnection, apply
 from msauto.model.desired import Batch
-from msauto.model.plan import Expect, Plan, Request, Target
+from msauto.model.plan import Expectation, Plan, Request, Target
 from msauto.model.ports import Answer
 from msauto.model.result import Result, TargetResult
 from tests.unit.applying.applying_world import (
@@ -72,15 +72,15 @@ class House:
         self.worlds[name] = world
         return world
 
-    def server(self, name: str) -> Server:
-        return Server(WorldReader(self.worlds[name]), SlowSender(self.worlds[name], self.seconds))
+    def server(self, name: str) -> ServerConnection:
+        return ServerConnection(WorldReader(self.worlds[name]), SlowSender(self.worlds[name], self.seconds))
 
     async def apply(
         self,
         targets: list[Target],
         forks: int,
         *,
-        stop: Stop | None = None,
+        stop: Cancellation | None = None,
         frozen: Callable[[], str | None] = lambda: None,
         batches: tuple[Batch, ...] = (),
     ) -> Result:
@@ -180,7 +180,7 @@ def test_a_scout_that_is_not_let_in_asks_for_no_film() -> None:
 
 def _proxy_target(world: World, title: str) -> Target:
     target = command_target(world, title)
-    expect = Expect("proxy", f"out/{title}.mp4", {}, visible=False)
+    expect = Expectation("proxy", f"out/{title}.mp4", {}, visible=False)
     return replace(target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),))
 
 
@@ -260,7 +260,7 @@ def test_whatever_becomes_of_the_servers_every_target_ends_and_none_is_hammered(
     targets = [each for turn in range(60) for mine in lists for each in mine[turn : turn + 1]]
 
     async def main() -> tuple[Result, float]:
-        stop = Stop()
+        stop = Cancellation()
         for when in stops:
             asyncio.get_running_loop().call_later(when, stop)
         result = await house.apply(targets, forks, stop=stop)
@@ -310,7 +310,7 @@ def test_a_scout_that_is_left_at_once_leaves_nobody_behind(forks: int) -> None:
     targets = films(house.add("studio-a", down((0.2, 999))), 50)
 
     async def main() -> Result:
-        stop = Stop()
+        stop = Cancellation()
         asyncio.get_running_loop().call_later(5.0, stop)
         asyncio.get_running_loop().call_later(5.0, stop)
         return await house.apply(targets, forks, stop=stop)

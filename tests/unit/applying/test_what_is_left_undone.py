@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from msauto.applying.batches import Watch, numbers, waves
+from msauto.applying.batches import BatchFailures, numbers, waves
 from msauto.model.desired import Batch
 from msauto.model.live import Asset
-from msauto.model.plan import Change, Expect, Json, Plan, Request, Settlement, Target
+from msauto.model.plan import Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.model.result import TargetResult
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
@@ -28,11 +28,13 @@ def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
     if first:
         change = Change("change", "field", "comment", "raw", "Ready", "live", True, SOURCE)
         changes.append(change)
-        requests.append(Request("POST", "/Film?field", (0,), expect=(Expect("field", "comment", "Ready"),)))
+        requests.append(Request("POST", "/Film?field", (0,), expect=(Expectation("field", "comment", "Ready"),)))
         stage.world.effects["/Film?field"] = lambda world: world.set_field("Film", "comment", "Ready")
     for name in ("Export", "Copy"):
-        changes.append(Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, owed=owed))
-        expect = Expect("command", name.upper(), "handler", visible=False)
+        changes.append(
+            Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, pending=owed)
+        )
+        expect = Expectation("command", name.upper(), "handler", visible=False)
         requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), expect=(expect,)))
     return asset_target("Film", tuple(changes), tuple(requests))
 
@@ -139,7 +141,7 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
     plan = Plan("now", "0", batches=(Batch("play", servers, max_fail, fatal), Batch("play", ("z",))))
     for failed in range(size + 1):
         for outcome in ("failed", "unproved"):
-            watch = Watch(plan, 0)
+            watch = BatchFailures(plan, 0)
             for number, server in enumerate(itertools.chain(servers, servers)):
                 bad = number % size < failed
                 watch.note(TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"))
@@ -149,6 +151,6 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
 
 
 def test_a_plan_without_batches_is_stopped_by_nothing() -> None:
-    watch = Watch(plan_of(), 0)
+    watch = BatchFailures(plan_of(), 0)
     watch.note(TargetResult(Target("a", "N", "asset", "x"), "failed"))
     assert watch.why_stop(over=True) is None

@@ -2,11 +2,11 @@
 
 from fractions import Fraction
 
-from msauto.errors import Place
-from msauto.model.desired import InputFile, Source
-from msauto.model.plan import Address, Body, Change, Expect, Plan, Request, Target
+from msauto.errors import SourceLocation
+from msauto.model.desired import InputFile, TaskSource
+from msauto.model.plan import Address, Body, Change, Expectation, Plan, Request, Target
 
-SOURCE = Source(Place("news.yml", 9, 18), "Describe the episode")
+SOURCE = TaskSource(SourceLocation("news.yml", 9, 18), "Describe the episode")
 
 
 def field_request(index: int, value: str = "Ready") -> Request:
@@ -14,7 +14,7 @@ def field_request(index: int, value: str = "Ready") -> Request:
         "POST",
         f"/storage/NEWS@Evening?command=SETFIELD&name=user_{index}&val={value}",
         changes=(index,),
-        expect=(Expect("field", f"user_{index}", value, visible=False),),
+        expect=(Expectation("field", f"user_{index}", value, visible=False),),
     )
 
 
@@ -44,7 +44,9 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
 
 
 def channel() -> Target:
-    put = Request("PUT", "/rss/ticker/n-1.txt", (), Body("Überschrift".encode()), (Expect("rss_item", "n-1", None),))
+    put = Request(
+        "PUT", "/rss/ticker/n-1.txt", (), Body("Überschrift".encode()), (Expectation("rss_item", "n-1", None),)
+    )
     return Target("studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker"))
 
 

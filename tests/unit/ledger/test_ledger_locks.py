@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError, LockedError
-from msauto.ledger import Ledger, Scope
+from msauto.ledger import Ledger, LockScope
 
-NEWS = Scope("http://studio-a:7901", "NEWS")
-OLD = Scope("http://studio-a:7901", "OLD")
+NEWS = LockScope("http://studio-a:7901", "NEWS")
+OLD = LockScope("http://studio-a:7901", "OLD")
 
 
 def in_loop(test: Callable[[Path], Coroutine[object, object, None]]) -> Callable[[Path], None]:
@@ -44,7 +44,7 @@ class Clock:
         self.seconds += seconds
 
 
-async def take(folder: Path, *scopes: Scope, wait: float = 0.0, clock: Clock | None = None) -> None:
+async def take(folder: Path, *scopes: LockScope, wait: float = 0.0, clock: Clock | None = None) -> None:
     with Ledger.open(folder) as ledger:
         async with ledger.hold(scopes, clock or Clock(), lock_timeout=wait):
             pass
@@ -100,8 +100,8 @@ async def test_no_lock_for_nothing(tmp_path: Path) -> None:
 @in_loop
 async def test_names_that_look_alike_are_different_locks(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
-        async with ledger.hold([Scope("a", "b c")], Clock()):
-            await take(tmp_path, Scope("a", "b-c"), Scope("a b", "c"))
+        async with ledger.hold([LockScope("a", "b c")], Clock()):
+            await take(tmp_path, LockScope("a", "b-c"), LockScope("a b", "c"))
 
 
 @in_loop
@@ -152,10 +152,10 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_names_of_this_host_are_one(tmp_path: Path, other: str) -> None:
     async def both() -> None:
         with Ledger.open(tmp_path) as ledger:
-            async with ledger.hold([Scope("http://localhost:7901", "NEWS")], Clock()):
-                await take(tmp_path, Scope("http://127.0.0.1:7902", "NEWS"))
-                await take(tmp_path, Scope("http://127.0.0.12:7901", "NEWS"))
+            async with ledger.hold([LockScope("http://localhost:7901", "NEWS")], Clock()):
+                await take(tmp_path, LockScope("http://127.0.0.1:7902", "NEWS"))
+                await take(tmp_path, LockScope("http://127.0.0.12:7901", "NEWS"))
                 with pytest.raises(LockedError):
-                    await take(tmp_path, Scope(other, "NEWS"))
+                    await take(tmp_path, LockScope(other, "NEWS"))
 
     asyncio.run(both())

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.errors import InputError, MsautoError, Place, Problem, ServerError
+from msauto.errors import InputError, MsautoError, Problem, ServerError, SourceLocation
 from msauto.interface.address import encode
 from msauto.secrets.encodings import can_hide
 from msauto.secrets.taint import HIDDEN, Secrets, SecretsFound
@@ -94,7 +94,7 @@ def test_nothing_of_it_shows_by_itself() -> None:
 
 def test_errors_are_cleaned_with_what_caused_them() -> None:
     found = SecretsFound(["geheimnis"])
-    told = InputError([Problem("it is geheimnis", Place("a"), "not geheimnis", "1 | geheimnis")])
+    told = InputError([Problem("it is geheimnis", SourceLocation("a"), "not geheimnis", "1 | geheimnis")])
     told.__cause__ = ValueError("geheimnis")
     with pytest.raises(InputError) as caught, found.kept_out_of_errors():
         raise told

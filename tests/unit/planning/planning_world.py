@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote
 
 from msauto.applying.memory_writes import fetched
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Intent, SelectRef, Work
+from msauto.model.desired import Intent, SelectRef, ServerIntents
 from msauto.model.live import (
     Asset,
     ClipEntries,
@@ -35,7 +35,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.reading import read_live
 from msauto.planning.survey.survey import Survey, survey
 from msauto.server.parsers.links import index_links, links_of
-from msauto.verification.memory_updates import memories, word_of
+from msauto.verification.memory_updates import expectation_key, memories
 from msauto.verification.verifying import differences_of
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import Clock, DictDisk, DictMemory
@@ -345,7 +345,7 @@ class Stage:
 
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
-        work = Work(self.spec, intents)
+        work = ServerIntents(self.spec, intents)
         found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
         return asyncio.run(found)
 
@@ -358,7 +358,7 @@ class Stage:
                 self._send(target, index, request)
             live = asyncio.run(read_live(target, self.reader.fresh(), after=True))
             wrong = differences_of(target, live)
-            self.memory.remember(target.id, memories(target, live, frozenset(map(word_of, wrong))))
+            self.memory.remember(target.id, memories(target, live, frozenset(map(expectation_key, wrong))))
             differences += wrong
         return differences
 

@@ -6,26 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-from msauto.model.desired import DatabaseRef, Intent, Source, Wanted, XmpBatchWanted
+from msauto.model.desired import DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.playbook.files import Files
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.tasks.asset_module import asset_ref, asset_wanted, ref_of
+from msauto.playbook.tasks.asset_module import asset_ref, desired_asset, ref_of
 from msauto.playbook.tasks.operation_modules import run_wanted
 from msauto.playbook.tasks.rss_module import rss_ref, rss_wanted
-from msauto.playbook.templates.lookups import Surroundings
-from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
 
 
 def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str = ",") -> Intent:
     """Return the intent of an ``asset`` task."""
-    spot = Spot(_document(args, file))
-    wanted = asset_wanted(spot.document.data, spot, file, separator)
+    spot = SourceNode(_document(args, file))
+    wanted = desired_asset(spot.document.data, spot, file, separator)
     ref = asset_ref(read_as(AssetArgs, spot.document.data, spot), "NEWS", None)
 
-    def evaluate(_: Facts) -> Wanted | None:
+    def evaluate(_: Facts) -> Desired | None:
         return wanted
 
     return Intent(ref, wanted.source, evaluate, wanted.missing)
@@ -33,22 +33,22 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
 
 def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of a ``command``, ``thumbnail``, ``proxy`` or ``xmp_batch`` task, whose file is ``content``."""
-    spot = Spot(_document({name: value for name, value in args.items() if name != "content"}, file))
-    source = Source(spot.place, file)
+    spot = SourceNode(_document({name: value for name, value in args.items() if name != "content"}, file))
+    source = TaskSource(spot.place, file)
     if module == "xmp_batch":
-        batch = XmpBatchWanted(source, args["connector"], args["src"], args["content"].encode())
+        batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())
         return Intent(DatabaseRef("NEWS"), source, lambda _: batch)
-    around = Surroundings({}, Files(), Path(), Path())
+    around = LookupContext({}, Files(), Path(), Path())
     wanted = run_wanted(module, spot.document.data, spot, file, around)
     return Intent(ref_of(args.get("title"), args.get("id"), None, "NEWS", None), source, lambda _: wanted)
 
 
 def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of an ``rss`` task."""
-    spot = Spot(_document(args, file))
+    spot = SourceNode(_document(args, file))
     wanted = rss_wanted(spot.document.data, spot, file)
 
-    def evaluate(_: Facts) -> Wanted | None:
+    def evaluate(_: Facts) -> Desired | None:
         return wanted
 
     return Intent(rss_ref(args["channel"]), wanted.source, evaluate)

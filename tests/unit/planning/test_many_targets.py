@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from msauto.errors import Place
-from msauto.model.desired import AssetWanted, Intent, Said, SelectRef, Source, Work
+from msauto.errors import SourceLocation
+from msauto.model.desired import DesiredAsset, Intent, SelectRef, ServerIntents, Sourced, TaskSource
 from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
@@ -16,7 +16,7 @@ from tests.unit.planning.small_ports import Clock, DictMemory
 
 MANY = 400
 FORKS = 4
-SOURCE = Source(Place("all.yml", 1, 1), "All of them")
+SOURCE = TaskSource(SourceLocation("all.yml", 1, 1), "All of them")
 
 
 class Watcher(WorldReader):
@@ -35,9 +35,9 @@ class Watcher(WorldReader):
 def surveyed(comment: str) -> tuple[Survey, int]:
     clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
     reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
-    wanted = AssetWanted(SOURCE, fields={"comment": Said(comment, SOURCE)})
+    wanted = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: wanted)
-    work = Work(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
+    work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
     return asyncio.run(survey(work, reader, DictMemory(), Clock(), forks=FORKS)), reader.held
 
 

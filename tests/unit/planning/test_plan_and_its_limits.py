@@ -12,16 +12,16 @@ import pytest
 
 from msauto.diffing.assignment import pair
 from msauto.errors import InputError
-from msauto.model.desired import InputFile, Intent, Resolved
+from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.limits import Limits
-from msauto.model.plan import Expect, Plan, Target
+from msauto.model.plan import Expectation, Plan, Target
 from msauto.model.ports import LiveTarget
 from msauto.planning.assembly import assemble
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.reading import folders_to_read, read_live, xmp_names
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_schema, plan_to_json
 from msauto.planning.saved_plans.plan_schema import checksum
-from msauto.verification.expectations import difference, holds, last_words
+from msauto.verification.expectations import difference, final_expectations, holds
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 
@@ -30,7 +30,7 @@ CREATED = "2026-11-20T10:15:00+01:00"
 
 def plan_of(scene: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
     found = scene.plan(*intents, find_links=True)
-    resolved = Resolved((), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",))
+    resolved = ResolvedPlaybooks((), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",))
     return assemble(resolved, [found], created=CREATED, version="0.1.0", limits=limits or Limits())
 
 
@@ -283,7 +283,7 @@ def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> 
 
 
 def test_a_new_marker_is_told_from_its_older_twin() -> None:
-    expect = Expect("marker", "General@5", {"frame": 5, "track": "General", "title": "A"}, not_uids=(1,))
+    expect = Expectation("marker", "General@5", {"frame": 5, "track": "General", "title": "A"}, not_uids=(1,))
     scene = stage(Clip("Film", markers=[{"uid": 1, "frame": 5, "title": "A"}]))
     assert holds(expect, LiveTarget(asset=scene.server.asset(scene.server.clips["Film"]))) is False
     scene.server.clips["Film"].markers.append({"uid": 2, "frame": 5, "title": "A"})
@@ -292,10 +292,10 @@ def test_a_new_marker_is_told_from_its_older_twin() -> None:
 
 def test_what_reading_cannot_show_is_neither_true_nor_false() -> None:
     live = LiveTarget(asset=stage(Clip("Film")).server.asset(Clip("Film")))
-    assert holds(Expect("command", "X", want=None, visible=False), live) is None
-    assert holds(Expect("field", "user_3", "x", visible=False), live) is None
-    assert holds(Expect("xmp", "dc:a", ["x"], visible=False), live) is None
-    assert difference(Expect("field", "comment", "x"), live) is not None
+    assert holds(Expectation("command", "X", desired=None, visible=False), live) is None
+    assert holds(Expectation("field", "user_3", "x", visible=False), live) is None
+    assert holds(Expectation("xmp", "dc:a", ["x"], visible=False), live) is None
+    assert difference(Expectation("field", "comment", "x"), live) is not None
 
 
 def test_the_last_word_counts() -> None:
@@ -303,12 +303,12 @@ def test_the_last_word_counts() -> None:
     (target,) = scene.plan(
         asset_intent({"title": "Film", "segments": [{"number": 1, "start": 0, "duration": 20}]})
     ).targets
-    assert [(word.key, word.want) for word in last_words(target)] == [("1", {"start": 0, "duration": 20})]
+    assert [(word.key, word.desired) for word in final_expectations(target)] == [("1", {"start": 0, "duration": 20})]
 
 
 def test_everything_expected_of_a_deleted_asset_is_that_it_is_gone() -> None:
     (target,) = stage(Clip("Film")).plan(gone("Film")).targets
-    (word,) = last_words(target)
+    (word,) = final_expectations(target)
     assert holds(word, LiveTarget()) is True
     assert holds(word, LiveTarget(asset=stage().server.asset(Clip("Film")))) is False
 
@@ -334,6 +334,6 @@ def test_a_difference_of_an_rss_item_shows_its_content() -> None:
     scene = stage(channels={"c": [{"guid": "n", "title": "old"}]})
     (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "new"}]})).targets
     live = asyncio.run(read_live(target, scene.reader.fresh()))
-    (found,) = [difference(word, live) for word in last_words(target)]
+    (found,) = [difference(word, live) for word in final_expectations(target)]
     assert found is not None
-    assert (found.key, found.wanted, found.live) == ("n", "new", {"title": "old"})
+    assert (found.key, found.desired, found.live) == ("n", "new", {"title": "old"})

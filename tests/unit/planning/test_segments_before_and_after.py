@@ -11,7 +11,7 @@ import pytest
 from msauto.model.plan import Change
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.report.text import render_plan
-from msauto.simulator import Segment, SimDialect, Simulator, empty_house
+from msauto.simulator import SimDialect, SimSegment, Simulator, empty_house
 from tests.stage import Stage
 
 
@@ -27,8 +27,8 @@ def stage(server: Simulator, tmp_path: Path) -> Stage:
     server.dialect = SimDialect()
     clip = server.house.databases["NEWS"].add_clip("Film", "Raw", frames=100)
     clip.segments[:] = [
-        Segment(1, 0, 5, ["One", "Eins"], track="V1", rating=3),
-        Segment(2, 10, 6, ["Two"], rating=0),
+        SimSegment(1, 0, 5, ["One", "Eins"], track="V1", rating=3),
+        SimSegment(2, 10, 6, ["Two"], rating=0),
     ]
     return Stage(server, tmp_path)
 

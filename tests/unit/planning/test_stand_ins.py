@@ -12,7 +12,7 @@ import pytest
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
 from msauto.secrets.taint import STAND_IN, Secrets
-from msauto.secrets.tokens import SALT, SecretMemory
+from msauto.secrets.tokens import SALT, SecretTokenMemory
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
 TOKEN = "tok-1234"
@@ -56,23 +56,23 @@ VALUES: list[Json] = [
 @pytest.mark.parametrize("value", VALUES)
 def test_what_is_remembered_is_recalled_by_who_knows_the_secret(value: Json) -> None:
     kept = Kept()
-    SecretMemory(kept, known(TOKEN)).remember(TARGET, {f"field:{TOKEN}": value})
+    SecretTokenMemory(kept, known(TOKEN)).remember(TARGET, {f"field:{TOKEN}": value})
     assert TOKEN not in str(kept.items)
-    again = dict(SecretMemory(kept, known(TOKEN, "tok-other")).recall(TARGET))
+    again = dict(SecretTokenMemory(kept, known(TOKEN, "tok-other")).recall(TARGET))
     assert again == ({} if value is None else {f"field:{TOKEN}": value})
 
 
 def test_who_does_not_know_it_sees_nothing_of_it() -> None:
     kept = Kept()
     items: dict[str, Json] = {"a": TOKEN, "b": ["x", TOKEN], "c": {"k": TOKEN, "n": 1}, "d": "plain"}
-    SecretMemory(kept, known(TOKEN)).remember(TARGET, items)
-    assert dict(SecretMemory(kept, known("tok-other")).recall(TARGET)) == {"c": {"n": 1}, "d": "plain"}
+    SecretTokenMemory(kept, known(TOKEN)).remember(TARGET, items)
+    assert dict(SecretTokenMemory(kept, known("tok-other")).recall(TARGET)) == {"c": {"n": 1}, "d": "plain"}
 
 
 def test_the_salt_is_the_ledgers_own() -> None:
     first, second = Kept(), Kept()
     for kept in (first, second):
-        SecretMemory(kept, known(TOKEN)).remember(TARGET, {"a": TOKEN})
+        SecretTokenMemory(kept, known(TOKEN)).remember(TARGET, {"a": TOKEN})
     assert first.items[SALT] != second.items[SALT]
     one, other = str(first.items[TARGET]["a"]), str(second.items[TARGET]["a"])
     assert STAND_IN.fullmatch(one)
@@ -86,7 +86,7 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
         with Ledger.open(tmp_path) as ledger:
             begun.set()
             assert looked.wait(10)
-            memory = SecretMemory(ledger.memory, known(TOKEN))
+            memory = SecretTokenMemory(ledger.memory, known(TOKEN))
             memory.settle_salt(ledger.journal)
             memory.remember(TARGET, {"second": TOKEN})
 
@@ -94,7 +94,7 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
         ledger.memory.remember(TARGET, {"before": "plain"})
     begun, looked, other = threading.Event(), threading.Event(), threading.Thread(target=second)
     with Ledger.open(tmp_path) as ledger:
-        memory = SecretMemory(ledger.memory, known(TOKEN))
+        memory = SecretTokenMemory(ledger.memory, known(TOKEN))
         other.start()
         assert begun.wait(10)
         with ledger.journal.together():
@@ -104,19 +104,19 @@ def test_two_first_runs_at_once_agree_on_one_salt(tmp_path: Path) -> None:
             memory.settle_salt(ledger.journal)
         memory.remember(TARGET, {"first": TOKEN})
         other.join(20)
-        again = SecretMemory(ledger.memory, known(TOKEN)).recall(TARGET)
+        again = SecretTokenMemory(ledger.memory, known(TOKEN)).recall(TARGET)
     assert again == {"before": "plain", "first": TOKEN, "second": TOKEN}
 
 
 def test_coded_forms_are_not_kept() -> None:
     kept = Kept()
-    SecretMemory(kept, known("tok 1234/x")).remember(TARGET, {"part": {"request": "/a?param=h:tok%201234%2Fx"}})
+    SecretTokenMemory(kept, known("tok 1234/x")).remember(TARGET, {"part": {"request": "/a?param=h:tok%201234%2Fx"}})
     assert kept.items[TARGET] == {"part": {"request": "/a?param=h:***"}}
 
 
 def test_without_secrets_nothing_changes() -> None:
     kept = Kept()
-    memory = SecretMemory(kept, known())
+    memory = SecretTokenMemory(kept, known())
     memory.remember(TARGET, {"a": "b"})
     assert kept.items == {TARGET: {"a": "b"}}
     assert memory.recall(TARGET) == {"a": "b"}

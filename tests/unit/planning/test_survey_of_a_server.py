@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from msauto.errors import FateUnknownError, InputError, Place, Problem
+from msauto.errors import InDoubtError, InputError, Problem, SourceLocation
 from msauto.model.desired import (
-    AssetWanted,
-    CommandWanted,
-    Exactly,
+    CompleteLists,
+    Desired,
+    DesiredAsset,
+    DesiredCommand,
     IdRef,
     Intent,
     Ref,
-    Said,
     SelectRef,
-    Source,
+    ServerIntents,
+    Sourced,
+    TaskSource,
     TitleRef,
-    Wanted,
-    Work,
 )
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
@@ -34,20 +34,20 @@ from tests.unit.planning.playbook_forms import asset_intent
 from tests.unit.planning.small_ports import Clock, DictMemory
 
 
-def source(name: str) -> Source:
-    return Source(Place(f"{name}.yml", 1, 1), name)
+def source(name: str) -> TaskSource:
+    return TaskSource(SourceLocation(f"{name}.yml", 1, 1), name)
 
 
-def comment(text: str, name: str = "task") -> AssetWanted:
-    return AssetWanted(source(name), fields={"comment": Said(text, source(name))})
+def comment(text: str, name: str = "task") -> DesiredAsset:
+    return DesiredAsset(source(name), fields={"comment": Sourced(text, source(name))})
 
 
-def absent(name: str = "task", *, with_links: bool = False) -> AssetWanted:
-    return AssetWanted(source(name), present=False, with_links=with_links)
+def absent(name: str = "task", *, with_links: bool = False) -> DesiredAsset:
+    return DesiredAsset(source(name), present=False, with_links=with_links)
 
 
-def intent(ref: Ref, wanted: Wanted | None, name: str = "task", when: Callable[[Facts], bool] | None = None) -> Intent:
-    def evaluate(facts: Facts) -> Wanted | None:
+def intent(ref: Ref, wanted: Desired | None, name: str = "task", when: Callable[[Facts], bool] | None = None) -> Intent:
+    def evaluate(facts: Facts) -> Desired | None:
         return wanted if when is None or when(facts) else None
 
     return Intent(ref, source(name), evaluate)
@@ -152,7 +152,7 @@ def test_facts_of_xmp_and_links_are_read_when_touched() -> None:
     def when(facts: Facts) -> bool:
         return bool(facts.get("xmp")["dc:a"] == ["1"] and facts.get("links")[0]["folder"] == "Playout")
 
-    wanted = AssetWanted(source("t"), xmp={"dc:a": Said(("1",), source("t"))})
+    wanted = DesiredAsset(source("t"), xmp={"dc:a": Sourced(("1",), source("t"))})
     found = scene.plan(intent(film(), wanted, when=when))
     assert found.unchanged == 1
     assert scene.reader.asked == ["asset Film", "xmp Film", "links Film"]
@@ -167,7 +167,7 @@ def test_a_false_when_skips_and_reads_nothing_more() -> None:
 
 def test_an_error_in_a_template_stays_with_its_target() -> None:
     def when(_: Facts) -> bool:
-        raise InputError([Problem("'fps' is undefined", Place("news.yml", 3, 7))])
+        raise InputError([Problem("'fps' is undefined", SourceLocation("news.yml", 3, 7))])
 
     scene = stage(raw("A"), raw("B"))
     found = scene.plan(intent(film("A"), None, when=when), intent(film("B"), comment("x")))
@@ -216,12 +216,12 @@ class _Failing(WorldReader):
         await asyncio.sleep(0)
         self.busy -= 1
         if address.name == "Bad":
-            raise FateUnknownError("the connection was cut", server="studio-a")
+            raise InDoubtError("the connection was cut", server="studio-a")
         return await WorldReader.read_asset(self, database, Address(self.wrong.get(address.name, address.name)))
 
 
 def _survey(reader: WorldReader, *intents: Intent, forks: int = 3) -> Survey:
-    work = Work(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
+    work = ServerIntents(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
     return asyncio.run(survey(work, reader, DictMemory(), Clock(), forks=forks))
 
 
@@ -256,9 +256,9 @@ def test_a_version_without_key_ids_is_an_error() -> None:
 
 def test_commands_run_last_and_once_means_once() -> None:
     scene = stage(raw("Film"))
-    once = CommandWanted(source("c"), "PARTNER_COPY_PROGRAM_FIELDS", run="once")
-    always = CommandWanted(source("c"), "PARTNER_EXPORT_VERSION", (("ns", "title"),))
-    changed = CommandWanted(source("c"), "PARTNER_MOVE_TO_ASSET", (("asset_id", "4"),), run="changed")
+    once = DesiredCommand(source("c"), "PARTNER_COPY_PROGRAM_FIELDS", run="once")
+    always = DesiredCommand(source("c"), "PARTNER_EXPORT_VERSION", (("ns", "title"),))
+    changed = DesiredCommand(source("c"), "PARTNER_MOVE_TO_ASSET", (("asset_id", "4"),), run="changed")
     tasks = [intent(film(), wanted) for wanted in (once, always, comment("x"))]
     first = scene.plan(*tasks)
     assert [request.path.partition("?")[2] for request in only(first).requests] == [
@@ -283,7 +283,7 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
         "create_time": "2026-11-20T08:00:00",
         "links": ["Master/Film"],
     }
-    cleared = intent(film(), AssetWanted(source("task"), exactly=Exactly(markers=source("task"))))
+    cleared = intent(film(), DesiredAsset(source("task"), exactly=CompleteLists(markers=source("task"))))
     scene.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(scene.plan(cleared)).places == ()
     assert only(scene.plan(cleared, find_links=True)).places == (("Master", "Film"),)

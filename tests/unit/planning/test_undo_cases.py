@@ -15,7 +15,7 @@ from msauto.ledger import Ledger
 from msauto.model.history import RunDetails
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
-from msauto.simulator import Item, Marker, Segment, SimDialect, Simulator, empty_house
+from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_house
 from tests.stage import Stage
 
 
@@ -35,10 +35,10 @@ def stage(server: Simulator, tmp_path: Path) -> Stage:
     clip = news.add_clip("Film", "Raw", frames=100)
     clip.home.fields["comment"] = "raw"
     clip.xmp["dc:title"] = ["x"]
-    clip.segments[:] = [Segment(1, 0, 5, ["One"]), Segment(2, 10, 6, ["Two"], keywords="kept")]
+    clip.segments[:] = [SimSegment(1, 0, 5, ["One"]), SimSegment(2, 10, 6, ["Two"], keywords="kept")]
     clip.markers[:] = [
-        Marker(1, 3, {"track": "General", "title": "m", "comment": "said", "rating": "2"}),
-        Marker(7, 5, {"track": "Cue Point", "title": "c"}),
+        SimMarker(1, 3, {"track": "General", "title": "m", "comment": "said", "rating": "2"}),
+        SimMarker(7, 5, {"track": "Cue Point", "title": "c"}),
     ]
     channel = server.house.add_channel("ticker")
     channel.items[:] = [Item("n-1.txt", b"First\nmore", "n-1", "First", "First\nmore")]
@@ -113,7 +113,7 @@ def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None
 
 def test_one_of_two_markers_at_a_place_comes_back_beside_the_other(stage: Stage) -> None:
     clip = stage.sim.house.clip("Film")
-    clip.markers.append(Marker(8, 3, {"track": "General", "title": "twin"}))
+    clip.markers.append(SimMarker(8, 3, {"track": "General", "title": "twin"}))
     assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
     assert stage.undo().ok
     assert sorted(m.fields["title"] for m in clip.markers if m.pos == 3) == ["m", "twin"]
@@ -122,7 +122,7 @@ def test_one_of_two_markers_at_a_place_comes_back_beside_the_other(stage: Stage)
 
 def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
     clip = stage.sim.house.clip("Film")
-    clip.markers.append(Marker(8, 3, dict(clip.markers[0].fields)))
+    clip.markers.append(SimMarker(8, 3, dict(clip.markers[0].fields)))
     assert stage.apply(asset(markers=[{"uid": 8, "state": "absent"}])).ok
     assert stage.undo().ok
     assert [m.pos for m in clip.markers].count(3) == 2
@@ -131,7 +131,7 @@ def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
 def test_a_created_marker_goes_by_the_uid_that_was_learned(stage: Stage) -> None:
     clip = stage.sim.house.clip("Film")
     assert stage.apply(asset(markers=[{"at": 20, "title": "new"}])).ok
-    clip.markers.insert(0, Marker(99, 20, {"track": "General", "title": "new"}))  # somebody makes another like it
+    clip.markers.insert(0, SimMarker(99, 20, {"track": "General", "title": "new"}))  # somebody makes another like it
     assert stage.undo().ok
     assert [m.uid for m in clip.markers] == [99, 1, 7]
 

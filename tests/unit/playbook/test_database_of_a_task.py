@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.model.desired import AssetWanted, DatabaseRef, TitleRef
+from msauto.model.desired import DatabaseRef, DesiredAsset, TitleRef
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 
 INVENTORY = "all: {hosts: {a: {server: {url: http://a}, database: host}}}\n"
 LEVELS = ("host", "play vars", "vars_files", "play key", "block", "task", "loop", "extra")
@@ -37,12 +37,12 @@ def resolved(folder: Path, text: str, *extra: str) -> list[tuple[str, str]]:
     (folder / "shows.yml").write_text("database: vars_files\n", encoding="utf-8")
     (folder / "p.yml").write_text(text, encoding="utf-8")
     paths = (str(folder / "p.yml"),), (str(folder / "i.yml"),)
-    options = Options(*paths, extra_vars=extra, env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    options = ResolveOptions(*paths, extra_vars=extra, env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
     found = []
     for intent in resolve(options).work[0].intents:
         wanted = intent.evaluate(Facts(asset=Asset("EP001")))
         assert isinstance(intent.ref, TitleRef)
-        assert isinstance(wanted, AssetWanted)
+        assert isinstance(wanted, DesiredAsset)
         found.append((intent.ref.database, str(wanted.fields["comment"].value)))
     return found
 
@@ -87,7 +87,7 @@ def test_modules_that_run_something_follow_it(tmp_path: Path) -> None:
 """
     (tmp_path / "i.yml").write_text(INVENTORY, encoding="utf-8")
     (tmp_path / "p.yml").write_text(text, encoding="utf-8")
-    work = resolve(Options((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={})).work[0]
+    work = resolve(ResolveOptions((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={})).work[0]
     assert [intent.ref for intent in work.intents] == [DatabaseRef("ARCHIVE"), TitleRef("ARCHIVE", "EP001")]
 
 
@@ -111,4 +111,4 @@ def test_a_key_that_nobody_needs_may_be_unknown(tmp_path: Path) -> None:
     text = '- hosts: all\n  database: "{{ nobody }}"\n  tasks: [rss: {channel: t, items: []}]\n'
     (tmp_path / "i.yml").write_text(INVENTORY, encoding="utf-8")
     (tmp_path / "p.yml").write_text(text, encoding="utf-8")
-    assert resolve(Options((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={})).work
+    assert resolve(ResolveOptions((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={})).work

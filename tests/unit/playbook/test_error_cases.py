@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 
 CASES = Path(__file__).parents[2] / "cases" / "errors"
 PLAYBOOKS = sorted(path.stem for path in CASES.glob("*.yml"))
@@ -31,7 +31,7 @@ all:
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def said_of(options: Options) -> str:
+def said_of(options: ResolveOptions) -> str:
     with pytest.raises(InputError) as caught:
         resolve(options)
     for problem in caught.value.problems:
@@ -51,7 +51,7 @@ def test_playbook(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(INVENTORY)
     monkeypatch.chdir(CASES)
-    compare(said_of(Options((f"{name}.yml",), (str(inventory),), env={}, now=NOW)), CASES / f"{name}.txt")
+    compare(said_of(ResolveOptions((f"{name}.yml",), (str(inventory),), env={}, now=NOW)), CASES / f"{name}.txt")
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
@@ -60,7 +60,7 @@ def test_inventory(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     playbook.write_text("- {hosts: all, database: NEWS, tasks: []}\n")
     folder = CASES / "inventory"
     monkeypatch.chdir(folder)
-    found = said_of(Options((str(playbook),), (f"{name}.yml",), env={}, now=NOW))
+    found = said_of(ResolveOptions((str(playbook),), (f"{name}.yml",), env={}, now=NOW))
     assert "hunter" not in found
     assert "12345" not in found
     compare(found, folder / f"{name}.txt")

@@ -14,9 +14,9 @@ from msauto.model.facts import Facts
 from msauto.model.live import Asset
 from msauto.playbook.files import Files
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView
-from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import said_outside
 
 SPOT = said_outside("test")
@@ -24,9 +24,9 @@ ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_ti
 
 
 def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **variables: Any) -> Any:
-    around = Surroundings({}, Files(), folder, folder, opened)
+    around = LookupContext({}, Files(), folder, folder, opened)
     given = {"asset": AssetView(Facts(asset=ASSET)), "now": datetime(2026, 11, 20, 18, tzinfo=UTC)}
-    return render_text(text, Scope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around), SPOT)
+    return render_text(text, TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around), SPOT)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.model.desired import Resolved, TitleRef
+from msauto.model.desired import ResolvedPlaybooks, TitleRef
 from msauto.model.server import Auth, Secret, Tls
 from msauto.playbook.files import Files
 from msauto.playbook.inventory.inventory import load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.variables.variables import Level, Variables
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -87,9 +87,9 @@ def write(folder: Path, **files: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def run(folder: Path, **more: object) -> Resolved:
+def run(folder: Path, **more: object) -> ResolvedPlaybooks:
     given: dict[str, object] = {"inventories": (str(folder / "inventory.yml"),), "env": {}, "now": NOW, **more}
-    return resolve(Options((str(folder / "play.yml"),), **given))  # type: ignore[arg-type]
+    return resolve(ResolveOptions((str(folder / "play.yml"),), **given))  # type: ignore[arg-type]
 
 
 LEVELS = [
@@ -298,5 +298,5 @@ def test_the_folder_of_the_playbook_is_absolute(tmp_path: Path, monkeypatch: pyt
     write(tmp_path, inv="all: {hosts: {h: {server: {url: http://h}, database: D}}}")
     write(tmp_path, play='- {hosts: all, tasks: [{asset: {title: "{{ playbook_dir }}"}}]}')
     monkeypatch.chdir(tmp_path)
-    found = resolve(Options(("play.yml",), ("inv.yml",), env={}, now=NOW))
+    found = resolve(ResolveOptions(("play.yml",), ("inv.yml",), env={}, now=NOW))
     assert found.work[0].intents[0].ref == TitleRef("D", str(tmp_path.resolve()))

@@ -11,7 +11,7 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.planning.saved_plans.plan_file import plan_schema
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 from msauto.playbook.schema.validation import json_schema
 from msauto.playbook.yaml.loader import load_yaml
 
@@ -72,7 +72,7 @@ def test_example_playbooks_fit(path: Path) -> None:
 
 
 def test_example_playbooks_hold() -> None:
-    assert validate([str(ROOT / "playbooks")], Options((), env={})) == []
+    assert validate([str(ROOT / "playbooks")], ResolveOptions((), env={})) == []
 
 
 def test_every_key_has_a_description() -> None:

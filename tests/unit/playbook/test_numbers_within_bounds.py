@@ -8,7 +8,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 from msauto.playbook.settings.settings import load_settings
 
 BIG = str(10**30)
@@ -122,7 +122,7 @@ def check(tmp_path: Path, server: str, play: str = "", task: str = "asset: {titl
     playbook = f"- hosts: h\n  {play or 'name: x'}\n  tasks:\n    - {{{task}}}\n"
     for name, text in (("i.yml", inventory), ("p.yml", playbook)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = validate([str(tmp_path / "i.yml"), str(tmp_path / "p.yml")], Options((), env={}))
+    found = validate([str(tmp_path / "i.yml"), str(tmp_path / "p.yml")], ResolveOptions((), env={}))
     return list(found), inventory if server else playbook
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msauto.model.desired import AssetWanted, RssWanted
+from msauto.model.desired import DesiredAsset, DesiredChannel
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 
 PLAYBOOK = """\
 - name: Tonight's news is ready for air
@@ -37,11 +37,11 @@ PLAYBOOK = """\
 def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
     file = tmp_path / "news.yml"
     file.write_text(PLAYBOOK, encoding="utf-8")
-    options = Options((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
+    options = ResolveOptions((str(file),), server_url="http://h", env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
     asset, channel = resolve(options).work[0].intents
     found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts.none())
-    assert isinstance(found, AssetWanted)
-    assert isinstance(feed, RssWanted)
+    assert isinstance(found, DesiredAsset)
+    assert isinstance(feed, DesiredChannel)
     said = {
         **found.fields, **found.xmp, "folder": found.folder, "title": found.title, "restore": found.restore,
         "segment": found.segments[0], "marker": found.markers[0], "item": feed.items[0],

@@ -9,7 +9,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import Options, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve, validate
 
 INVENTORY = """\
 all:
@@ -29,7 +29,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
     (folder / "p.yml").write_text(playbook, encoding="utf-8")
     for name, text in files.items():
         (folder / f"{name}.yml").write_text(text, encoding="utf-8")
-    problems = validate([str(folder / "p.yml")], Options((), (str(folder / "i.yml"),), env={}))
+    problems = validate([str(folder / "p.yml")], ResolveOptions((), (str(folder / "i.yml"),), env={}))
     for problem in problems:
         line, caret = problem.excerpt.split("\n")
         assert caret.rstrip().endswith("^")
@@ -161,7 +161,7 @@ def test_while_planning_as_well(tmp_path: Path) -> None:
     task = "    - loop: [1]\n      asset:\n        title: A\n        fields: {layer: '{{ asset.frmes }}'}\n"
     text = f"- hosts: all\n  tasks:\n{task}"
     assert found(tmp_path, text) == []
-    resolved = resolve(Options((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={}))
+    resolved = resolve(ResolveOptions((str(tmp_path / "p.yml"),), (str(tmp_path / "i.yml"),), env={}))
     with pytest.raises(InputError) as caught:
         resolved.work[0].intents[0].evaluate(Facts(asset=Asset("A", attributes={"frames": "5"})))
     (problem,) = caught.value.problems

@@ -6,25 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import InputError, Place
+from msauto.errors import InputError, SourceLocation
 from msauto.model.desired import (
     ABSENT,
-    AssetWanted,
     ChannelRef,
+    DesiredAsset,
+    DesiredChannel,
+    DesiredMarker,
+    DesiredRssItem,
+    DesiredSegment,
     IdRef,
     Intent,
-    MarkerWanted,
     Position,
-    RssItemWanted,
-    RssWanted,
-    SegmentWanted,
     SelectRef,
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Entry
 from msauto.model.timecode import Timecode
-from msauto.playbook.resolve import Options, chosen, resolve
+from msauto.playbook.resolve import ResolveOptions, chosen, resolve
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.04"}))
@@ -33,13 +33,13 @@ FACTS = Facts(asset=Asset("News", attributes={"frames": "300", "frame_time": "0.
 def intents(folder: Path, tasks: str, head: str = "", **more: object) -> tuple[Intent, ...]:
     text = f"- hosts: all\n  database: NEWS\n{head}  tasks:\n" + "\n".join(f"    {line}" for line in tasks.splitlines())
     (folder / "p.yml").write_text(text + "\n", encoding="utf-8")
-    options = Options((str(folder / "p.yml"),), server_url="http://h", env={}, now=NOW, **more)  # type: ignore[arg-type]
+    options = ResolveOptions((str(folder / "p.yml"),), server_url="http://h", env={}, now=NOW, **more)  # type: ignore[arg-type]
     return resolve(options).work[0].intents
 
 
-def wanted(folder: Path, args: str, facts: Facts = FACTS) -> AssetWanted:
+def wanted(folder: Path, args: str, facts: Facts = FACTS) -> DesiredAsset:
     found = intents(folder, f"- asset: {args}")[0].evaluate(facts)
-    assert isinstance(found, AssetWanted)
+    assert isinstance(found, DesiredAsset)
     return found
 
 
@@ -112,21 +112,21 @@ def test_values_and_places(tmp_path: Path) -> None:
         "dc:none": (),
     }
     segment = found.segments[0].value
-    assert segment == SegmentWanted(
+    assert segment == DesiredSegment(
         start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), keywords="a b"
     )
     assert isinstance(segment.start, Position)
     assert segment.start.to_frames(Fraction(25)) == 0
     assert [said.value for said in found.markers] == [
-        MarkerWanted(at=Position(Timecode.parse(3), origin), track="Icon", fields={"rating": "3"}),
-        MarkerWanted(uid=9, present=False),
+        DesiredMarker(at=Position(Timecode.parse(3), origin), track="Icon", fields={"rating": "3"}),
+        DesiredMarker(uid=9, present=False),
     ]
     assert found.links[0].value.folder == ("Playout", "Tonight")
     assert found.links[0].value.title is ABSENT
     assert (found.exactly.links, found.exactly.tracks) == (None, frozenset({"Icon"}))
     assert found.restore is not None
     assert (found.restore.value, found.lossy, found.unfinalized) == (1800.0, True, "allow")
-    assert found.markers[1].source.place == Place(str(tmp_path / "p.yml"), 9, 56)
+    assert found.markers[1].source.place == SourceLocation(str(tmp_path / "p.yml"), 9, 56)
 
 
 def test_values_from_facts(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_rendered_text_is_not_rendered_again(tmp_path: Path) -> None:
     assert intent.ref == TitleRef("NEWS", "{{ nobody }}")
     tricky = Facts(asset=Asset("{{ nobody }}"))
     found = intent.evaluate(tricky)
-    assert isinstance(found, AssetWanted)
+    assert isinstance(found, DesiredAsset)
     assert found.fields["comment"].value == "{{ nobody }}"
 
 
@@ -223,7 +223,7 @@ def test_imports_blocks_and_files(tmp_path: Path) -> None:
     found = intents(tmp_path, "- import_tasks: sub/more.yml\n  vars: {x: 3}", head)
     assert [intent.ref for intent in found] == [TitleRef("NEWS", "more 3 2"), TitleRef("NEWS", "deep 3")]
     (tmp_path / "all.yml").write_text("- {import_playbook: other.yml, vars: {x: 9}}\n- {import_playbook: p.yml}\n")
-    options = Options((str(tmp_path / "all.yml"),), server_url="http://h", env={}, now=NOW)
+    options = ResolveOptions((str(tmp_path / "all.yml"),), server_url="http://h", env={}, now=NOW)
     resolved = resolve(options)
     assert resolved.work[0].intents[0].ref == TitleRef("D", "other 9")
     assert len(resolved.work[0].intents) == 3
@@ -244,12 +244,12 @@ def test_rss(tmp_path: Path) -> None:
     (intent,) = intents(tmp_path, text)
     assert intent.ref == ChannelRef("ticker")
     found = intent.evaluate(Facts.none())
-    assert isinstance(found, RssWanted)
+    assert isinstance(found, DesiredChannel)
     assert [said.value for said in found.items] == [
-        RssItemWanted("n-1", "n-1.txt", ""),
-        RssItemWanted("n-2", "n-2.xml", item={"title": "T", "pubDate": "2026-11-20T10:00:00+01:00"}),
-        RssItemWanted("3", "x.txt", "y"),
-        RssItemWanted("n-0", present=False),
+        DesiredRssItem("n-1", "n-1.txt", ""),
+        DesiredRssItem("n-2", "n-2.xml", item={"title": "T", "pubDate": "2026-11-20T10:00:00+01:00"}),
+        DesiredRssItem("3", "x.txt", "y"),
+        DesiredRssItem("n-0", present=False),
     ]
     assert found.exactly is not None
     assert found.exactly.place.line == 11
@@ -283,7 +283,7 @@ def test_tags(tags: str, wanted_tags: str, skipped: str, runs: bool) -> None:
 def test_tags_of_blocks_and_unknown_tags(tmp_path: Path) -> None:
     tasks = "- block: [{asset: {title: A}, tags: x}]\n  tags: [prep]\n- asset: {title: B}"
     assert [intent.ref for intent in intents(tmp_path, tasks, tags=("prep",))] == [TitleRef("NEWS", "A")]
-    options = Options((str(tmp_path / "p.yml"),), server_url="http://h", tags=("perp",), env={}, now=NOW)
+    options = ResolveOptions((str(tmp_path / "p.yml"),), server_url="http://h", tags=("perp",), env={}, now=NOW)
     resolved = resolve(options)
     assert resolved.warnings == ("no task has the tag 'perp' (did you mean 'prep'?)",)
     assert resolved.work[0].intents == ()

@@ -14,12 +14,12 @@ import yaml
 from msauto.errors import InputError
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
 from msauto.playbook.inventory.servers import named_servers
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:
     path = write(folder, **block)
-    (found,) = named_servers(Options(playbooks=(), inventories=(path,), env={"PASSWORD": "hunter2"}))
+    (found,) = named_servers(ResolveOptions(playbooks=(), inventories=(path,), env={"PASSWORD": "hunter2"}))
     return found.spec
 
 
@@ -104,7 +104,7 @@ def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "keyring", None)
     path = write(tmp_path, auth={"bearer_file": "not there"}, proxy={"url": "http://p:1", "username": "u",
                                                                      "password_keyring": "x"})  # fmt: skip
-    assert validate([path], Options(playbooks=(), inventories=(), env={})) == []
+    assert validate([path], ResolveOptions(playbooks=(), inventories=(), env={})) == []
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.errors import InputError, Place
-from msauto.playbook.resolve import Options
+from msauto.errors import InputError, SourceLocation
+from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import load_settings
 from msauto.playbook.variables.variable_report import tell_variables
 from msauto.playbook.yaml.document import Document
@@ -45,7 +45,7 @@ WAYS = [
 def excerpts(text: str) -> str:
     """All that could be shown of a text: the excerpt of each of its lines."""
     document = Document("f", lines=redact_lines(tuple(text.split("\n"))))
-    return "\n".join(document.excerpt(Place("f", number + 1, 1)) for number in range(len(document.lines)))
+    return "\n".join(document.excerpt(SourceLocation("f", number + 1, 1)) for number in range(len(document.lines)))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -87,5 +87,5 @@ def test_a_password_in_a_url_of_valid_settings(tmp_path: Path) -> None:
 def test_variables_of_these_names_are_not_told(tmp_path: Path, name: str) -> None:
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(f"all: {{hosts: {{a: {{{name}: hunter2, x: {{{name}: hunter2}}}}}}}}\n", encoding="utf-8")
-    told = tell_variables(Options(playbooks=(), inventories=(str(inventory),)), "a", None)
+    told = tell_variables(ResolveOptions(playbooks=(), inventories=(str(inventory),)), "a", None)
     assert "hunter2" not in repr(told)

@@ -14,9 +14,9 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Marker
 from msauto.playbook.files import Files
 from msauto.playbook.templates.environment import evaluate_expression, render_text
-from msauto.playbook.templates.lookups import Surroundings
+from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView
-from msauto.playbook.variables.variables import Level, Scope, Variables, read_variables
+from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import said_outside
 
 SPOT = said_outside("test")
@@ -36,10 +36,10 @@ def folder(tmp_path: Path) -> Path:
     return inner
 
 
-def scope(folder: Path, facts: Facts | None = None, **variables: Any) -> Scope:
-    around = Surroundings({"HOME_TOWN": "Oslo"}, Files(), folder, folder.parent)
+def scope(folder: Path, facts: Facts | None = None, **variables: Any) -> TemplateScope:
+    around = LookupContext({"HOME_TOWN": "Oslo"}, Files(), folder, folder.parent)
     given = {"asset": AssetView(facts), "env": EnvView(around.env), "now": datetime(2026, 11, 20, tzinfo=UTC)}
-    return Scope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around)
+    return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), given, around)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import Problem
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
 
@@ -16,7 +16,7 @@ def problems(folder: Path, *playbooks: str) -> list[Problem]:
     (folder / "i.yml").write_text(INVENTORY, encoding="utf-8")
     for number, text in enumerate(playbooks):
         (folder / f"p{number}.yml").write_text(text, encoding="utf-8")
-    found = validate([str(folder / f"p{number}.yml") for number in range(len(playbooks))], Options(
+    found = validate([str(folder / f"p{number}.yml") for number in range(len(playbooks))], ResolveOptions(
         (), (str(folder / "i.yml"),), env={}
     ))  # fmt: skip
     assert all(problem.place is not None for problem in found)

@@ -8,7 +8,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.limits import Limits
 from msauto.playbook.files import Files, how_to_find
-from msauto.playbook.resolve import Options, validate
+from msauto.playbook.resolve import ResolveOptions, validate
 from msauto.playbook.settings.settings import Freeze, Settings, load_settings
 
 INVENTORY = """
@@ -16,10 +16,10 @@ all:
   hosts:
     h: {server: {url: "http://h", auth: {bearer: "{{ env.TOKEN }}"}}, database: D}
 """
-NONE = Options((), env={})
+NONE = ResolveOptions((), env={})
 
 
-def messages(*paths: Path, options: Options = NONE) -> list[str]:
+def messages(*paths: Path, options: ResolveOptions = NONE) -> list[str]:
     return [problem.message for problem in validate([str(path) for path in paths], options)]
 
 
@@ -48,7 +48,7 @@ def test_secrets_need_not_be_set(tmp_path: Path) -> None:
     inventory = write(tmp_path, "i.yml", INVENTORY)
     playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: A}}]}\n")
     assert messages(inventory, playbook) == []
-    assert messages(playbook, options=Options((), (str(inventory),), env={})) == []
+    assert messages(playbook, options=ResolveOptions((), (str(inventory),), env={})) == []
     assert messages(write(tmp_path, "j.yml", INVENTORY.replace("http:", "htp:"))) == [
         "url must begin with http:// or https:// and name a host"
     ]
@@ -138,10 +138,10 @@ def test_settings_that_are_not_there(tmp_path: Path) -> None:
 
 def test_a_file_above_the_limit_is_refused_and_the_setting_named(tmp_path: Path) -> None:
     playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: []} #" + "x" * 2**21)
-    (problem,) = validate([str(playbook)], Options((), env={}, file_mib=2))
+    (problem,) = validate([str(playbook)], ResolveOptions((), env={}, file_mib=2))
     assert problem.message == "the file cannot be read: it has 3 MiB, and the limit is 2 MiB"
     assert problem.remedy == "divide it, or set file_mib = 3 in msauto.toml"
-    assert messages(playbook, options=Options((), env={}, file_mib=3)) == []
+    assert messages(playbook, options=ResolveOptions((), env={}, file_mib=3)) == []
 
 
 def test_the_size_of_files_is_a_setting(tmp_path: Path) -> None:

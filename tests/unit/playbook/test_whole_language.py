@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jsonschema
 
-from msauto.playbook.resolve import Options, resolve
+from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.schema.validation import json_schema
 from msauto.playbook.yaml.loader import load_yaml
 
@@ -14,7 +14,7 @@ PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"
 
 
 def test_every_key_is_known() -> None:
-    resolved = resolve(Options((str(PLAYBOOK),), server_url="http://h", extra_vars=("house=K5",), env={}))
+    resolved = resolve(ResolveOptions((str(PLAYBOOK),), server_url="http://h", extra_vars=("house=K5",), env={}))
     (work,) = resolved.work
     kinds = [type(intent.ref).__name__ for intent in work.intents]
     assert kinds.count("DatabaseRef") == 1

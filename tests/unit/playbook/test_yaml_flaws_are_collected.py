@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.resolve import Options, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve, validate
 from msauto.playbook.yaml.loader import load_yaml
 
 INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}}}\n'
@@ -18,10 +18,10 @@ def problems_of(tmp_path: Path, playbook: str, inventory: str = INVENTORY, **mor
     (tmp_path / "msauto.toml").write_text("")
     for name, text in {"playbook": playbook, "inventory": inventory, **more}.items():
         (tmp_path / f"{name}.yml").write_text(text)
-    options = Options((str(tmp_path / "playbook.yml"),), (str(tmp_path / "inventory.yml"),), env={})
+    options = ResolveOptions((str(tmp_path / "playbook.yml"),), (str(tmp_path / "inventory.yml"),), env={})
     with pytest.raises(InputError) as caught:
         resolve(options)
-    seen = validate([str(tmp_path / "playbook.yml")], Options((), options.inventories, env={}))
+    seen = validate([str(tmp_path / "playbook.yml")], ResolveOptions((), options.inventories, env={}))
     assert {problem.message for problem in caught.value.problems} <= {problem.message for problem in seen}
     return list(caught.value.problems)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from msauto.errors import InputError, Place
+from msauto.errors import InputError, SourceLocation
 from msauto.playbook.yaml.loader import dump_yaml, load_yaml, resolve_scalar
 
 
@@ -48,9 +48,9 @@ def test_what_was_written_is_kept() -> None:
 def test_places_survive_merges_and_anchors() -> None:
     document = load_yaml(b"a: &x\n  p: 1\n  q: [5, 6]\nb:\n  <<: *x\n  p: 2\nc: *x\n", "f")
     assert document.data == {"a": {"p": 1, "q": [5, 6]}, "b": {"q": [5, 6], "p": 2}, "c": {"p": 1, "q": [5, 6]}}
-    assert document.place(("b", "q", 1)) == Place("f", 3, 10)
-    assert document.key_place(("b", "p")) == Place("f", 6, 3)
-    assert document.place(("b", "p")) == Place("f", 6, 6)
+    assert document.place(("b", "q", 1)) == SourceLocation("f", 3, 10)
+    assert document.key_place(("b", "p")) == SourceLocation("f", 6, 3)
+    assert document.place(("b", "p")) == SourceLocation("f", 6, 6)
     assert document.place(("c", "q", 0, "nothing", "here")) == document.place(("c", "q", 0))
 
 
@@ -67,12 +67,12 @@ def test_merges_within_merges() -> None:
 def test_windows_files_are_fine() -> None:
     document = load_yaml(b"\xef\xbb\xbfa: 1\r\nb: [x]\r\n", "f")
     assert document.data == {"a": 1, "b": ["x"]}
-    assert document.place(("b", 0)) == Place("f", 2, 5)
+    assert document.place(("b", 0)) == SourceLocation("f", 2, 5)
 
 
 def test_columns_count_signs_not_bytes() -> None:
     document = load_yaml("a: {é😀: x, b: y}\n".encode(), "f")
-    assert document.place(("a", "b")) == Place("f", 1, 15)
+    assert document.place(("a", "b")) == SourceLocation("f", 1, 15)
 
 
 def test_bombs_are_refused() -> None:
@@ -115,7 +115,7 @@ def test_one_clear_error(data: bytes, message: str) -> None:
 def test_secrets_never_show() -> None:
     text = b"auth: {basic: {username: ops, password: hunter2}, x: 1}\nmy_token: |\n  hunter3\n  hunter4\nlast: 1\n"
     document = load_yaml(text, "f")
-    shown = "".join(document.excerpt(Place("f", line, 3)) for line in range(1, 6))
+    shown = "".join(document.excerpt(SourceLocation("f", line, 3)) for line in range(1, 6))
     assert "hunter" not in shown
     assert "ops" in shown
     broken = b"password: hunter2\na: 'x\n"
@@ -126,7 +126,7 @@ def test_secrets_never_show() -> None:
 
 def test_caret_stands_under_the_value_behind_a_secret() -> None:
     document = load_yaml(b"auth: {password: a-long-secret-text}, \n"[:-3] + b"\nb: 1\n", "f")
-    assert document.excerpt(Place("f", 1, 1)).splitlines()[0] == "  1 | auth: {password: ***}"
+    assert document.excerpt(SourceLocation("f", 1, 1)).splitlines()[0] == "  1 | auth: {password: ***}"
 
 
 def test_dump_keeps_order_and_signs() -> None:

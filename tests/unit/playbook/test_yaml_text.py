@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from msauto.playbook.schema.values import is_template
 from msauto.playbook.templates.environment import render_text
-from msauto.playbook.yaml.document import Document, Spot
+from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
-from msauto.playbook.yaml.writer import WIDTH, Line, Noted, comment, literal, yaml_lines
+from msauto.playbook.yaml.writer import WIDTH, CommentedValue, FlowStyle, comment, literal, yaml_lines
 
 
 class NoNames(dict[str, Any]):
@@ -58,7 +58,9 @@ def rendered(data: Any) -> Any:
         return {key: rendered(value) for key, value in data.items()}
     if isinstance(data, list):
         return [rendered(value) for value in data]
-    return render_text(data, NoNames(), Spot(Document(""))) if isinstance(data, str) and is_template(data) else data
+    return (
+        render_text(data, NoNames(), SourceNode(Document(""))) if isinstance(data, str) and is_template(data) else data
+    )
 
 
 def one_line_ends(data: Any) -> Any:
@@ -74,7 +76,7 @@ def one_line_ends(data: Any) -> Any:
 
 @given(values)
 def test_what_is_written_reads_back(value: Any) -> None:
-    for form in (value, Line(value) if isinstance(value, dict | list) else value):
+    for form in (value, FlowStyle(value) if isinstance(value, dict | list) else value):
         text = written(form)
         read = load_yaml(text.encode(), "made.yml").data["value"]
         assert one_line_ends(rendered(read)) == one_line_ends(value)
@@ -111,11 +113,11 @@ def test_a_comment_is_one_line(text: str) -> None:
         (" one\ntwo", 'value: " one\\ntwo"\n'),
         ("trailing \nblank", 'value: "trailing \\nblank"\n'),
         ("{{ house }}", 'value: "{% raw %}{{ house }}{% endraw %}"\n'),
-        (Line(["news", "a, b"]), 'value: [news, "a, b"]\n'),
-        (Line({"at": 5, "title": "x"}), "value: {at: 5, title: x}\n"),
-        (Line(["two\nlines"]), "value:\n  - |-\n    two\n    lines\n"),
-        ([Noted(("why",), Line({"a": True}))], "value:\n  # why\n  - {a: true}\n"),
-        ([Noted(("alone",)), 1], "value:\n  # alone\n  - 1\n"),
+        (FlowStyle(["news", "a, b"]), 'value: [news, "a, b"]\n'),
+        (FlowStyle({"at": 5, "title": "x"}), "value: {at: 5, title: x}\n"),
+        (FlowStyle(["two\nlines"]), "value:\n  - |-\n    two\n    lines\n"),
+        ([CommentedValue(("why",), FlowStyle({"a": True}))], "value:\n  # why\n  - {a: true}\n"),
+        ([CommentedValue(("alone",)), 1], "value:\n  # alone\n  - 1\n"),
         ([], "value: []\n"),
         ({}, "value: {}\n"),
         ([[1, 2], {"a": []}], "value:\n  - - 1\n    - 2\n  - a: []\n"),
@@ -126,7 +128,7 @@ def test_how_it_looks(value: Any, text: str) -> None:
 
 
 def test_what_is_too_long_for_a_line_is_a_block() -> None:
-    text = written(Line({"title": "x" * WIDTH}))
+    text = written(FlowStyle({"title": "x" * WIDTH}))
     assert text == f"value:\n  title: {'x' * WIDTH}\n"
 
 

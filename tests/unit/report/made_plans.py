@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import Place
-from msauto.model.desired import Source
+from msauto.errors import SourceLocation
+from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Aspect, Basis, Body, Change, Json, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 
@@ -35,7 +35,7 @@ def change(
     line: int = 9,
     **more: Any,
 ) -> Change:
-    source = Source(Place("news.yml", line, 18), "Describe the episode")
+    source = TaskSource(SourceLocation("news.yml", line, 18), "Describe the episode")
     return Change(action, aspect, key, before, after, basis, more.pop("reversible", action != "run"), source, **more)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.errors import InputError, Place, PlanningError, Problem, RefusedError, RejectedError
+from msauto.errors import InputError, PlanningError, Problem, RefusedError, RejectedError, SourceLocation
 from msauto.report.json import problems_json
 from msauto.report.text import render_error, render_problems
 from tests.unit.report.made_plans import check_golden
@@ -10,14 +10,14 @@ from tests.unit.report.made_plans import check_golden
 PROBLEMS = [
     Problem(
         "unknown key «titel»",
-        Place("news.yml", 12, 9),
+        SourceLocation("news.yml", 12, 9),
         "did you mean «title»?",
         "  12 |         titel: Evening News\n     |         ^",
     ),
-    Problem("the inventory is empty", Place("hosts.yml"), "name a server under all/hosts"),
+    Problem("the inventory is empty", SourceLocation("hosts.yml"), "name a server under all/hosts"),
     Problem(
         "«日本» is no folder of ours\nit was renamed",
-        Place("日.yml", 3, 12),
+        SourceLocation("日.yml", 3, 12),
         excerpt="  3 | x: {日本: и\u0306, y: \x1b[2J}\n    |        ^",
     ),
 ]
@@ -38,7 +38,7 @@ def test_no_problems_no_text() -> None:
 def test_caret_stands_under_what_the_reader_sees() -> None:
     line = "  3 | 日本: x"
     caret = "    |     ^"  # four signs, six columns
-    text = render_problems([Problem("wrong", Place("a", 3, 5), excerpt=f"{line}\n{caret}")], colour=False)
+    text = render_problems([Problem("wrong", SourceLocation("a", 3, 5), excerpt=f"{line}\n{caret}")], colour=False)
     assert text.splitlines()[1:3] == [line, "    |       ^"]
 
 
@@ -53,7 +53,7 @@ def test_caret_past_the_end_of_the_line_stays_there() -> None:
 
 
 def test_any_error_of_ours_has_one_form() -> None:
-    error = PlanningError("no asset «x\x1b»", place=Place("a.yml", 3, 4), remedy="look again")
+    error = PlanningError("no asset «x\x1b»", place=SourceLocation("a.yml", 3, 4), remedy="look again")
     assert render_error(error, colour=False) == "Error: a.yml:3:4: no asset «x\\x1b»\n  → look again\n"
     rejected = RejectedError("no", status=500, server="studio-a", request="GET /storage")
     assert render_error(rejected, colour=True) == "\x1b[31mError:\x1b[0m server studio-a: GET /storage: no\n"

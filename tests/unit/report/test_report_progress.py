@@ -19,7 +19,7 @@ from msauto.model.events import (
     WaitingForRestore,
 )
 from msauto.model.result import RequestResult, TargetResult
-from msauto.report.progress import Progress
+from msauto.report.progress import ProgressDisplay
 from msauto.report.sanitizing import display_width
 from tests.unit.report.made_plans import episode, film, mixed_result
 
@@ -38,7 +38,7 @@ class Ticking:
 
 def run_of(*events: Event, live: bool = True, step: float = 1.0, **more: object) -> str:
     stream, clock = io.StringIO(), Ticking()
-    progress = Progress(stream, clock, live=live, **more)  # type: ignore[arg-type]
+    progress = ProgressDisplay(stream, clock, live=live, **more)  # type: ignore[arg-type]
     for event in events:
         clock.time += step
         progress.tell(event)
@@ -82,7 +82,7 @@ def test_line_is_gone_when_the_run_ends() -> None:
 def test_line_is_gone_whatever_happens() -> None:
     stream = io.StringIO()
     try:
-        with Progress(stream, Ticking(), live=True) as progress:
+        with ProgressDisplay(stream, Ticking(), live=True) as progress:
             progress.tell(STORY[0])
             raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def test_line_is_gone_whatever_happens() -> None:
 
 def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = Progress(stream, clock, live=False)
+    progress = ProgressDisplay(stream, clock, live=False)
     progress.tell(RunStarted("r", 1, 1))
     progress.tell(DownloadAsked(film(), 0, 0, 3600.0))
     for _ in range(9):
@@ -121,7 +121,7 @@ def test_bytes_of_downloads() -> None:
 
 def test_no_time_goes_by_before_and_after_a_run() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = Progress(stream, clock, live=True)
+    progress = ProgressDisplay(stream, clock, live=True)
     clock.time = 100
     progress.tick()
     assert stream.getvalue() == ""
@@ -166,13 +166,13 @@ def test_bar_is_full_at_the_end() -> None:
 def test_streams_that_cannot_write_our_signs() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
-    Progress(stream, Ticking(), live=True).tell(STORY[0])
+    ProgressDisplay(stream, Ticking(), live=True).tell(STORY[0])
     assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())
 
 
 def test_nothing_is_drawn_after_closing() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, Ticking(), live=True)
+    progress = ProgressDisplay(stream, Ticking(), live=True)
     progress.close()
     progress.tell(STORY[0])
     assert stream.getvalue() == ""
@@ -180,7 +180,7 @@ def test_nothing_is_drawn_after_closing() -> None:
 
 def test_a_stream_that_is_no_terminal_gets_no_live_line() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = Progress(stream, clock)
+    progress = ProgressDisplay(stream, clock)
     clock.time = 31
     progress.tell(STORY[0])
     assert stream.getvalue() == "0/4 targets · 0/8 requests\n"
@@ -190,7 +190,7 @@ def test_a_terminal_is_asked_for_its_width() -> None:
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 30))
     with os.fdopen(slave, "w") as stream:
-        Progress(stream, Ticking()).tell(STORY[0])
+        ProgressDisplay(stream, Ticking()).tell(STORY[0])
         drawn = os.read(master, 1000).decode().removeprefix(ERASE)
     os.close(master)
     assert display_width(drawn) < 30

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from msauto.errors import Place, Problem
+from msauto.errors import Problem, SourceLocation
 from msauto.report.sarif import problems_sarif
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string", "minLength": 1}}, "required": ["text"]}
@@ -86,9 +86,9 @@ SARIF = {
 }
 
 PROBLEMS = [
-    Problem("unknown key 'x'", Place("plays/news å.yml", 3, 5), "did you mean 'y'?"),
-    Problem("cannot be read", Place("/abs/inventory.yml")),
-    Problem("nobody notifies it", Place("p.yml", 9, 0), level="warning"),
+    Problem("unknown key 'x'", SourceLocation("plays/news å.yml", 3, 5), "did you mean 'y'?"),
+    Problem("cannot be read", SourceLocation("/abs/inventory.yml")),
+    Problem("nobody notifies it", SourceLocation("p.yml", 9, 0), level="warning"),
     Problem("no server is named\x1b[2J"),
 ]
 

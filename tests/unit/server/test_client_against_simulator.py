@@ -15,7 +15,7 @@ import msauto
 from msauto import AsyncMediaServer, MediaServer
 from msauto.errors import (
     AddressError,
-    FateUnknownError,
+    InDoubtError,
     MsautoError,
     NotFoundError,
     NotSentError,
@@ -28,7 +28,7 @@ from msauto.interface.dialect import Dialect
 from msauto.model.plan import Address, Request
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.server.access import spec_of
-from msauto.server.operations import Verbs
+from msauto.server.operations import Operations
 from msauto.simulator import SimDialect, Simulator, house_of
 
 TITLE = "Back\\Slash / Film: 50% @ night?"
@@ -215,7 +215,7 @@ def test_html_from_something_else_is_told() -> None:
 
 def test_login_page_in_place_of_an_answer_leaves_a_write_unknown(simulator: Simulator, server: MediaServer) -> None:
     simulator.faults.add("html@POST .*")
-    with pytest.raises(FateUnknownError, match="web page"):
+    with pytest.raises(InDoubtError, match="web page"):
         server.export_version("NEWS", "Long Film")
 
 
@@ -290,7 +290,7 @@ def test_cut_proxy_is_asked_for_again(simulator: Simulator, server: MediaServer,
 def test_blocking_client_has_every_method_of_the_async_one() -> None:
     names = {
         name
-        for owner in (Verbs, AsyncMediaServer)
+        for owner in (Operations, AsyncMediaServer)
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
     } - {"aclose", "ask", "read", "read_listing", "fetch"}

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 import pytest
 
-from msauto.errors import FateUnknownError, NotFoundError, RejectedError, ServerError, UnreadableError
+from msauto.errors import InDoubtError, NotFoundError, RejectedError, ServerError, UnreadableError
 from msauto.model.live import Listing
 from msauto.server.availability.planning_client import PlanningClient
 from msauto.server.client import AsyncMediaServer
@@ -50,7 +50,7 @@ def body(*chunks: bytes, broken: bool = False) -> Body:
         for chunk in chunks:
             yield chunk
         if broken:
-            raise FateUnknownError("the connection broke")
+            raise InDoubtError("the connection broke")
 
     return send
 

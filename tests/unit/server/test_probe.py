@@ -15,20 +15,20 @@ from msauto.errors import MsautoError, NotSentError, RefusedError, RejectedError
 from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
 from msauto.model.server import Auth, Secret, ServerSpec
-from msauto.probe.probe import Findings, Trial, probe, probe_by_trial
-from msauto.simulator import House, Marker, Segment, SimDialect, Simulator
+from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
+from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator
 from msauto.simulator.resources.asset_xml import clip_xml
 
 TITLE = "Scratch / тест"
 FIELD = "dc:rights"
 
 
-def house() -> House:
-    made = House()
+def house() -> ServerState:
+    made = ServerState()
     news = made.add_database("NEWS")
     clip = news.add_clip(TITLE, "Tests/2026", frames=500, create_time="2026-11-19T10:00:00", mime_type=2)
-    clip.segments = [Segment(1, 0, 100, ["One"]), Segment(4, 120, 380, ["Four"], track="Program", rating=3)]
-    clip.markers = [Marker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
+    clip.segments = [SimSegment(1, 0, 100, ["One"]), SimSegment(4, 120, 380, ["Four"], track="Program", rating=3)]
+    clip.markers = [SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
     clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"], "dc:subject": ["a", "b"]}
     clip.home.fields["first_frame"] = "3"
     news.add_clip("Part: two", "Tests/2026", frames=50, create_time="2026-11-18T10:00:00", mime_type=4)
@@ -86,7 +86,7 @@ def let_all(asset: Asset, links: tuple[Link, ...] | None) -> None:
 class Told:
     """Findings by name, what was missed, and what was told meanwhile."""
 
-    findings: Findings
+    findings: ProbeResult
     told: list[str]
 
     def __getitem__(self, name: str) -> Any:
@@ -128,7 +128,7 @@ def try_on(
         probe_by_trial(
             ServerSpec("sim", sim.url, dialect=dialect or Dialect()),
             "NEWS",
-            Trial(TITLE, **{"xmp_field": FIELD} | trial),
+            TrialOptions(TITLE, **{"xmp_field": FIELD} | trial),
             clock=clock or Still(),
             tell=told.append,
             refuse=let_all,
@@ -316,7 +316,7 @@ def test_link_that_stays_is_told(sim: Simulator) -> None:
 
 def test_clip_without_room(sim: Simulator) -> None:
     clip = sim.house.clip(TITLE)
-    clip.frames, clip.segments = 20, [Segment(1, 0, 20)]
+    clip.frames, clip.segments = 20, [SimSegment(1, 0, 20)]
     told = try_on(sim)
     assert {"segment_update", "marker_update", "position_origin"} <= told.missed.keys()
     assert told.findings.left == ()
@@ -333,7 +333,9 @@ def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
     title = "nobody" if kind == "unknown" else TITLE
     with pytest.raises(MsautoError) as caught:
         asyncio.run(
-            probe_by_trial(ServerSpec("sim", sim.url), "NEWS", Trial(title), clock=Still(), tell=print, refuse=refuse)
+            probe_by_trial(
+                ServerSpec("sim", sim.url), "NEWS", TrialOptions(title), clock=Still(), tell=print, refuse=refuse
+            )
         )
     assert isinstance(caught.value, RefusedError) == (kind != "unknown")
     assert sim.writes() == []
@@ -380,7 +382,7 @@ def test_interruption_takes_back(sim: Simulator, command: str) -> None:
     told: list[str] = []
 
     async def main() -> None:
-        trial = Trial(TITLE, FIELD)
+        trial = TrialOptions(TITLE, FIELD)
         work = probe_by_trial(
             ServerSpec("sim", sim.url), "NEWS", trial, clock=Still(longest=0.6), tell=told.append, refuse=let_all
         )

@@ -10,7 +10,7 @@ import pytest
 from msauto.errors import MsautoError
 from msauto.interface.dialect import Dialect
 from msauto.model.server import ServerSpec
-from msauto.probe.probe import Trial, probe_by_trial
+from msauto.probe.probe import TrialOptions, probe_by_trial
 from msauto.simulator import SimDialect, Simulator
 from tests.unit.server.test_probe import FIELD, TITLE, Still, house, let_all, shown
 
@@ -19,7 +19,7 @@ REQUESTS = 70
 
 FAULTS = ("cut_before", "cut_after", "swallow", "status:500", "status:503", "html")
 REMOVES_LINKS = Dialect(link_delete="by_title")
-TRIAL = Trial(TITLE, FIELD, ("Links",))
+TRIAL = TrialOptions(TITLE, FIELD, ("Links",))
 
 
 @pytest.fixture(scope="module")

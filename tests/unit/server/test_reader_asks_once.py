@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 import httpx2
 import pytest
 
-from msauto.errors import FateUnknownError, RejectedError, UnreadableError
+from msauto.errors import InDoubtError, RejectedError, UnreadableError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, Link
@@ -276,7 +276,7 @@ def test_server_that_cannot_be_reached_is_no_missing_database() -> None:
 
     async def main() -> None:
         async with AsyncMediaServer("http://x", transport=Broken({}), clock=Noon()) as client:
-            with pytest.raises(FateUnknownError):
+            with pytest.raises(InDoubtError):
                 await ServerReader(client).has_database("N")
 
     asyncio.run(main())

@@ -15,7 +15,7 @@ from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.server.client import AsyncMediaServer
 from msauto.server.reader import ServerReader
-from msauto.simulator import House, SimDialect, Simulator
+from msauto.simulator import ServerState, SimDialect, Simulator
 
 AWKWARD = "Back\\Slash / Film: 50% @ night?"
 NEWS = "Новости дня"
@@ -41,8 +41,8 @@ SHAPES = [
 ]
 
 
-def small_house() -> House:
-    house = House()
+def small_house() -> ServerState:
+    house = ServerState()
     news = house.add_database("NEWS")
     clip = news.add_clip(NEWS, "Raw/2026", frames=1000, create_time="2026-11-19T10:00:00", mime_type=2)
     clip.xmp = {"dc:subject": ["news", "evening"], "dc:title": ["Вечер"]}

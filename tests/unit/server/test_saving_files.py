@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import DownloadError, NotSentError
-from msauto.server.downloads.fetching import Arrival, Fetching, Headers, Unwatched
+from msauto.server.downloads.fetching import Headers, ResumableDownload, SilentDownloadObserver, StreamedBody
 from tests.wire.patience import NoWait
 
 
@@ -32,11 +32,13 @@ def save(dest: Path, *chunks: bytes | Exception) -> int:
         """Any answer will do."""
 
     @asynccontextmanager
-    async def ask(_: Headers) -> AsyncIterator[Arrival]:
+    async def ask(_: Headers) -> AsyncIterator[StreamedBody]:
         async with aclosing(pieces(*chunks)) as body:
-            yield Arrival(200, {}, coded=False, chunks=body, judge=whole_file)
+            yield StreamedBody(200, {}, coded=False, chunks=body, judge=whole_file)
 
-    return asyncio.run(Fetching(ask, "/storage/N@x/WP1", dest, NoWait(), Unwatched(), 30.0).run()).size
+    return asyncio.run(
+        ResumableDownload(ask, "/storage/N@x/WP1", dest, NoWait(), SilentDownloadObserver(), 30.0).run()
+    ).size
 
 
 def test_disk_full_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

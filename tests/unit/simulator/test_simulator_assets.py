@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.simulator import Marker, Segment, SimDialect, Simulator
+from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator
 from tests.unit.simulator.asking import Asker, asset
 
 
@@ -90,7 +90,7 @@ def test_title_case_is_a_switch(sim: Simulator, ask: Asker) -> None:
 
 def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> None:
     clip = sim.house.add_clip("Positions", frames=1000)
-    clip.markers, clip.segments = [Marker(1, 150)], [Segment(1, 200, 50)]
+    clip.markers, clip.segments = [SimMarker(1, 150)], [SimSegment(1, 200, 50)]
     clip.home.fields["first_frame"] = "100"
     sim.dialect = SimDialect(position_origin="in")
     shown = ask.clip("Positions")
@@ -106,7 +106,7 @@ def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> No
     ("shape", "name", "titles"), [("child", "", ["Part"]), ("seg_name", "Part", []), ("both", "Part", ["Part"])]
 )
 def test_where_a_segments_title_is(sim: Simulator, ask: Asker, shape: str, name: str, titles: list[str]) -> None:
-    sim.house.add_clip("S").segments = [Segment(1, 0, 10, ["Part"], keywords="k")]
+    sim.house.add_clip("S").segments = [SimSegment(1, 0, 10, ["Part"], keywords="k")]
     sim.dialect = SimDialect(segment_title=shape)
     (segment,) = ask.clip("S").findall("Segment")
     assert (segment.get("seg_name"), [title.text for title in segment.findall("title")]) == (name, titles)

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from msauto.simulator import Simulator
-from msauto.simulator.resources.pictures import Card, draw_card
+from msauto.simulator.resources.pictures import TestCard, draw_card
 from tests.unit.simulator.asking import Asker, asset
 
 ICON = asset("Lower Third") + "/GETICON"
@@ -55,7 +55,7 @@ def test_parameters_are_drawn(ask: Asker) -> None:
 
 def test_what_is_written_can_be_told_apart() -> None:
     size = (320, 180)
-    drawn = [draw_card(Card("T", code, lines), size).tobytes() for code, lines in (
+    drawn = [draw_card(TestCard("T", code, lines), size).tobytes() for code, lines in (
         ("00:00:00:01", ()), ("00:00:00:02", ()), ("00:00:00:01", ("a: Ж",)), ("00:00:00:01", ("a: Щ",)))]  # fmt: skip
     assert len(set(drawn)) == 4
 

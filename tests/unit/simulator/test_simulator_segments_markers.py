@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from msauto.simulator import Clip, Marker, Segment, SimDialect, Simulator
+from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator
 from tests.unit.simulator.asking import Asker
 
 
 @pytest.fixture
-def clip(sim: Simulator) -> Clip:
+def clip(sim: Simulator) -> SimClip:
     return sim.house.add_clip("C", frames=1000, rate=25)
 
 
-def spans(clip: Clip) -> list[tuple[int, int, int, list[str]]]:
+def spans(clip: SimClip) -> list[tuple[int, int, int, list[str]]]:
     return [(segment.number, segment.start, segment.duration, segment.titles) for segment in clip.segments]
 
 
-def test_segments_in_frames_and_time_codes(clip: Clip, ask: Asker) -> None:
+def test_segments_in_frames_and_time_codes(clip: SimClip, ask: Asker) -> None:
     ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=0, duration="00:00:10:05", title="Ä", keywords="a b")
     ask.command("C", "CREATESEGMENT", seg_num=2, start_frame="00:00:20.02", duration=100)
     assert spans(clip) == [(1, 0, 255, ["Ä"]), (2, 500, 100, [])]
@@ -40,12 +40,12 @@ def test_segments_in_frames_and_time_codes(clip: Clip, ask: Asker) -> None:
         {"seg_num": 1, "start_frame": 991, "duration": 10},
     ],
 )
-def test_a_bad_segment_is_refused(clip: Clip, ask: Asker, params: dict[str, object]) -> None:
+def test_a_bad_segment_is_refused(clip: SimClip, ask: Asker, params: dict[str, object]) -> None:
     assert ask.command("C", "CREATESEGMENT", **params).status == 400
     assert clip.segments == []
 
 
-def test_beyond_the_end_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> None:
+def test_beyond_the_end_is_a_switch(sim: Simulator, clip: SimClip, ask: Asker) -> None:
     sim.dialect = SimDialect(beyond_end="allow")
     assert ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=990, duration=100).status == 200
     assert ask.command("C", "CREATEMARKER", uid=-1, frame=5000).status == 200
@@ -62,16 +62,16 @@ def test_beyond_the_end_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> N
     ],
 )
 def test_a_number_that_exists(
-    sim: Simulator, clip: Clip, ask: Asker, update: str, status: int, after: list[object]
+    sim: Simulator, clip: SimClip, ask: Asker, update: str, status: int, after: list[object]
 ) -> None:
-    clip.segments = [Segment(1, 0, 10, ["old"])]
+    clip.segments = [SimSegment(1, 0, 10, ["old"])]
     sim.dialect = SimDialect(segment_update=update)
     assert ask.command("C", "CREATESEGMENT", seg_num=1, start_frame=5, duration=20).status == status
     assert spans(clip) == after
 
 
-def test_overlap_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> None:
-    clip.segments = [Segment(1, 100, 100)]
+def test_overlap_is_a_switch(sim: Simulator, clip: SimClip, ask: Asker) -> None:
+    clip.segments = [SimSegment(1, 100, 100)]
     sim.dialect = SimDialect(segment_overlap="refuse")
     assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=199, duration=1).status == 409
     assert ask.command("C", "CREATESEGMENT", seg_num=2, start_frame=0, duration=101).status == 409
@@ -81,8 +81,8 @@ def test_overlap_is_a_switch(sim: Simulator, clip: Clip, ask: Asker) -> None:
     assert ask.command("C", "CREATESEGMENT", seg_num=4, start_frame=0, duration=1000).status == 200
 
 
-def test_segmentation_divides_the_whole(sim: Simulator, clip: Clip, ask: Asker) -> None:
-    clip.segments = [Segment(5, 0, 10)]
+def test_segmentation_divides_the_whole(sim: Simulator, clip: SimClip, ask: Asker) -> None:
+    clip.segments = [SimSegment(5, 0, 10)]
     ask.command("C", "CREATESEGMENTATION", duration="00:00:16:00", title="Part")
     assert spans(clip) == [(1, 0, 400, ["Part"]), (2, 400, 400, ["Part"]), (3, 800, 200, ["Part"])]
     sim.dialect = SimDialect(segmentation="add", segmentation_title="numbered")
@@ -93,12 +93,12 @@ def test_segmentation_divides_the_whole(sim: Simulator, clip: Clip, ask: Asker) 
     assert len(clip.segments) == 5
 
 
-def test_segmentation_without_a_title(clip: Clip, ask: Asker) -> None:
+def test_segmentation_without_a_title(clip: SimClip, ask: Asker) -> None:
     ask.command("C", "CREATESEGMENTATION", duration=1000)
     assert spans(clip) == [(1, 0, 1000, [])]
 
 
-def test_what_is_not_there_to_delete(sim: Simulator, clip: Clip, ask: Asker) -> None:
+def test_what_is_not_there_to_delete(sim: Simulator, clip: SimClip, ask: Asker) -> None:
     assert ask.command("C", "DELETESEGMENT", seg_num=9).status == 404
     assert ask.command("C", "DELETEMARKER", uid=9).status == 404
     sim.dialect = SimDialect(absent_item="ignore")
@@ -107,7 +107,7 @@ def test_what_is_not_there_to_delete(sim: Simulator, clip: Clip, ask: Asker) -> 
     assert ask.command("C", "DELETEMARKER").status == 400
 
 
-def test_markers(clip: Clip, ask: Asker) -> None:
+def test_markers(clip: SimClip, ask: Asker) -> None:
     ask.command("C", "CREATEMARKER", uid=-1, frame=10, track="Cue Point", title="t", comment="c", user="u",
                 keywords="k", rating=3, extra="Ж")  # fmt: skip
     ask.command("C", "CREATEMARKER", uid=-1, frame=0)
@@ -122,8 +122,8 @@ def test_markers(clip: Clip, ask: Asker) -> None:
     assert [marker.uid for marker in clip.markers] == [2]
 
 
-def test_a_uid_is_not_given_twice_at_once(clip: Clip, ask: Asker) -> None:
-    clip.markers = [Marker(41, 0), Marker(7, 1)]
+def test_a_uid_is_not_given_twice_at_once(clip: SimClip, ask: Asker) -> None:
+    clip.markers = [SimMarker(41, 0), SimMarker(7, 1)]
     ask.command("C", "CREATEMARKER", uid=-1, frame=2)
     assert clip.markers[-1].uid == 42
 
@@ -135,18 +135,18 @@ def test_a_uid_is_not_given_twice_at_once(clip: Clip, ask: Asker) -> None:
         ("keep", {"title": "new", "comment": "old", "track": "Icon"}),
     ],
 )
-def test_changing_a_marker(sim: Simulator, clip: Clip, ask: Asker, update: str, fields: dict[str, str]) -> None:
-    clip.markers = [Marker(3, 5, {"title": "old", "comment": "old", "track": "Icon"})]
+def test_changing_a_marker(sim: Simulator, clip: SimClip, ask: Asker, update: str, fields: dict[str, str]) -> None:
+    clip.markers = [SimMarker(3, 5, {"title": "old", "comment": "old", "track": "Icon"})]
     sim.dialect = SimDialect(marker_update=update)
     ask.command("C", "CREATEMARKER", uid=3, frame=6, title="new")
-    assert clip.markers == [Marker(3, 6, fields)]
+    assert clip.markers == [SimMarker(3, 6, fields)]
     ask.command("C", "CREATEMARKER", uid=3, title="new")
     assert clip.markers[0].pos == 6
 
 
 @pytest.mark.parametrize(("way", "status", "uids"), [("create", 200, [99]), ("ignore", 200, []), ("refuse", 404, [])])
 def test_a_uid_that_does_not_exist(
-    sim: Simulator, clip: Clip, ask: Asker, way: str, status: int, uids: list[int]
+    sim: Simulator, clip: SimClip, ask: Asker, way: str, status: int, uids: list[int]
 ) -> None:
     sim.dialect = SimDialect(unknown_uid=way)
     assert ask.command("C", "CREATEMARKER", uid=99, frame=1).status == status
@@ -158,7 +158,7 @@ def test_a_uid_that_does_not_exist(
     [{"frame": 1}, {"uid": -1}, {"uid": "x", "frame": 1}, {"uid": -1, "frame": 1000}, {"uid": -1, "frame": -1},
      {"uid": -1, "frame": "00:00:01:00"}, {"uid": -1, "frame": 1, "track": "Cue point"}],
 )  # fmt: skip
-def test_a_bad_marker_is_refused(clip: Clip, ask: Asker, params: dict[str, object]) -> None:
+def test_a_bad_marker_is_refused(clip: SimClip, ask: Asker, params: dict[str, object]) -> None:
     assert ask.command("C", "CREATEMARKER", **params).status == 400
     assert clip.markers == []
 
@@ -168,6 +168,6 @@ def test_a_bad_marker_is_refused(clip: Clip, ask: Asker, params: dict[str, objec
     ["General", "Secondary Event", "Cue Point", "Goto Cue", "Game Time", "Icon", "Picture", "Profanity Start",
      "Profanity End"],
 )  # fmt: skip
-def test_every_track_of_the_interface(clip: Clip, ask: Asker, track: str) -> None:
+def test_every_track_of_the_interface(clip: SimClip, ask: Asker, track: str) -> None:
     assert ask.command("C", "CREATEMARKER", uid=-1, frame=1, track=track).status == 200
     assert clip.markers[0].fields["track"] == track

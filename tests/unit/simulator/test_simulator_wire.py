@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from msauto.simulator import SimDialect, Simulator
 from msauto.simulator.http.wire import (
-    Address,
     MalformedRequestError,
+    RequestAddress,
     decode_address,
     decode_percent,
     decode_query,
@@ -67,26 +67,26 @@ def test_a_backslash_that_escapes_nothing_is_malformed(text: str) -> None:
 @pytest.mark.parametrize(
     ("segments", "address"),
     [
-        (["NEWS"], Address("NEWS")),
-        (["NEWS", "Raw", "A%5C%2FB"], Address("NEWS", ("Raw", "A/B"))),
-        (["NEWS@T"], Address("NEWS", (), "T")),
-        (["NEWS@a@b"], Address("NEWS", (), "a@b")),
-        (["NEWS%40x", "T"], Address("NEWS@x", ("T",))),
-        (["A%5CB", "T"], Address("A\\B", ("T",))),
-        (["A%5C%5CB@T"], Address("A\\\\B", (), "T")),
-        (["NEWS@handle:47"], Address("NEWS", (), "47", "handle")),
-        (["NEWS@a%3Ab"], Address("NEWS", (), "a:b")),
-        (["NEWS@title:a:b%5C%5C"], Address("NEWS", (), "a:b\\", "title")),
-        (["NEWS@T", "PVW", "WP1"], Address("NEWS", (), "T", None, ("PVW", "WP1"))),
+        (["NEWS"], RequestAddress("NEWS")),
+        (["NEWS", "Raw", "A%5C%2FB"], RequestAddress("NEWS", ("Raw", "A/B"))),
+        (["NEWS@T"], RequestAddress("NEWS", (), "T")),
+        (["NEWS@a@b"], RequestAddress("NEWS", (), "a@b")),
+        (["NEWS%40x", "T"], RequestAddress("NEWS@x", ("T",))),
+        (["A%5CB", "T"], RequestAddress("A\\B", ("T",))),
+        (["A%5C%5CB@T"], RequestAddress("A\\\\B", (), "T")),
+        (["NEWS@handle:47"], RequestAddress("NEWS", (), "47", "handle")),
+        (["NEWS@a%3Ab"], RequestAddress("NEWS", (), "a:b")),
+        (["NEWS@title:a:b%5C%5C"], RequestAddress("NEWS", (), "a:b\\", "title")),
+        (["NEWS@T", "PVW", "WP1"], RequestAddress("NEWS", (), "T", None, ("PVW", "WP1"))),
     ],
 )
-def test_addresses(segments: list[str], address: Address) -> None:
+def test_addresses(segments: list[str], address: RequestAddress) -> None:
     assert decode_address(segments) == address
 
 
 def test_the_colon_of_ns_id_is_a_switch() -> None:
-    assert decode_address(["N@a:b"], ns_id=False) == Address("N", (), "a:b")
-    assert decode_address(["N@a%3Ab"], decoded_colon=True) == Address("N", (), "b", "a")
+    assert decode_address(["N@a:b"], ns_id=False) == RequestAddress("N", (), "a:b")
+    assert decode_address(["N@a%3Ab"], decoded_colon=True) == RequestAddress("N", (), "b", "a")
 
 
 def test_query_keeps_duplicates_and_pluses() -> None:

@@ -24,7 +24,7 @@ def items_of(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-class Seen:
+class SeenValues:
     """Remembers values, hashable ones in constant time."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
@@ -51,7 +51,7 @@ class Seen:
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:
-    seen = Seen()
+    seen = SeenValues()
     return [value for value in values if seen.add(value)]
 
 
@@ -61,7 +61,7 @@ def _unique_filter(
 ) -> list[Any]:
     """As in Ansible: ``a`` and ``A`` are two, unlike in Jinja."""
     getter = make_attrgetter(environment, attribute)
-    seen = Seen()
+    seen = SeenValues()
 
     def key(item: Any) -> Any:
         found = getter(item)
@@ -75,12 +75,12 @@ def _union(first: Any, second: Any) -> list[Any]:
 
 
 def _intersect(first: Any, second: Any) -> list[Any]:
-    other = Seen(items_of(second, "intersect"))
+    other = SeenValues(items_of(second, "intersect"))
     return [each for each in _unique(items_of(first, "intersect")) if each in other]
 
 
 def _difference(first: Any, second: Any) -> list[Any]:
-    other = Seen(items_of(second, "difference"))
+    other = SeenValues(items_of(second, "difference"))
     return [each for each in _unique(items_of(first, "difference")) if each not in other]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msauto.playbook.templates.filters.lists import Seen, items_of
+from msauto.playbook.templates.filters.lists import SeenValues, items_of
 from msauto.playbook.templates.filters.numbers import to_bool
 from msauto.playbook.templates.filters.strings import pattern
 from msauto.playbook.yaml.document import nearest
@@ -51,7 +51,7 @@ def _version_key(value: Any) -> tuple[int, ...]:
 
 
 def _subset(value: Any, other: Any) -> bool:
-    there = Seen(items_of(other, "subset"))
+    there = SeenValues(items_of(other, "subset"))
     return all(each in there for each in items_of(value, "subset"))
 
 
