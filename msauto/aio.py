@@ -79,9 +79,9 @@ class MemoryByUrl:
         """Forget items of all assets of a database."""
         self.memory.forget_assets(self.urls.get(server, server), database, prefix)
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return the assets of a server of which something is owed."""
-        return self.memory.owing(self.urls.get(server, server))
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return the assets of a server of which something is pending."""
+        return self.memory.pending(self.urls.get(server, server))
 
     def _by_url(self, target: TargetId) -> TargetId:
         return replace(target, server=self.urls.get(target.server, target.server))
@@ -121,12 +121,18 @@ def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockSco
 
 
 async def make_plan(
-    resolved: ResolvedPlaybooks, *, memory: Memory, clock: Clock, forks: int, limits: Limits, forget_owed: bool = False
+    resolved: ResolvedPlaybooks,
+    *,
+    memory: Memory,
+    clock: Clock,
+    forks: int,
+    limits: Limits,
+    forget_pending: bool = False,
 ) -> Plan:
     """Read the servers, compare, and return the plan. Sends GET and HEAD only, and fetches no file.
 
     ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
-    ``forget_owed`` takes as settled what earlier runs have left open: owed handlers, commands that may have run.
+    ``forget_pending`` takes as settled what earlier runs have left open: pending handlers, commands that may have run.
     """
     remembered = SecretTokenMemory(_by_url(memory, specs_of(resolved)), resolved.secrets.known)
 
@@ -141,7 +147,7 @@ async def make_plan(
                 forks=forks,
                 find_links=bool(limits.protected),
                 disk=LocalDisk(),
-                forget_owed=forget_owed,
+                forget_pending=forget_pending,
                 secrets=resolved.secrets.known,
             )
 
@@ -201,7 +207,7 @@ async def recover_runs(
     *,
     clock: Clock,
     forks: int,
-    patience: RetryPolicy | None = None,
+    policy: RetryPolicy | None = None,
     secrets: Secrets = NO_SECRETS,
 ) -> tuple[str, ...]:
     """Settle what dead runs left open, by reading alone; return what to tell a person.
@@ -227,7 +233,7 @@ async def recover_runs(
                 return servers[target.server] if target.server in urls and free else None
 
             memory = _by_url(ledger.memory, specs)
-            found = await recover(details, server_of, journal, memory, clock, forks=forks, patience=patience)
+            found = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
             told += _told(details, found) if found is not None else []
     return tuple(map(secrets.hide_cut, told)) if secrets else tuple(told)
 
@@ -261,7 +267,7 @@ async def apply_plan(
     stop: Cancellation | None = None,
     frozen: Callable[[], str | None] = lambda: None,
     notes: Mapping[str, str] | None = None,
-    patience: RetryPolicy | None = None,
+    policy: RetryPolicy | None = None,
 ) -> Result:
     """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
 
@@ -291,7 +297,7 @@ async def apply_plan(
                 playbooks=playbooks,
                 stop=stop,
                 frozen=frozen,
-                patience=patience,
+                policy=policy,
             )
     return shown.result(result) if plan.secrets else result
 

@@ -33,7 +33,7 @@ class Stage:
     folder: Path
     dialect: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
-    patience: RetryPolicy | None = None
+    policy: RetryPolicy | None = None
 
     def resolved(self, *tasks: Mapping[str, Any]) -> ResolvedPlaybooks:
         server: dict[str, Any] = {"url": self.sim.url, "dialect": dict(self.dialect)}
@@ -69,7 +69,7 @@ class Stage:
                     clock=SystemClock(),
                     observer=SilentObserver(),
                     forks=8,
-                    patience=self.patience,
+                    policy=self.policy,
                 )
             )
 
@@ -83,7 +83,7 @@ class Stage:
             if dry:
                 return plan
             work = apply_plan(
-                plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, patience=self.patience
+                plan, specs, ledger=ledger, clock=clock, observer=SilentObserver(), forks=8, policy=self.policy
             )
             return asyncio.run(work)
 

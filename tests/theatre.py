@@ -69,7 +69,7 @@ class Theatre:
             )
         )
 
-    def plan(self, *plays: Mapping[str, Any], forget_owed: bool = False, **options: Any) -> Plan:
+    def plan(self, *plays: Mapping[str, Any], forget_pending: bool = False, **options: Any) -> Plan:
         resolved = self.resolved(*plays, **options)
         with Ledger.open(self.folder / "state", readonly=True) as ledger:
             return asyncio.run(
@@ -79,7 +79,7 @@ class Theatre:
                     clock=SystemClock(),
                     forks=8,
                     limits=BOLD,
-                    forget_owed=forget_owed,
+                    forget_pending=forget_pending,
                 )
             )
 
@@ -87,7 +87,7 @@ class Theatre:
         """Plan and apply; the plan is ``result.plan``."""
         plan = self.plan(*plays, **options)
         assert not plan.errors, errors(plan)
-        options.pop("forget_owed", None)
+        options.pop("forget_pending", None)
         with Ledger.open(self.folder / "state") as ledger:
             return asyncio.run(
                 apply_plan(

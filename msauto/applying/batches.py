@@ -1,6 +1,6 @@
 """The batches of a run (``serial``, ``max_fail_percentage``, ``any_errors_fatal``), by Ansible's rules.
 
-A server has failed where one of its targets in the batch did, or is unproved, or where it was given up. The next
+A server has failed where one of its targets in the batch did, or is unverified, or where it was given up. The next
 batches are not begun once all servers of a batch have failed, once more of them failed than ``max_fail_percentage``
 allows, or, with ``any_errors_fatal``, once one has; the last two also keep the rest of the batch from being begun.
 Targets under way are brought to their end.
@@ -44,7 +44,7 @@ class BatchFailures:
 
     def note(self, result: TargetResult, *, given_up: bool = False) -> None:
         """Take note of what came of a target, or that its server was given up."""
-        if given_up or result.outcome in {"failed", "unproved"}:
+        if given_up or result.outcome in {"failed", "unverified"}:
             self._failed[result.target.server] = None
 
     def why_stop(self, *, over: bool = False) -> str | None:

@@ -33,7 +33,7 @@ async def apply(
     forks: int,
     playbooks: Sequence[str] = (),
     stop: Cancellation | None = None,
-    patience: RetryPolicy | None = None,
+    policy: RetryPolicy | None = None,
     frozen: Callable[[], str | None] = lambda: None,
 ) -> Result:
     """Send what the plan shows, settle and prove it; return one result for each target, in the plan's order.
@@ -41,12 +41,12 @@ async def apply(
     ``servers`` by their names in the plan; ``forks`` targets at a time (those that wait for a restore not counted).
     ``frozen`` is asked before each target, and its words are why that one is not attempted (contract, «Limits»).
     Whatever goes wrong with a target is its result. Raises ``LedgerError`` where the run cannot be recorded, and
-    nothing was sent then. Being cancelled leaves the journal true: what was under way is unproved.
+    nothing was sent then. Being cancelled leaves the journal true: what was under way is unverified.
     """
     _settle(plan, journal, memory)
     run = journal.start(plan, playbooks)
     stop = stop or Cancellation()
-    context = ApplyContext(run, journal, memory, clock, observer, GroupCommit(journal), stop, patience or RetryPolicy())
+    context = ApplyContext(run, journal, memory, clock, observer, GroupCommit(journal), stop, policy or RetryPolicy())
     context.tell(events.RunStarted(run, len(plan.targets), plan.requests))
     work = _RunResults(context, servers, plan, frozen)
     try:
@@ -117,7 +117,7 @@ class _RunResults:
 
     async def _pause(self, watch: BatchFailures, missed: int) -> None:
         """Wait before a server in doubt is tried again; not for a target that is not to be begun anyway."""
-        pauses, context = self._context.patience.doubt, self._context
+        pauses, context = self._context.policy.doubt, self._context
         in_vain = watch.why_stop() or self._frozen() or context.gate.broken
         if pauses and not in_vain:
             await context.stop.sleep(context.clock, pauses[min(missed, len(pauses)) - 1])

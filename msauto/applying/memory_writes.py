@@ -77,8 +77,8 @@ def proved(
 
 # What a run leaves undone ---------------------------------------------------------------------------------------
 #
-# A handler is owed from the moment that the first request of its target may change something, until it is done; one
-# that runs before a deletion is planned again together with it. What is sent and cannot be seen by reading is unproved
+# A handler is pending from the moment that the first request of its target may change something, until it is done; one
+# that runs before a deletion is planned again together with it. What is sent and cannot be seen by reading is unverified
 # from the moment before it is sent, until its answer is there. All of it is written in the same transaction as the
 # journal's word that a request is about to leave: a run may die at any time.
 
@@ -87,7 +87,7 @@ def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
     """Return what to keep before a request leaves."""
     items: dict[str, Json] = {}
     if index == 0:
-        items |= {debt.item: debt.owed(run) for debt in _debts(target) if not debt.before}
+        items |= {debt.item: debt.pending(run) for debt in _debts(target) if not debt.before}
     items |= _between(target, index)
     if target.requests[index].dest is None:
         items |= _in_doubt(target, index, run)
@@ -96,7 +96,7 @@ def ahead(target: Target, index: int, run: str) -> dict[str, Json]:
 
 def _in_doubt(target: Target, index: int, run: str, more: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
     """Return what to keep of a command or batch that may run, and of which reading shows nothing."""
-    items: dict[str, Json] = {item: {"unproved": run, **more} for item in _once(target, index)}
+    items: dict[str, Json] = {item: {"unverified": run, **more} for item in _once(target, index)}
     return items | {debt.item: debt.in_doubt(run, more) for debt in _debts(target, index)}
 
 
@@ -104,22 +104,22 @@ def settled(target: Target, index: int, results: Sequence[RequestResult], run: s
     """Return what to keep once it is known what came of a request; ``results`` are those before it, and its own."""
     outcome = results[index].outcome
     if outcome == "done":
-        later = {debt.item: debt.owed(run) for debt in _debts(target) if debt.index > index}
+        later = {debt.item: debt.pending(run) for debt in _debts(target) if debt.index > index}
         return {debt.item: later.get(debt.item) for debt in _debts(target, index)} | once(target, index)
-    if outcome == "unproved":
+    if outcome == "unverified":
         status = results[index].status
         return {} if status is None else _in_doubt(target, index, run, {"status": status})
-    return undone(target, index, run, touched=any(each.outcome in {"done", "unproved"} for each in results[:index]))
+    return undone(target, index, run, touched=any(each.outcome in {"done", "unverified"} for each in results[:index]))
 
 
 def undone(target: Target, index: int, run: str, *, touched: bool) -> dict[str, Json]:
-    """Return what to keep where a request was not done: handlers are owed only of a ``touched`` target."""
+    """Return what to keep where a request was not done: handlers are pending only of a ``touched`` target."""
     items: dict[str, Json] = dict.fromkeys([*_once(target, index), *_between(target, index)])
     for debt in _debts(target):
         if debt.before:  # it is called again with its deletion
             items |= {debt.item: None} if debt.index == index else {}
         elif debt.index >= index:
-            items[debt.item] = debt.owed(run) if touched or debt.since else None
+            items[debt.item] = debt.pending(run) if touched or debt.since else None
     return items
 
 
@@ -133,14 +133,14 @@ def fetched(target: Target, index: int, sha256: str) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _PendingHandler:
-    """A request that is owed once its target has changed: a handler's, or that of a command with ``run: changed``."""
+    """A request that is pending once its target has changed: a handler's, or that of a command with ``run: changed``."""
 
     index: int
     item: str
     since: str
     before: bool
 
-    def owed(self, run: str) -> dict[str, Json]:
+    def pending(self, run: str) -> dict[str, Json]:
         return {"run": self.since or run}
 
     def in_doubt(self, run: str, more: Mapping[str, Json]) -> dict[str, Json]:
@@ -156,7 +156,7 @@ def _debts(target: Target, index: int | None = None) -> Iterator[_PendingHandler
                     number, f"{PENDING_PREFIX}{change.handler}", change.pending, change.before is True
                 )
             elif any(each.aspect == "command" and each.desired == "changed" for each in request.expect):
-                yield _PendingHandler(number, f"owed:command:{change.key}", change.pending, before=False)
+                yield _PendingHandler(number, f"pending:command:{change.key}", change.pending, before=False)
 
 
 def _between(target: Target, index: int) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """Dead runs: what was under way when a run died is settled by reading, never by sending.
 
 A run that was killed, or whose machine lost its power, leaves requests as «sending» in the ledger, and targets that
-nobody proved. The next run looks at them before it plans: what is seen done is done, what is not is *unproved*, and
+nobody proved. The next run looks at them before it plans: what is seen done is done, what is not is *unverified*, and
 what the proof shows is remembered. Then the ledger closes the dead run as interrupted.
 """
 
@@ -44,7 +44,7 @@ async def recover(
     clock: Clock,
     *,
     forks: int,
-    patience: RetryPolicy | None = None,
+    policy: RetryPolicy | None = None,
 ) -> RecoveredTarget | None:
     """Settle what a dead run left open; ``None`` where the run is alive after all.
 
@@ -57,7 +57,7 @@ async def recover(
     stop = Cancellation()
     stop()  # whatever is not under way is not begun
     context = ApplyContext(
-        run, journal, memory, clock, events.SilentObserver(), GroupCommit(journal), stop, patience or RetryPolicy()
+        run, journal, memory, clock, events.SilentObserver(), GroupCommit(journal), stop, policy or RetryPolicy()
     )
     open_ones = [record for record in details.targets if is_open(record)]
     at_hand = [(record, server) for record in open_ones if (server := server_of(record.target)) is not None]
@@ -88,7 +88,7 @@ def _in_haste(context: ApplyContext, record: TargetRecord) -> ApplyContext:
     left = [datetime.fromisoformat(known.sent) for known in record.requests if known.sent is not None]
     if any(context.clock.now() - each < _LONG_AGO for each in left):
         return context
-    return replace(context, patience=replace(context.patience, looks=()))
+    return replace(context, policy=replace(context.policy, looks=()))
 
 
 async def _settle(context: ApplyContext, server: ServerConnection, record: TargetRecord) -> TargetResult:
@@ -105,7 +105,7 @@ def _turn(record: TargetRecord) -> Transition:
     results: list[RequestResult] = []
     sending = False
     for known in record.requests:
-        if known.state in {"done", "failed", "unproved"}:
+        if known.state in {"done", "failed", "unverified"}:
             results.append(RequestResult(known.state, known.status, known.message, known.tries))
             continue
         sending = known.state == "sending"

@@ -74,7 +74,7 @@ class ApplyContext:
     observer: events.Observer
     gate: GroupCommit
     stop: Cancellation
-    patience: RetryPolicy
+    policy: RetryPolicy
 
     def tell(self, event: events.Event) -> None:
         """Tell the observer; what it does wrong is not the run's affair."""
@@ -140,10 +140,10 @@ class TargetExecutor:
 
     @property
     def _patience(self) -> RetryPolicy:
-        patience = self._context.patience
+        policy = self._context.policy
         reach = self._server.standing.reach
         in_doubt = reach.locked_out or reach.missed_before(self._reach_before) > 0
-        return patience.in_doubt if in_doubt else patience
+        return policy.in_doubt if in_doubt else policy
 
     def _take(self, turn: Transition) -> Command:
         """Make a turn's progress ours, and record what it settled."""
@@ -363,7 +363,7 @@ class TargetExecutor:
     def _finish(self) -> None:
         outcome, message = conclude(self._progress)
         context, standing = self._context, self._server.standing
-        if self._silent and outcome in {"failed", "unproved"}:
+        if self._silent and outcome in {"failed", "unverified"}:
             standing.learn(standing.reach.missed_by(self._reach_before, self._silent))
         results, differences = self._progress.all_results, self._progress.differences
         self.result = TargetResult(self._target, outcome, message, results, differences, self._learned, *self._shown)

@@ -7,7 +7,7 @@
       │                    │ └─Rejected─┐                        │
       │                    └──Lost──────┴─► SETTLING ◄─► PAUSING │   Seen: all → done; some, none, hidden → by cause:
       └────────────────Waited──────────────────┼─────────────────┘     rejected → failed (429, 503: BACKING_OFF)
-                                               └─► failed, unproved     lost → looked at again, then unproved
+                                               └─► failed, unverified     lost → looked at again, then unverified
     PROVING ──Proved──► OVER;  differences: a few looks more;  restore not there: RESTORING, until the wait is over
 
 The driver (``life.py``) carries out the one command that each turn gives, and comes back with its event. What was
@@ -66,7 +66,7 @@ def begin_again(progress: TargetProgress, *, sending: bool) -> Transition:
     return _look(replace(progress, tries=max(progress.tries, 1), trouble=lost, looks=0))
 
 
-def step(progress: TargetProgress, event: Event, patience: RetryPolicy) -> Transition:  # noqa: C901 - one table, read as one
+def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> Transition:  # noqa: C901 - one table, read as one
     """Return what follows from an event; raise :class:`ImpossibleError` for one that cannot come in this state."""
     match progress.state, event:
         case State.READY, Journalled():
@@ -78,17 +78,17 @@ def step(progress: TargetProgress, event: Event, patience: RetryPolicy) -> Trans
         case State.BACKING_OFF, PauseEnded():
             return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
         case State.SENDING, (Answered() | NotSent() | Rejected() | AnswerLost()):
-            return _sent(progress, event, patience)
+            return _sent(progress, event, policy)
         case State.SENDING, Failed(message, status):
             return _settle(progress, "failed", message, status)
         case State.SETTLING, ExpectationRead(verdict):
-            return _seen(progress, verdict, patience)
+            return _seen(progress, verdict, policy)
         case State.SETTLING, Unreadable(message):
-            return _unseen(progress, message, patience)
+            return _unseen(progress, message, policy)
         case State.PAUSING, PauseEnded():
             return _look(progress)
         case State.PROVING, (Verified() | Unreadable()):
-            return _proved(progress, event, patience)
+            return _proved(progress, event, policy)
         case ((State.PROVING_LATER | State.RESTORING), PauseEnded()):
             return Transition(replace(progress, state=State.PROVING), Verify())
         case State.RESTORING, RunCancelled():
@@ -106,7 +106,7 @@ def abandon(progress: TargetProgress, why: str) -> Transition:
             return Transition(replace(turn.progress, state=State.OVER), Finish(), turn.settled)
         case State.SENDING | State.SETTLING | State.PAUSING:
             after = f"{_trouble(progress)}; {why}" if progress.trouble else why
-            progress = _with(progress, "unproved", after)
+            progress = _with(progress, "unverified", after)
             return Transition(replace(progress, state=State.OVER, stopped=True), Finish(), progress.index - 1)
         case _:
             return _over(replace(progress, stopped=True, problem=why))
@@ -115,13 +115,13 @@ def abandon(progress: TargetProgress, why: str) -> Transition:
 def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
     """Return what came of a target, and why, once it is over."""
     for number, result in enumerate(progress.results, 1):
-        if result.outcome in {"failed", "unproved"}:
-            outcome: Outcome = "failed" if result.outcome == "failed" or progress.differences else "unproved"
+        if result.outcome in {"failed", "unverified"}:
+            outcome: Outcome = "failed" if result.outcome == "failed" or progress.differences else "unverified"
             return outcome, f"request {number} of {progress.count}: {result.message}"
     if not progress.whole:
         return _cut_short(progress)
     if progress.stopped or progress.problem:
-        return "unproved", progress.problem or "stopped while waiting for the restored file"
+        return "unverified", progress.problem or "stopped while waiting for the restored file"
     if progress.differences:
         return "failed", _not_as_wanted(progress)
     return ("changed" if progress.count else "unchanged"), ""
@@ -131,25 +131,25 @@ def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
 
 
 def _sent(
-    progress: TargetProgress, event: Answered | NotSent | Rejected | AnswerLost, patience: RetryPolicy
+    progress: TargetProgress, event: Answered | NotSent | Rejected | AnswerLost, policy: RetryPolicy
 ) -> Transition:
     match event:
         case Answered(status):
             return _settle(progress, "done", "", status)
         case NotSent():
-            return _try_again(replace(progress, trouble=event), None, patience)
+            return _try_again(replace(progress, trouble=event), None, policy)
         case _:
             return _look(replace(progress, trouble=event, looks=0))
 
 
-def _try_again(progress: TargetProgress, retry_after: float | None, patience: RetryPolicy) -> Transition:
+def _try_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> Transition:
     """Send once more what was certainly not done, within bounds."""
-    if progress.tries >= patience.tries:
+    if progress.tries >= policy.tries:
         times = "once" if progress.tries == 1 else f"{progress.tries} times"
         return _settle(progress, "failed", f"{_trouble(progress)} (tried {times})")
-    if retry_after is not None and retry_after > patience.retry_after:
+    if retry_after is not None and retry_after > policy.retry_after:
         return _settle(progress, "failed", f"{_trouble(progress)}; the server asks to wait {retry_after:g} s")
-    pause = _nth(patience.backoff, progress.tries - 1)
+    pause = _nth(policy.backoff, progress.tries - 1)
     seconds = pause if retry_after is None else max(retry_after, 0.0)
     return Transition(replace(progress, state=State.BACKING_OFF), Pause(seconds, stoppable=True))
 
@@ -159,44 +159,44 @@ def _look(progress: TargetProgress) -> Transition:
     return Transition(progress, ReadExpectation(progress.index))
 
 
-def _seen(progress: TargetProgress, verdict: Verdict, patience: RetryPolicy) -> Transition:
+def _seen(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> Transition:
     if verdict == "all":
         return _settle(progress, "done", f"{_trouble(progress)}; but reading shows that it is done")
     if _maybe_later(progress):
         if verdict == "hidden":
-            return _settle(progress, "unproved", f"{_trouble(progress)}; reading cannot show whether it is done")
-        return _look_later(progress, patience) or _settle(progress, "unproved", _not_seen(progress, verdict))
-    return _rejected(progress, verdict, patience)
+            return _settle(progress, "unverified", f"{_trouble(progress)}; reading cannot show whether it is done")
+        return _look_later(progress, policy) or _settle(progress, "unverified", _not_seen(progress, verdict))
+    return _rejected(progress, verdict, policy)
 
 
-def _rejected(progress: TargetProgress, verdict: Verdict, patience: RetryPolicy) -> Transition:
+def _rejected(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> Transition:
     """Settle what the server refused, and what was read after that does not show as done."""
     trouble = progress.trouble
     assert isinstance(trouble, Rejected)
     busy = trouble.status == 429 or (trouble.status == 503 and verdict == "none")
     if busy and verdict in {"none", "hidden"}:
-        return _try_again(progress, trouble.retry_after, patience)
+        return _try_again(progress, trouble.retry_after, policy)
     if verdict == "hidden" and trouble.status >= 500:
-        return _settle(progress, "unproved", f"{_trouble(progress)}; reading cannot show whether it is done")
+        return _settle(progress, "unverified", f"{_trouble(progress)}; reading cannot show whether it is done")
     partly = "; reading shows that part of it is done" if verdict == "some" else ""
     return _settle(progress, "failed", f"{_trouble(progress)}{partly}")
 
 
-def _unseen(progress: TargetProgress, message: str, patience: RetryPolicy) -> Transition:
+def _unseen(progress: TargetProgress, message: str, policy: RetryPolicy) -> Transition:
     """Settle, or look again, where the target could not be read."""
-    later = _look_later(progress, patience)
+    later = _look_later(progress, policy)
     if later is not None:
         return later
     trouble = progress.trouble
     certain = isinstance(trouble, Rejected) and trouble.status < 500
     text = f"{_trouble(progress)}; and the target cannot be read: {message}"
-    return _settle(progress, "failed" if certain else "unproved", text)
+    return _settle(progress, "failed" if certain else "unverified", text)
 
 
-def _look_later(progress: TargetProgress, patience: RetryPolicy) -> Transition | None:
-    if progress.looks > len(patience.looks):
+def _look_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
+    if progress.looks > len(policy.looks):
         return None
-    pause = Pause(patience.looks[progress.looks - 1])
+    pause = Pause(policy.looks[progress.looks - 1])
     return Transition(replace(progress, state=State.PAUSING), pause)
 
 
@@ -234,38 +234,38 @@ def _stop(progress: TargetProgress) -> Transition:
     return _close(replace(progress, tries=0, trouble=None))
 
 
-def _proved(progress: TargetProgress, event: Verified | Unreadable, patience: RetryPolicy) -> Transition:
+def _proved(progress: TargetProgress, event: Verified | Unreadable, policy: RetryPolicy) -> Transition:
     if isinstance(event, Unreadable):
-        return _prove_later(progress, patience) or _unproved(progress, event, patience)
+        return _prove_later(progress, policy) or _unverified(progress, event, policy)
     progress = replace(progress, differences=event.differences)
     restoring = all(difference.aspect == "restore" for difference in event.differences)
     if restoring:
-        return _restoring(replace(progress, looks=1), event.elapsed, patience)
-    return _prove_later(progress, patience) or _over(progress)
+        return _restoring(replace(progress, looks=1), event.elapsed, policy)
+    return _prove_later(progress, policy) or _over(progress)
 
 
-def _restoring(progress: TargetProgress, elapsed: float, patience: RetryPolicy) -> Transition:
+def _restoring(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> Transition:
     """Wait for the file, if that is all that is missing (field notes: restore takes minutes)."""
     left = progress.wait - elapsed
     if not progress.differences or not progress.whole or is_over(left):
         return _over(progress)
-    pause = Pause(min(_nth(patience.restore, progress.polls), left), stoppable=True, aside=True)
+    pause = Pause(min(_nth(policy.restore, progress.polls), left), stoppable=True, aside=True)
     return Transition(replace(progress, state=State.RESTORING, polls=progress.polls + 1), pause)
 
 
-def _unproved(progress: TargetProgress, event: Unreadable, patience: RetryPolicy) -> Transition:
+def _unverified(progress: TargetProgress, event: Unreadable, policy: RetryPolicy) -> Transition:
     if progress.differences and all(difference.aspect == "restore" for difference in progress.differences):
-        turn = _restoring(progress, event.elapsed, patience)
+        turn = _restoring(progress, event.elapsed, policy)
         if turn.progress.state is State.RESTORING:
             return turn
     return _over(replace(progress, problem=f"it is sent, but the target cannot be read again: {event.message}"))
 
 
-def _prove_later(progress: TargetProgress, patience: RetryPolicy) -> Transition | None:
+def _prove_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
     """Look again shortly: a server may accept a write before it shows it. Not where the end is known anyway."""
-    if not progress.whole or progress.looks > len(patience.looks):
+    if not progress.whole or progress.looks > len(policy.looks):
         return None
-    pause = Pause(patience.looks[progress.looks - 1])
+    pause = Pause(policy.looks[progress.looks - 1])
     return Transition(replace(progress, state=State.PROVING_LATER, looks=progress.looks + 1), pause)
 
 

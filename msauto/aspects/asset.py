@@ -10,25 +10,25 @@ from msauto.model.live import show_folder
 from msauto.model.plan import Expectation, Json
 
 
-def plan_deletion(scene: PlanContext, source: TaskSource, draft: PlanBuilder) -> None:
+def plan_deletion(context: PlanContext, source: TaskSource, builder: PlanBuilder) -> None:
     """Delete the asset. Cannot be taken back."""
-    draft.look("asset", "folder", "length", "links")
-    number = draft.change(
-        "delete", "asset", scene.title, before=_shown(scene), after=None, source=source, reversible=False
+    builder.look("asset", "folder", "length", "links")
+    number = builder.change(
+        "delete", "asset", context.title, before=_shown(context), after=None, source=source, reversible=False
     )
     gone = [
-        Expectation("asset", scene.title, None),
-        *(Expectation("link", show_folder(place), None) for place in scene.places),
+        Expectation("asset", context.title, None),
+        *(Expectation("link", show_folder(place), None) for place in context.places),
     ]
-    draft.send(Phase.ASSET_DELETE, requests.delete_asset(scene.path), [number], *gone)
+    builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 
 
-def _shown(scene: PlanContext) -> dict[str, Json]:
-    asset = scene.asset
+def _shown(context: PlanContext) -> dict[str, Json]:
+    asset = context.asset
     folder = show_folder(asset.folder) if asset.folder is not None else None
     shown: dict[str, Json] = {
         "folder": folder,
         "frames": asset.frames,
         "create_time": asset.attributes.get("create_time"),
     }
-    return shown | ({"links": [show_folder(place) for place in scene.places]} if scene.places else {})
+    return shown | ({"links": [show_folder(place) for place in context.places]} if context.places else {})

@@ -18,65 +18,65 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
 
 
-def command_key(wanted: DesiredCommand) -> str:
+def command_key(desired: DesiredCommand) -> str:
     """Return what a command is known by: its name and parameters."""
-    return " ".join([wanted.name, *(f"{name}={value}" for name, value in wanted.params)])
+    return " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
 
 
-def plan_command(scene: PlanContext, wanted: DesiredCommand, draft: PlanBuilder, cause: Trigger = TASK) -> None:
+def plan_command(context: PlanContext, desired: DesiredCommand, builder: PlanBuilder, cause: Trigger = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = command_key(wanted)
-    if wanted.run == "once" and not _is_due(scene, key, draft):
+    key = command_key(desired)
+    if desired.run == "once" and not _is_due(context, key, builder):
         return
-    if wanted.run == "changed" and not cause.handler:
-        owed = _owed_by(scene, key, draft)
-        if owed is None:
+    if desired.run == "changed" and not cause.handler:
+        pending = _owed_by(context, key, builder)
+        if pending is None:
             return
-        cause = Trigger(owed=owed)
-    feature = versions.feature_of_command(wanted.name)
+        cause = Trigger(pending=pending)
+    feature = versions.feature_of_command(desired.name)
     if feature is not None:
-        versions.require(scene.server, feature)
-    params: dict[str, Json] = dict(wanted.params)
-    want = "handler" if cause.handler and wanted.run == "always" else wanted.run
-    number = draft.run("command", key, params, wanted.source, cause)
-    request = requests.command(scene.path, wanted.name, (*wanted.params, *_clip(scene, wanted.name)))
-    draft.send(cause.phase, request, [number], Expectation("command", key, want, visible=False))
+        versions.require(context.server, feature)
+    params: dict[str, Json] = dict(desired.params)
+    want = "handler" if cause.handler and desired.run == "always" else desired.run
+    number = builder.run("command", key, params, desired.source, cause)
+    request = requests.command(context.path, desired.name, (*desired.params, *_clip(context, desired.name)))
+    builder.send(cause.phase, request, [number], Expectation("command", key, want, visible=False))
 
 
-def _clip(scene: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
-    address = scene.address
+def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
+    address = context.address
     if not address.namespace or name not in _WITH_CLIP:
         return ()  # the server's own default: the title in the path
     return ("ns", address.namespace), ("id", address.name)
 
 
-def _is_due(scene: PlanContext, key: str, draft: PlanBuilder) -> bool:
+def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
     """Tell whether a command that runs once is still to run; one whose answer was lost is told, and not sent again."""
-    remembered = scene.memory.get(f"command:{key}")
-    run = mapping(remembered).get("unproved")
+    remembered = context.memory.get(f"command:{key}")
+    run = mapping(remembered).get("unverified")
     if run is not None:
         answer = answer_told(mapping(remembered))
-        draft.warnings.append(
-            f"{scene.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is "
-            "not sent again by itself\nlook on the server; if it has run, --forget-owed ends this warning; if it has "
+        builder.warnings.append(
+            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is "
+            "not sent again by itself\nlook on the server; if it has run, --forget-pending ends this warning; if it has "
             "not, run it by a task with `run: always`"
         )
     return not remembered
 
 
-def _owed_by(scene: PlanContext, key: str, draft: PlanBuilder) -> str | None:
+def _owed_by(context: PlanContext, key: str, builder: PlanBuilder) -> str | None:
     """Return whose change a command waits for: ``""`` for this run's, the run that left it undone; else ``None``."""
-    owed = mapping(scene.memory.get(f"owed:command:{key}"))
-    run, lost = owed.get("run"), bool(owed.get("unknown"))
+    pending = mapping(context.memory.get(f"pending:command:{key}"))
+    run, lost = pending.get("run"), bool(pending.get("unknown"))
     if run is not None and not lost:
         return str(run)
-    changes = certain(draft.changes) if lost else draft.changes
+    changes = certain(builder.changes) if lost else builder.changes
     if any(change.aspect not in RUN_ASPECTS for change in changes):
         return ""
     if lost:
-        draft.warnings.append(
-            f"{scene.title}: the command {key} was sent by run {run} and {answer_told(owed)}: it may have run, and is "
-            "not sent again where nothing is sure to change\nlook on the server; --forget-owed ends this warning; if "
+        builder.warnings.append(
+            f"{context.title}: the command {key} was sent by run {run} and {answer_told(pending)}: it may have run, and is "
+            "not sent again where nothing is sure to change\nlook on the server; --forget-pending ends this warning; if "
             "it has not run, run it by a task with `run: always`"
         )
     return None

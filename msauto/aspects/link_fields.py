@@ -11,16 +11,16 @@ from msauto.model.plan import Json
 POSITIONS = frozenset({"first_frame", "last_frame", "icon_pos"})
 
 
-def wire_value(scene: PlanContext, name: str, value: str | Position, source: TaskSource) -> str:
+def wire_value(context: PlanContext, name: str, value: str | Position, source: TaskSource) -> str:
     """Return what SETFIELD sends for a field; positions are frames. Raises ``PlanningError`` beyond the clip."""
     if name not in POSITIONS or value == "":
         return str(value)
     position = position_of(value, source)
-    frame = to_frames(position, scene.asset, source)
+    frame = to_frames(position, context.asset, source)
     # The last frame may be given as the frame after it: the interface does not say which of the two it is.
-    end = scene.asset.frames
+    end = context.asset.frames
     if end is not None and frame > (end if name == "last_frame" else end - 1):
-        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", scene.asset, source)
+        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", context.asset, source)
     return str(frame)
 
 

@@ -17,29 +17,29 @@ from msauto.model.plan import Expectation, Json
 from msauto.verification.expectations import show_segment
 
 
-def recreates(scene: PlanContext) -> bool:
+def recreates(context: PlanContext) -> bool:
     """Tell whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
-    return scene.server.dialect.segment_update == "recreate"
+    return context.server.dialect.segment_update == "recreate"
 
 
-def live_segments(scene: PlanContext) -> tuple[Segment, ...]:
+def live_segments(context: PlanContext) -> tuple[Segment, ...]:
     """Return the live segments, counted from the first frame of the file, by number."""
-    origin = in_point(scene.asset, scene.server.dialect)
-    found = [replace(segment, start=segment.start + origin) for segment in scene.asset.segments]
+    origin = in_point(context.asset, context.server.dialect)
+    found = [replace(segment, start=segment.start + origin) for segment in context.asset.segments]
     return tuple(sorted(found, key=lambda segment: segment.number))
 
 
-def show(scene: PlanContext, segment: Segment) -> dict[str, Json]:
+def show(context: PlanContext, segment: Segment) -> dict[str, Json]:
     """Return a live segment as plans show it, with the keywords that only the ledger knows."""
-    keywords = keywords_of(scene, segment)
+    keywords = keywords_of(context, segment)
     return show_segment(segment) | ({"keywords": keywords} if keywords else {})
 
 
-def keywords_of(scene: PlanContext, segment: Segment) -> str | None:
+def keywords_of(context: PlanContext, segment: Segment) -> str | None:
     """Return a segment's keywords: as shown, else as we last wrote them; ``None`` if nobody knows."""
     if segment.keywords is not None:
         return segment.keywords
-    remembered = scene.memory.get(f"segment-keywords:{segment.number}")
+    remembered = context.memory.get(f"segment-keywords:{segment.number}")
     return None if remembered is None else str(remembered)
 
 
@@ -53,14 +53,14 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
     return tuple(losses)
 
 
-def check_lossy(scene: PlanContext, segment: Segment, source: TaskSource) -> None:
+def check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
     """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
 
     Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
     """
     losses = cannot_write_back(segment)
-    if losses and not scene.lossy:
-        way = "making it anew, which loses" if recreates(scene) else "writing over it, which may lose"
+    if losses and not context.lossy:
+        way = "making it anew, which loses" if recreates(context) else "writing over it, which may lose"
         raise refuse(
             f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
             source,
@@ -85,13 +85,13 @@ class NewSegment:
         return shown | {name: value for name, value in told.items() if value is not None}
 
 
-def show_change(scene: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
+def show_change(context: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
 
     Keywords that are known to be empty, and stay so, are no difference.
     """
-    before = show(scene, live)
-    if new.keywords == "" and keywords_of(scene, live) == "":
+    before = show(context, live)
+    if new.keywords == "" and keywords_of(context, live) == "":
         before["keywords"] = ""
     lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
     if as_number(live.rating) == 0:
@@ -100,7 +100,7 @@ def show_change(scene: PlanContext, live: Segment, new: NewSegment) -> tuple[dic
 
 
 def remake(
-    scene: PlanContext, live: Segment, number: int, title: str | None = None, keywords: str | None = None
+    context: PlanContext, live: Segment, number: int, title: str | None = None, keywords: str | None = None
 ) -> NewSegment:
     """Return a live segment as it would be created again, with what is named instead of what it has."""
     kept = live.title or None
@@ -109,26 +109,26 @@ def remake(
         live.start,
         live.duration,
         title if title is not None else kept,
-        keywords if keywords is not None else keywords_of(scene, live),
+        keywords if keywords is not None else keywords_of(context, live),
     )
 
 
-def send_delete(scene: PlanContext, number: int, changes: Sequence[int], draft: PlanBuilder) -> None:
+def send_delete(context: PlanContext, number: int, changes: Sequence[int], builder: PlanBuilder) -> None:
     """Delete a segment."""
-    request = requests.delete_segment(scene.path, number)
-    draft.send(Phase.SEGMENT_DELETE, request, changes, Expectation("segment", str(number), None))
+    request = requests.delete_segment(context.path, number)
+    builder.send(Phase.SEGMENT_DELETE, request, changes, Expectation("segment", str(number), None))
 
 
 def send_create(
-    scene: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, draft: PlanBuilder
+    context: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, builder: PlanBuilder
 ) -> None:
     """Create a segment, or write over the one of that number where the dialect says so."""
-    start = to_wire(new.start, in_point(scene.asset, scene.server.dialect), source)
-    request = requests.create_segment(scene.path, new.number, start, new.duration, new.title, new.keywords)
+    start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
+    request = requests.create_segment(context.path, new.number, start, new.duration, new.title, new.keywords)
     want: dict[str, Json] = {"start": start, "duration": new.duration}
     told = {"title": new.title, "keywords": new.keywords}
     want |= {name: value for name, value in told.items() if value is not None}
-    draft.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), want))
+    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), want))
 
 
 Span = tuple[int, int]

@@ -53,14 +53,14 @@ class _MarkerInFrames:
 
 
 def plan_markers(
-    scene: PlanContext, wanted: Sequence[Sourced[DesiredMarker]], exactly: CompleteLists, draft: PlanBuilder
+    context: PlanContext, desired: Sequence[Sourced[DesiredMarker]], exactly: CompleteLists, builder: PlanBuilder
 ) -> None:
     """Bring the markers to what is wanted; with ``exactly`` nothing else stays (in its tracks)."""
-    draft.look("markers")
-    origin = in_point(scene.asset, scene.server.dialect)
-    live = {m.uid: replace(m, frame=m.frame + origin) for m in scene.asset.markers}
-    present = [_resolve(scene, said) for said in wanted if said.value.present]
-    absent = [_resolve(scene, said) for said in wanted if not said.value.present]
+    builder.look("markers")
+    origin = in_point(context.asset, context.server.dialect)
+    live = {m.uid: replace(m, frame=m.frame + origin) for m in context.asset.markers}
+    present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
     _check_uids(present, live)
     present = _merge_positions(present, live)
     matched = _match(present, absent, live)
@@ -71,38 +71,38 @@ def plan_markers(
     ]
     there = {id(item) for item, _ in matched}
     new = [item for item in present if id(item) not in there]
-    moved = _take_over(scene, new, surplus, {u: m for u, m in live.items() if u not in claimed | gone.keys()})
+    moved = _take_over(context, new, surplus, {u: m for u, m in live.items() if u not in claimed | gone.keys()})
     taken = {marker.uid for _, marker in moved}
     left = {m.uid: exactly.markers for m in surplus if m.uid not in taken and exactly.markers}
-    _delete(scene, live, gone, draft)
-    _delete(scene, live, left, draft, exactly=True)
+    _delete(context, live, gone, builder)
+    _delete(context, live, left, builder, exactly=True)
     for item, marker in matched:
-        _change(scene, item, marker, origin, draft)
+        _change(context, item, marker, origin, builder)
     for item, marker in moved:
-        _move(scene, item, marker, origin, draft)
+        _move(context, item, marker, origin, builder)
     moving = {id(item) for item, _ in moved}
     staying = tuple(uid for uid in live if uid not in gone and uid not in left)
     for item in (item for item in new if id(item) not in moving):
-        _create(scene, item, origin, staying, draft)
+        _create(context, item, origin, staying, builder)
     covered = [m for m in live.values() if _covers(exactly, m)]
     if left and len(left) == len(covered) and not any(exactly.tracks is None or p.track in exactly.tracks for p in new):
-        draft.emptied.append(("marker", len(covered)))
+        builder.emptied.append(("marker", len(covered)))
 
 
-def _resolve(scene: PlanContext, said: Sourced[DesiredMarker]) -> _MarkerInFrames:
-    value = said.value
+def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerInFrames:
+    value = sourced.value
     uid = None if value.uid is ABSENT else value.uid
     frame = None
     if value.at is not ABSENT:
         # What is to go may lie beyond a clip that became shorter.
         find = to_point if value.present else to_frames
-        frame = find(value.at, scene.asset, said.source)
+        frame = find(value.at, context.asset, sourced.source)
     track = None if value.track is ABSENT else value.track
     if uid is None:
         if frame is None:
-            raise refuse("a marker needs its position or its uid", said.source, "name `at` or `uid`")
+            raise refuse("a marker needs its position or its uid", sourced.source, "name `at` or `uid`")
         track = track or DEFAULT_TRACK
-    return _MarkerInFrames(uid, frame, track, value.fields, said.source, value.anew > 0)
+    return _MarkerInFrames(uid, frame, track, value.fields, sourced.source, value.anew > 0)
 
 
 def _covers(exactly: CompleteLists, marker: Marker) -> bool:
@@ -179,11 +179,11 @@ def _gone(
     gone: dict[int, TaskSource] = {}
     for item in absent:
         there = [marker for uid, marker in live.items() if uid == item.uid or (item.uid is None and item.at(marker))]
-        for wanted in present:
-            at_place = item.at(_final(wanted, live)) if item.uid is None else _is_only(wanted, there, live)
-            if at_place or (item.uid is not None and wanted.uid == item.uid):
+        for desired in present:
+            at_place = item.at(_final(desired, live)) if item.uid is None else _is_only(desired, there, live)
+            if at_place or (item.uid is not None and desired.uid == item.uid):
                 raise refuse(
-                    f"marker {item.key} is removed here and wanted at {wanted.source.place}",
+                    f"marker {item.key} is removed here and wanted at {desired.source.place}",
                     item.source,
                     "let one of the two go",
                 )
@@ -192,12 +192,12 @@ def _gone(
     return gone
 
 
-def _is_only(wanted: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
+def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
     return (
-        wanted.uid is None
-        and not wanted.anew
-        and any(wanted.at(marker) and _only(marker.uid, marker, live) for marker in there)
+        desired.uid is None
+        and not desired.anew
+        and any(desired.at(marker) and _only(marker.uid, marker, live) for marker in there)
     )
 
 
@@ -210,12 +210,12 @@ def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
 
 
 def _take_over(
-    scene: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
+    context: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
 ) -> list[tuple[_MarkerInFrames, Marker]]:
     """Pair new markers with live ones: those made for this very place first, then those that would be removed."""
     ours: list[tuple[_MarkerInFrames, Marker]] = []
     for item in new:
-        uid = None if item.anew else scene.memory.get(f"marker:{item.key}")
+        uid = None if item.anew else context.memory.get(f"marker:{item.key}")
         if isinstance(uid, int) and uid in free and uid not in {marker.uid for _, marker in ours}:
             ours.append((item, free[uid]))
     served = {id(item) for item, _ in ours}
@@ -236,41 +236,41 @@ def _mismatch(item: _MarkerInFrames, marker: Marker) -> int:
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _change(scene: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, draft: PlanBuilder) -> None:
+def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
     if marker_misses(item.want, marker):
-        _rewrite(scene, item, marker, item.fields, origin, draft, word=f"uid {marker.uid}")
+        _rewrite(context, item, marker, item.fields, origin, builder, word=f"uid {marker.uid}")
 
 
-def _move(scene: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, draft: PlanBuilder) -> None:
+def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
     fields = dict(item.fields)
     if not same_text(fields.get("title"), marker.fields.get("title")):
         # Another marker's body is reused: what it said must not shine through the new one.
         fields |= {name: "" for name in _DEFAULT_FIELDS if name not in fields and marker.fields.get(name)}
-    _rewrite(scene, item, marker, fields, origin, draft, word=item.key)
+    _rewrite(context, item, marker, fields, origin, builder, word=item.key)
 
 
 def _rewrite(
-    scene: PlanContext,
+    context: PlanContext,
     item: _MarkerInFrames,
     marker: Marker,
     fields: Mapping[str, str],
     origin: int,
-    draft: PlanBuilder,
+    builder: PlanBuilder,
     *,
     word: str,
 ) -> None:
-    versions.require(scene.server, versions.Feature.CREATE_MARKER)
+    versions.require(context.server, versions.Feature.CREATE_MARKER)
     frame = marker.frame if item.frame is None else item.frame
     track = track_of(marker) if item.track is None else item.track
     wire = marker.frame - origin if item.frame is None else to_wire(frame, origin, item.source)
     place: dict[str, Json] = {"uid": marker.uid, "frame": frame, "track": track}
     live: dict[str, Json] = {"uid": marker.uid, "frame": marker.frame, "track": track_of(marker)}
     live |= {name: marker.fields.get(name, "") for name in fields}
-    number = draft.change("change", "marker", item.key, before=live, after=place | dict(fields), source=item.source)
-    sent = _sent(scene, marker, fields)
-    request = requests.create_marker(scene.path, marker.uid, wire, track, sent)
+    number = builder.change("change", "marker", item.key, before=live, after=place | dict(fields), source=item.source)
+    sent = _sent(context, marker, fields)
+    request = requests.create_marker(context.path, marker.uid, wire, track, sent)
     want = place | {"frame": wire} | dict(fields)
-    draft.send(
+    builder.send(
         Phase.MARKER_CHANGE, request, [number], Expectation("marker", word, want, preserved=_kept(marker, fields))
     )
 
@@ -284,40 +284,40 @@ def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], .
     return tuple((name, text) for name, text in unnamed if marker_misses({name: ""}, marker))
 
 
-def _sent(scene: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
+def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
     """Return the fields that a change sends: unsent ones may or may not be kept by the server (field notes)."""
-    if scene.server.dialect.marker_update == "full":
+    if context.server.dialect.marker_update == "full":
         known = {name: value for name, value in marker.fields.items() if name not in _RESERVED}
         return known | dict(fields)
     return {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
 
 
 def _create(
-    scene: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], draft: PlanBuilder
+    context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], builder: PlanBuilder
 ) -> None:
     """Make a new marker; the server may well give it the uid of one that was deleted just before."""
-    versions.require(scene.server, versions.Feature.CREATE_MARKER)
+    versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
-    number = draft.change("add", "marker", item.key, before=None, after=item.want, source=item.source)
-    request = requests.create_marker(scene.path, requests.NEW_MARKER, wire, item.track, item.fields)
+    number = builder.change("add", "marker", item.key, before=None, after=item.want, source=item.source)
+    request = requests.create_marker(context.path, requests.NEW_MARKER, wire, item.track, item.fields)
     expect = Expectation("marker", item.key, item.want | {"frame": wire}, not_uids=staying)
-    draft.send(Phase.MARKER_CREATE, request, [number], expect)
+    builder.send(Phase.MARKER_CREATE, request, [number], expect)
 
 
 def _delete(
-    scene: PlanContext,
+    context: PlanContext,
     live: Mapping[int, Marker],
     gone: Mapping[int, TaskSource],
-    draft: PlanBuilder,
+    builder: PlanBuilder,
     *,
     exactly: bool = False,
 ) -> None:
     for uid, source in gone.items():
-        versions.require(scene.server, versions.Feature.DELETE_MARKER)
+        versions.require(context.server, versions.Feature.DELETE_MARKER)
         shown: Json = show_marker(live[uid])
-        number = draft.change(
+        number = builder.change(
             "delete", "marker", f"uid {uid}", before=shown, after=None, source=source, exactly=exactly
         )
-        request = requests.delete_marker(scene.path, uid)
+        request = requests.delete_marker(context.path, uid)
         expect = Expectation("marker", f"uid {uid}", None, not_uids=tuple(live))
-        draft.send(Phase.MARKER_DELETE, request, [number], expect)
+        builder.send(Phase.MARKER_DELETE, request, [number], expect)

@@ -8,12 +8,12 @@ from msauto.model.desired import DesiredProxy
 from msauto.model.plan import Expectation, Json
 
 
-def plan_proxy(scene: PlanContext, wanted: DesiredProxy, draft: PlanBuilder, cause: Trigger = TASK) -> None:
+def plan_proxy(context: PlanContext, desired: DesiredProxy, builder: PlanBuilder, cause: Trigger = TASK) -> None:
     """Fetch the copy, unless the file on disk is the one that was fetched of this very clip in this profile."""
-    asked: dict[str, Json] = {"profile": wanted.profile}
-    if draft.has_file("proxy", wanted.dest, asked, scene, cause):
+    asked: dict[str, Json] = {"profile": desired.profile}
+    if builder.has_file("proxy", desired.dest, asked, context, cause):
         return
-    number = draft.run("proxy", wanted.dest, asked, wanted.source, cause)
-    request = requests.get_proxy(scene.path, wanted.profile)
-    expect = Expectation("proxy", wanted.dest, scene.made_from(asked), visible=False)
-    draft.fetch(cause.phase, request, wanted.dest, [number], expect)
+    number = builder.run("proxy", desired.dest, asked, desired.source, cause)
+    request = requests.get_proxy(context.path, desired.profile)
+    expect = Expectation("proxy", desired.dest, context.made_from(asked), visible=False)
+    builder.fetch(cause.phase, request, desired.dest, [number], expect)

@@ -9,20 +9,20 @@ from msauto.model.desired import Sourced
 from msauto.model.plan import Expectation
 
 
-def plan_restore(scene: PlanContext, wanted: Sourced[float], draft: PlanBuilder) -> None:
+def plan_restore(context: PlanContext, desired: Sourced[float], builder: PlanBuilder) -> None:
     """Bring the file back where it is not on disk; ``wanted`` is how many seconds the proof may wait."""
-    draft.look("hires")
-    if scene.asset.hires:
+    builder.look("hires")
+    if context.asset.hires:
         return
-    if scene.asset.archive == "":
+    if context.asset.archive == "":
         raise refuse(
             "the high-resolution file is not on disk, and the server reports no archive copy of it",
-            wanted.source,
+            desired.source,
             "archive it first, or leave `restore` out for this asset",
         )
-    versions.require(scene.server, versions.Feature.RESTORE)
-    number = draft.change(
-        "run", "restore", "hires", before=scene.asset.hires, after=True, source=wanted.source, reversible=False
+    versions.require(context.server, versions.Feature.RESTORE)
+    number = builder.change(
+        "run", "restore", "hires", before=context.asset.hires, after=True, source=desired.source, reversible=False
     )
-    draft.send(Phase.RESTORE, requests.restore(scene.path), [number], Expectation("restore", "hires", desired=True))
-    draft.wait = max(draft.wait, wanted.value)
+    builder.send(Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True))
+    builder.wait = max(builder.wait, desired.value)

@@ -44,49 +44,51 @@ class _SegmentInFrames:
 
 
 def plan_segments(
-    scene: PlanContext, wanted: Sequence[Sourced[DesiredSegment]], exactly: TaskSource | None, draft: PlanBuilder
+    context: PlanContext, desired: Sequence[Sourced[DesiredSegment]], exactly: TaskSource | None, builder: PlanBuilder
 ) -> None:
     """Bring the segments to what is wanted; with ``exactly`` nothing else stays."""
-    draft.look("segments")
-    present = [_resolve(scene, said) for said in wanted if said.value.present]
-    absent = [_resolve(scene, said) for said in wanted if not said.value.present]
+    builder.look("segments")
+    present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
     if any(_is_placed(item) for item in present):
-        draft.look("length")  # their ends are held against it
+        builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
-    live = {segment.number: segment for segment in live_segments(scene)}
+    live = {segment.number: segment for segment in live_segments(context)}
     matched = _match(present, absent, live)
     kept = {segment.number for _, segment in matched}
     gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
     surplus = [number for number in live if exactly and number not in kept and number not in gone]
-    before = len(draft.changes)
-    for item, segment in _in_order(scene, matched):
-        _change(scene, item, segment, draft)
-    new = _new(present, absent, matched, [n for n in live if n not in gone and n not in surplus], surplus, scene, live)
-    _delete(scene, live, gone, draft)
+    before = len(builder.changes)
+    for item, segment in _in_order(context, matched):
+        _change(context, item, segment, builder)
+    new = _new(
+        present, absent, matched, [n for n in live if n not in gone and n not in surplus], surplus, context, live
+    )
+    _delete(context, live, gone, builder)
     if exactly:
         left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
-        _delete(scene, live, dict.fromkeys(left, exactly), draft, exactly=True)
+        _delete(context, live, dict.fromkeys(left, exactly), builder, exactly=True)
     for item, number, instead in new:
-        _create(scene, item, number, instead, draft)
+        _create(context, item, number, instead, builder)
     if live and surplus and not kept and not new:
-        draft.emptied.append(("segment", len(live)))
-    if len(draft.changes) > before:
+        builder.emptied.append(("segment", len(live)))
+    if len(builder.changes) > before:
         stay = [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
-        _warn(scene, matched, new, stay, draft)
+        _warn(context, matched, new, stay, builder)
 
 
-def _resolve(scene: PlanContext, said: Sourced[DesiredSegment]) -> _SegmentInFrames:
-    value = said.value
+def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
+    value = sourced.value
     want: dict[str, Json] = {}
     if value.start is not ABSENT:
-        want["start"] = to_frames(value.start, scene.asset, said.source)
+        want["start"] = to_frames(value.start, context.asset, sourced.source)
     if value.duration is not ABSENT:
-        want["duration"] = to_frames(value.duration, scene.asset, said.source)
+        want["duration"] = to_frames(value.duration, context.asset, sourced.source)
     if value.title is not ABSENT:
         want["title"] = value.title
     if value.keywords is not ABSENT:
         want["keywords"] = value.keywords
-    return _SegmentInFrames(None if value.number is ABSENT else value.number, want, said.source)
+    return _SegmentInFrames(None if value.number is ABSENT else value.number, want, sourced.source)
 
 
 # Matching ------------------------------------------------------------------------------------------------------
@@ -141,10 +143,10 @@ def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
 
 def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
     for gone in absent:
-        for wanted in present:
-            if gone.number is None and gone.want.items() <= wanted.want.items():
+        for desired in present:
+            if gone.number is None and gone.want.items() <= desired.want.items():
                 raise refuse(
-                    f"{gone.called} is removed here and wanted at {wanted.source.place}",
+                    f"{gone.called} is removed here and wanted at {desired.source.place}",
                     gone.source,
                     "let one of the two go",
                 )
@@ -154,10 +156,10 @@ def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_Segm
 
 
 def _in_order(
-    scene: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
+    context: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
 ) -> Sequence[tuple[_SegmentInFrames, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
-    if recreates(scene):
+    if recreates(context):
         return matched
     moves = []
     for item, live in matched:
@@ -167,16 +169,16 @@ def _in_order(
     return [matched[index] for index in free_first(moves)]
 
 
-def _change(scene: PlanContext, item: _SegmentInFrames, live: Segment, draft: PlanBuilder) -> None:
-    _check_inside(scene, item, live)
-    keywords = keywords_of(scene, live)
+def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
+    _check_inside(context, item, live)
+    keywords = keywords_of(context, live)
     if segment_matches(item.want, live, keywords):
         return
-    check_lossy(scene, live, item.source)
-    _doubt_name(scene, item, live, draft)
-    new = _named_over(item, remake(scene, live, live.number))
-    before, after = show_change(scene, live, new)
-    number = draft.change(
+    check_lossy(context, live, item.source)
+    _doubt_name(context, item, live, builder)
+    new = _named_over(item, remake(context, live, live.number))
+    before, after = show_change(context, live, new)
+    number = builder.change(
         "change",
         "segment",
         str(live.number),
@@ -186,16 +188,16 @@ def _change(scene: PlanContext, item: _SegmentInFrames, live: Segment, draft: Pl
         basis=_basis(item, live, keywords),
         reversible=not cannot_write_back(live),
     )
-    if recreates(scene):
-        send_delete(scene, live.number, [number], draft)
-    send_create(scene, new, [number], item.source, draft)
+    if recreates(context):
+        send_delete(context, live.number, [number], builder)
+    send_create(context, new, [number], item.source, builder)
 
 
-def _doubt_name(scene: PlanContext, item: _SegmentInFrames, live: Segment, draft: PlanBuilder) -> None:
+def _doubt_name(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
     """Warn where no title is wanted and a name shows that the server may have made up: then it stays for good."""
     if item.want.get("title") == "" and live.name and not live.titles:
-        draft.warnings.append(
-            f"{scene.title}: segment {live.number} shows the name {live.name!r} and no title; "
+        builder.warnings.append(
+            f"{context.title}: segment {live.number} shows the name {live.name!r} and no title; "
             'if the server makes names up, `title: ""` is never as wanted: leave `title` out'
         )
 
@@ -236,20 +238,20 @@ def _new(
     matched: Sequence[tuple[_SegmentInFrames, Segment]],
     staying: Sequence[int],
     surplus: Sequence[int],
-    scene: PlanContext,
+    context: PlanContext,
     live: Mapping[int, Segment],
 ) -> list[New]:
     """Number the wanted segments that are not there: written over what goes where the dialect can, else lowest free."""
     there = {id(item) for item, _ in matched}
-    over = [] if recreates(scene) else list(surplus)
+    over = [] if recreates(context) else list(surplus)
     named = {item.number for item in (*present, *absent) if item.number is not None}
-    held = {*named, *staying, *over, *_between(scene)}
+    held = {*named, *staying, *over, *_between(context)}
     free = (number for number in count(1) if number not in held)
     new: list[New] = []
     for item in (item for item in present if id(item) not in there):
-        item = _interrupted(scene, item, live)
+        item = _interrupted(context, item, live)
         _check_complete(item)
-        _check_inside(scene, item, None)
+        _check_inside(context, item, None)
         if item.number is not None:
             new.append((item, item.number, None))
         elif over:
@@ -261,19 +263,19 @@ def _new(
     return new
 
 
-def _interrupted(scene: PlanContext, item: _SegmentInFrames, live: Mapping[int, Segment]) -> _SegmentInFrames:
+def _interrupted(context: PlanContext, item: _SegmentInFrames, live: Mapping[int, Segment]) -> _SegmentInFrames:
     """Name what a segment had that a run deleted to make it anew, and then ended before it did."""
-    for number, had in _between(scene).items():
+    for number, had in _between(context).items():
         places = [(want.get("start"), want.get("duration")) for want in (item.want, had)]
         if number not in live and (item.number == number or (item.number is None and places[0] == places[1])):
             return replace(item, number=number, want={**had, **item.want})
     return item
 
 
-def _between(scene: PlanContext) -> dict[int, dict[str, Json]]:
+def _between(context: PlanContext) -> dict[int, dict[str, Json]]:
     """Return what the ledger remembers of segments that were deleted to be made anew, by number."""
     found: dict[int, dict[str, Json]] = {}
-    for name, value in scene.memory.items():
+    for name, value in context.memory.items():
         if name.startswith(BETWEEN) and isinstance(value, dict):
             kept = ("start", "duration", "title", "keywords")
             found[int(name.removeprefix(BETWEEN))] = {key: value[key] for key in kept if value.get(key) is not None}
@@ -294,43 +296,43 @@ def _is_placed(item: _SegmentInFrames) -> bool:
     return "start" in item.want or "duration" in item.want
 
 
-def _check_inside(scene: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
+def _check_inside(context: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
     start = _whole(item.want.get("start", live.start if live else 0))
     duration = _whole(item.want.get("duration", live.duration if live else 0))
     if "duration" in item.want and duration == 0:
         raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
-    if _is_placed(item) and scene.asset.frames is not None and start + duration > scene.asset.frames:
-        raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", scene.asset, item.source)
+    if _is_placed(item) and context.asset.frames is not None and start + duration > context.asset.frames:
+        raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", context.asset, item.source)
 
 
 def _create(
-    scene: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None, draft: PlanBuilder
+    context: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None, builder: PlanBuilder
 ) -> None:
     new = _named_over(item, NewSegment(number, 0, 0))
     if instead is not None:
         # Written over another segment: what that one had and this one does not name must not shine through.
-        cleared = {"title": instead.title, "keywords": keywords_of(scene, instead)}
+        cleared = {"title": instead.title, "keywords": keywords_of(context, instead)}
         title = "" if new.title is None and cleared["title"] else new.title
         keywords = "" if new.keywords is None and cleared["keywords"] else new.keywords
         new = NewSegment(number, new.start, new.duration, title, keywords)
-    before = show(scene, instead) if instead else None
-    change = draft.change(
+    before = show(context, instead) if instead else None
+    change = builder.change(
         "change" if instead else "add", "segment", str(number), before=before, after=new.shown(), source=item.source
     )
-    send_create(scene, new, [change], item.source, draft)
+    send_create(context, new, [change], item.source, builder)
 
 
 def _delete(
-    scene: PlanContext,
+    context: PlanContext,
     live: Mapping[int, Segment],
     gone: Mapping[int, TaskSource],
-    draft: PlanBuilder,
+    builder: PlanBuilder,
     *,
     exactly: bool = False,
 ) -> None:
     for number, source in gone.items():
-        shown = show(scene, live[number])
-        change = draft.change(
+        shown = show(context, live[number])
+        change = builder.change(
             "delete",
             "segment",
             str(number),
@@ -340,17 +342,17 @@ def _delete(
             exactly=exactly,
             reversible=not cannot_write_back(live[number]),
         )
-        send_delete(scene, number, [change], draft)
+        send_delete(context, number, [change], builder)
 
 
 def _warn(
-    scene: PlanContext,
+    context: PlanContext,
     matched: Sequence[tuple[_SegmentInFrames, Segment]],
     new: Sequence[New],
     stay: Sequence[Segment],
-    draft: PlanBuilder,
+    builder: PlanBuilder,
 ) -> None:
-    wanted = [_named_over(item, remake(scene, segment, segment.number)) for item, segment in matched]
-    wanted += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
-    after = [(s.number, s.start, s.duration) for s in wanted] + [(s.number, s.start, s.duration) for s in stay]
-    draft.warnings += editorial(scene.title, after)
+    desired = [_named_over(item, remake(context, segment, segment.number)) for item, segment in matched]
+    desired += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
+    after = [(s.number, s.start, s.duration) for s in desired] + [(s.number, s.start, s.duration) for s in stay]
+    builder.warnings += editorial(context.title, after)

@@ -50,37 +50,37 @@ class _Grid:
 
 
 def plan_segmentation(
-    scene: PlanContext, wanted: Sourced[DesiredSegmentation], exactly: TaskSource | None, draft: PlanBuilder
+    context: PlanContext, desired: Sourced[DesiredSegmentation], exactly: TaskSource | None, builder: PlanBuilder
 ) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
-    draft.look("segments", "length")
-    grid = _grid(scene, wanted)
+    builder.look("segments", "length")
+    grid = _grid(context, desired)
     extra = grid.others if exactly else ()
     if not grid.renamed and not grid.missing and not extra:
         return
-    update = 2 if recreates(scene) else 1
+    update = 2 if recreates(context) else 1
     singly = len(grid.missing) + update * len(grid.renamed) + len(extra)
-    whole = len(scene.asset.segments) + 1
-    if not scene.asset.segments or (whole < singly and _may_go(scene, grid, exactly)):
-        _plan_whole(scene, grid, wanted.source, exactly, draft)
+    whole = len(context.asset.segments) + 1
+    if not context.asset.segments or (whole < singly and _may_go(context, grid, exactly)):
+        _plan_whole(context, grid, desired.source, exactly, builder)
     else:
-        _plan_singly(scene, grid, wanted.source, exactly, draft)
+        _plan_singly(context, grid, desired.source, exactly, builder)
 
 
-def _grid(scene: PlanContext, wanted: Sourced[DesiredSegmentation]) -> _Grid:
-    frames = scene.asset.frames
+def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
+    frames = context.asset.frames
     if frames is None:
-        raise refuse("a segmentation needs the clip's length, and the clip tells none", wanted.source, "use segments")
-    duration = to_frames(wanted.value.duration, scene.asset, wanted.source)
+        raise refuse("a segmentation needs the clip's length, and the clip tells none", desired.source, "use segments")
+    duration = to_frames(desired.value.duration, context.asset, desired.source)
     if duration == 0:
-        raise refuse(f"a segmentation into pieces of 0 frames: {show_length(scene.asset)}", wanted.source, "above 0")
-    title = None if wanted.value.title is ABSENT else wanted.value.title
+        raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", desired.source, "above 0")
+    title = None if desired.value.title is ABSENT else desired.value.title
     pieces = tuple((start, min(duration, frames - start)) for start in range(0, frames, duration))
-    return _sort(scene, pieces, duration, title)
+    return _sort(context, pieces, duration, title)
 
 
-def _sort(scene: PlanContext, pieces: tuple[Piece, ...], duration: int, title: str | None) -> _Grid:
-    others = list(live_segments(scene))
+def _sort(context: PlanContext, pieces: tuple[Piece, ...], duration: int, title: str | None) -> _Grid:
+    others = list(live_segments(context))
     fitting, renamed, missing = list[Segment](), list[Segment](), list[Piece]()
     for piece in pieces:
         at_place = [s for s in others if (s.start, s.duration) == piece]
@@ -98,23 +98,23 @@ def _want(piece: Piece, title: str | None) -> dict[str, Json]:
     return {"start": piece[0], "duration": piece[1], "title": title}
 
 
-def _may_go(scene: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bool:
+def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bool:
     """Tell whether all live segments may be deleted first: none must stay, and none loses what cannot be written."""
     if grid.others and not exactly:
         return False
     again = (*grid.fitting, *grid.renamed)
-    return scene.lossy or not any(cannot_write_back(segment) or keywords_of(scene, segment) for segment in again)
+    return context.lossy or not any(cannot_write_back(segment) or keywords_of(context, segment) for segment in again)
 
 
 def _plan_whole(
-    scene: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, draft: PlanBuilder
+    context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, builder: PlanBuilder
 ) -> None:
     again = (*grid.fitting, *grid.renamed)
-    before: Json = [show(scene, segment) for segment in again] if again else None
+    before: Json = [show(context, segment) for segment in again] if again else None
     after: dict[str, Json] = {"duration": grid.duration, "pieces": len(grid.pieces)}
     after |= {"title": grid.title} if grid.title is not None else {}
     action: Action = "change" if again else "add"
-    number = draft.change(
+    number = builder.change(
         action,
         "segmentation",
         str(grid.duration),
@@ -124,24 +124,24 @@ def _plan_whole(
         reversible=not any(map(cannot_write_back, again)),
     )
     for segment in again:
-        send_delete(scene, segment.number, [number], draft)
-    _delete_others(scene, grid, exactly, draft)
-    origin = in_point(scene.asset, scene.server.dialect)
+        send_delete(context, segment.number, [number], builder)
+    _delete_others(context, grid, exactly, builder)
+    origin = in_point(context.asset, context.server.dialect)
     seen: Json = [{"start": start - origin, "duration": duration} for start, duration in grid.pieces]
     expect = Expectation("segmentation", str(grid.duration), {"pieces": seen, "title": grid.title})
-    draft.send(
-        Phase.SEGMENT_CREATE, requests.create_segmentation(scene.path, grid.duration, grid.title), [number], expect
+    builder.send(
+        Phase.SEGMENT_CREATE, requests.create_segmentation(context.path, grid.duration, grid.title), [number], expect
     )
 
 
 def _plan_singly(
-    scene: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, draft: PlanBuilder
+    context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None, builder: PlanBuilder
 ) -> None:
     for segment in grid.renamed:
-        check_lossy(scene, segment, source)
-        new = remake(scene, segment, segment.number, title=grid.title)
-        before, after = show_change(scene, segment, new)
-        number = draft.change(
+        check_lossy(context, segment, source)
+        new = remake(context, segment, segment.number, title=grid.title)
+        before, after = show_change(context, segment, new)
+        number = builder.change(
             "change",
             "segment",
             str(segment.number),
@@ -150,27 +150,27 @@ def _plan_singly(
             source=source,
             reversible=not cannot_write_back(segment),
         )
-        if recreates(scene):
-            send_delete(scene, segment.number, [number], draft)
-        send_create(scene, new, [number], source, draft)
-    over = _over(scene, grid, exactly)
-    _delete_others(scene, grid, exactly, draft, spared=over)
-    _create_missing(scene, grid, source, exactly, draft, over)
+        if recreates(context):
+            send_delete(context, segment.number, [number], builder)
+        send_create(context, new, [number], source, builder)
+    over = _over(context, grid, exactly)
+    _delete_others(context, grid, exactly, builder, spared=over)
+    _create_missing(context, grid, source, exactly, builder, over)
 
 
-def _over(scene: PlanContext, grid: _Grid, exactly: TaskSource | None) -> list[Segment]:
+def _over(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> list[Segment]:
     """Return the surplus segments that missing pieces are written over: one request instead of two."""
-    if not exactly or recreates(scene):
+    if not exactly or recreates(context):
         return []
     return list(grid.others[: len(grid.missing)])
 
 
 def _create_missing(
-    scene: PlanContext,
+    context: PlanContext,
     grid: _Grid,
     source: TaskSource,
     exactly: TaskSource | None,
-    draft: PlanBuilder,
+    builder: PlanBuilder,
     over: Sequence[Segment],
 ) -> None:
     staying = (*grid.fitting, *grid.renamed, *(over if exactly else grid.others))
@@ -180,25 +180,25 @@ def _create_missing(
         instead = over[index] if index < len(over) else None
         title = grid.title if grid.title is not None or instead is None else ""
         new = NewSegment(instead.number if instead else next(numbers), *piece, title)
-        change = draft.change(
+        change = builder.change(
             "change" if instead else "add",
             "segment",
             str(new.number),
-            before=show(scene, instead) if instead else None,
+            before=show(context, instead) if instead else None,
             after=new.shown(),
             source=source,
         )
-        send_create(scene, new, [change], source, draft)
+        send_create(context, new, [change], source, builder)
 
 
 def _delete_others(
-    scene: PlanContext, grid: _Grid, exactly: TaskSource | None, draft: PlanBuilder, spared: Sequence[Segment] = ()
+    context: PlanContext, grid: _Grid, exactly: TaskSource | None, builder: PlanBuilder, spared: Sequence[Segment] = ()
 ) -> None:
     if exactly is None:
         return
     for segment in (s for s in grid.others if s not in spared):
-        shown = show(scene, segment)
-        change = draft.change(
+        shown = show(context, segment)
+        change = builder.change(
             "delete",
             "segment",
             str(segment.number),
@@ -208,4 +208,4 @@ def _delete_others(
             exactly=True,
             reversible=not cannot_write_back(segment),
         )
-        send_delete(scene, segment.number, [change], draft)
+        send_delete(context, segment.number, [change], builder)

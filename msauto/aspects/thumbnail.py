@@ -13,51 +13,58 @@ from msauto.model.live import whole
 from msauto.model.plan import Expectation, Json
 
 
-def plan_thumbnail(scene: PlanContext, wanted: DesiredThumbnail, draft: PlanBuilder, cause: Trigger = TASK) -> None:
+def plan_thumbnail(
+    context: PlanContext, desired: DesiredThumbnail, builder: PlanBuilder, cause: Trigger = TASK
+) -> None:
     """Fetch the still, unless the file on disk is the one that was fetched of this very clip with these parameters."""
-    pos, dur = _point(scene, wanted), _frames(scene, wanted.dur, wanted)
-    asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": wanted.w, "h": wanted.h, "params": dict(wanted.params)}
+    pos, dur = _point(context, desired), _frames(context, desired.dur, desired)
+    asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": dict(desired.params)}
     asked = {name: value for name, value in asked.items() if value not in (None, {})}
-    _check_elements(scene, wanted)
-    if draft.has_file("thumbnail", wanted.dest, asked, scene, cause):
+    _check_elements(context, desired)
+    if builder.has_file("thumbnail", desired.dest, asked, context, cause):
         return
-    versions.require(scene.server, versions.Feature.THUMBNAIL)
-    number = draft.run("thumbnail", wanted.dest, asked, wanted.source, cause)
+    versions.require(context.server, versions.Feature.THUMBNAIL)
+    number = builder.run("thumbnail", desired.dest, asked, desired.source, cause)
     request = requests.get_thumbnail(
-        scene.path, pos=_wire(scene, pos, wanted, draft), dur=dur, w=wanted.w, h=wanted.h, params=dict(wanted.params)
+        context.path,
+        pos=_wire(context, pos, desired, builder),
+        dur=dur,
+        w=desired.w,
+        h=desired.h,
+        params=dict(desired.params),
     )
-    expect = Expectation("thumbnail", wanted.dest, scene.made_from(asked), visible=False)
-    draft.fetch(cause.phase, request, wanted.dest, [number], expect)
+    expect = Expectation("thumbnail", desired.dest, context.made_from(asked), visible=False)
+    builder.fetch(cause.phase, request, desired.dest, [number], expect)
 
 
-def _point(scene: PlanContext, wanted: DesiredThumbnail) -> int | None:
-    if wanted.pos is None:
+def _point(context: PlanContext, desired: DesiredThumbnail) -> int | None:
+    if desired.pos is None:
         return None
-    if scene.asset.frames:
-        return to_point(wanted.pos, scene.asset, wanted.source)
-    return to_frames(wanted.pos, scene.asset, wanted.source)
+    if context.asset.frames:
+        return to_point(desired.pos, context.asset, desired.source)
+    return to_frames(desired.pos, context.asset, desired.source)
 
 
-def _frames(scene: PlanContext, position: Position | None, wanted: DesiredThumbnail) -> int | None:
-    return None if position is None else to_frames(position, scene.asset, wanted.source)
+def _frames(context: PlanContext, position: Position | None, desired: DesiredThumbnail) -> int | None:
+    return None if position is None else to_frames(position, context.asset, desired.source)
 
 
-def _wire(scene: PlanContext, pos: int | None, wanted: DesiredThumbnail, draft: PlanBuilder) -> int | None:
+def _wire(context: PlanContext, pos: int | None, desired: DesiredThumbnail, builder: PlanBuilder) -> int | None:
     """Return the position as GETICON counts it: from the in point that the clip has by then."""
     if pos is None:
         return None
-    moved = (str(change.after) for change in draft.changes if (change.aspect, change.key) == ("field", "first_frame"))
-    in_point = whole(next(moved, scene.asset.attributes.get("first_frame"))) or 0
-    return to_wire(pos, in_point, wanted.source)
+    moved = (str(change.after) for change in builder.changes if (change.aspect, change.key) == ("field", "first_frame"))
+    in_point = whole(next(moved, context.asset.attributes.get("first_frame"))) or 0
+    return to_wire(pos, in_point, desired.source)
 
 
-def _check_elements(scene: PlanContext, wanted: DesiredThumbnail) -> None:
+def _check_elements(context: PlanContext, desired: DesiredThumbnail) -> None:
     """Refuse a parameter that the graphic template does not have, where the server names those that it has."""
-    known = scene.asset.parameters
-    for name, _ in wanted.params if known else ():
+    known = context.asset.parameters
+    for name, _ in desired.params if known else ():
         if name not in known:
             raise refuse(
-                f"the graphic template {scene.title!r} has no element {name!r}",
-                wanted.source,
+                f"the graphic template {context.title!r} has no element {name!r}",
+                desired.source,
                 "it has: " + ", ".join(sorted(known)),
             )

@@ -10,13 +10,13 @@ from msauto.model.desired import Sourced
 from msauto.model.plan import Address, Expectation
 
 
-def plan_title(scene: PlanContext, live_title: str, wanted: Sourced[str], draft: PlanBuilder) -> None:
+def plan_title(context: PlanContext, live_title: str, desired: Sourced[str], builder: PlanBuilder) -> None:
     """Rename the asset where it is called otherwise."""
-    draft.look("title")
-    if same_text(live_title, wanted.value):
+    builder.look("title")
+    if same_text(live_title, desired.value):
         return
-    if not scene.address.namespace:
-        versions.require_address(scene.server, Address(wanted.value))  # by that title it is read again
-    number = draft.change("change", "title", "title", before=live_title, after=wanted.value, source=wanted.source)
-    request = requests.set_field(scene.path_before, "clip_name", wanted.value)
-    draft.send(Phase.RENAME, request, [number], Expectation("title", "title", wanted.value))
+    if not context.address.namespace:
+        versions.require_address(context.server, Address(desired.value))  # by that title it is read again
+    number = builder.change("change", "title", "title", before=live_title, after=desired.value, source=desired.source)
+    request = requests.set_field(context.path_before, "clip_name", desired.value)
+    builder.send(Phase.RENAME, request, [number], Expectation("title", "title", desired.value))

@@ -14,55 +14,55 @@ from msauto.model.plan import Basis, Expectation, Json, Request
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(scene: PlanContext, wanted: Mapping[str, Sourced[tuple[str, ...]]], draft: PlanBuilder) -> None:
+def plan_xmp(context: PlanContext, desired: Mapping[str, Sourced[tuple[str, ...]]], builder: PlanBuilder) -> None:
     """Write the XMP fields that are not as wanted."""
-    check_separator(wanted, scene.server.dialect.list_separator)
+    check_separator(desired, context.server.dialect.list_separator)
     changed: list[Changed] = []
-    for name, said in wanted.items():
-        before, basis = _known(scene, name)
-        if scene.batch is None:
-            draft.look(f"xmp:{name}")
-        if basis != "none" and same_list(before, said.value):
+    for name, sourced in desired.items():
+        before, basis = _known(context, name)
+        if context.batch is None:
+            builder.look(f"xmp:{name}")
+        if basis != "none" and same_list(before, sourced.value):
             continue
         shown: Json = list(before) if basis != "none" else None
-        still = scene.still.get(f"xmp:{name}", shown)
+        still = context.still.get(f"xmp:{name}", shown)
         if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
-            draft.warnings.append(left_alone(f"{scene.title}: {name}", shown, still))
+            builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
             continue
-        after: Json = list(said.value)
-        number = draft.change("change", "xmp", name, before=shown, after=after, source=said.source, basis=basis)
-        changed.append((name, said, number))
+        after: Json = list(sourced.value)
+        number = builder.change("change", "xmp", name, before=shown, after=after, source=sourced.source, basis=basis)
+        changed.append((name, sourced, number))
     if changed:
-        versions.require(scene.server, versions.Feature.SET_USER_FIELDS)
-    for group in _split(scene, changed):
-        _send(scene, group, draft)
+        versions.require(context.server, versions.Feature.SET_USER_FIELDS)
+    for group in _split(context, changed):
+        _send(context, group, builder)
 
 
-def check_separator(wanted: Mapping[str, Sourced[tuple[str, ...]]], separator: str) -> None:
+def check_separator(desired: Mapping[str, Sourced[tuple[str, ...]]], separator: str) -> None:
     """Refuse a value that holds the separator of lists: the server would read it as several values."""
-    for name, said in wanted.items():
-        for value in said.value:
+    for name, sourced in desired.items():
+        for value in sourced.value:
             if separator in value:
                 raise refuse(
                     f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
-                    said.source,
+                    sourced.source,
                     "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
                 )
 
 
-def _known(scene: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
-    if scene.batch is not None:
+def _known(context: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
+    if context.batch is not None:
         return (), "none"  # what the batch leaves is not known: sent whatever is there now
-    if scene.live.xmp is not None:
-        return scene.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
-    remembered = scene.memory.get(f"xmp:{name}")
+    if context.live.xmp is not None:
+        return context.live.xmp.get(name, ()), "live"  # asked for and not in the answer: empty
+    remembered = context.memory.get(f"xmp:{name}")
     return ([str(value) for value in remembered], "ledger") if isinstance(remembered, list) else ((), "none")
 
 
-def _split(scene: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
+def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
     group: list[Changed] = []
     for item in changed:
-        if group and _length(scene, [*group, item]) > scene.server.request_line:
+        if group and _length(context, [*group, item]) > context.server.request_line:
             yield group
             group = []
         group.append(item)
@@ -70,16 +70,16 @@ def _split(scene: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Chan
         yield group
 
 
-def _length(scene: PlanContext, group: Sequence[Changed]) -> int:
-    return requests.request_line_length(_request(scene, group))
+def _length(context: PlanContext, group: Sequence[Changed]) -> int:
+    return requests.request_line_length(_request(context, group))
 
 
-def _request(scene: PlanContext, group: Sequence[Changed]) -> Request:
-    values = {name: said.value for name, said, _ in group}
-    return requests.set_user_fields(scene.path, values, scene.server.dialect.list_separator)
+def _request(context: PlanContext, group: Sequence[Changed]) -> Request:
+    values = {name: sourced.value for name, sourced, _ in group}
+    return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)
 
 
-def _send(scene: PlanContext, group: Sequence[Changed], draft: PlanBuilder) -> None:
-    visible = scene.live.xmp is not None or scene.batch is not None
-    expects = [Expectation("xmp", name, list(said.value), visible=visible) for name, said, _ in group]
-    draft.send(Phase.XMP, _request(scene, group), [number for *_, number in group], *expects)
+def _send(context: PlanContext, group: Sequence[Changed], builder: PlanBuilder) -> None:
+    visible = context.live.xmp is not None or context.batch is not None
+    expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
+    builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)

@@ -17,30 +17,30 @@ from msauto.verification.expectations import mapping
 MEDIA_TYPE = "text/xml"
 
 
-def batch_key(wanted: DesiredXmpBatch) -> str:
+def batch_key(desired: DesiredXmpBatch) -> str:
     """Return what a batch is known by: its connector and its content, whatever the file is called."""
-    return f"{wanted.connector} {hashlib.sha256(wanted.content).hexdigest()}"
+    return f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
 
 
 def plan_batch(
-    server: ServerSpec, database: str, wanted: DesiredXmpBatch, memory: Mapping[str, Json], draft: PlanBuilder
+    server: ServerSpec, database: str, desired: DesiredXmpBatch, memory: Mapping[str, Json], builder: PlanBuilder
 ) -> None:
     """Load a batch once: the ledger remembers its content. One whose answer was lost is told, and not sent again."""
-    key = batch_key(wanted)
+    key = batch_key(desired)
     remembered = memory.get(f"xmp_batch:{key}")
-    run = mapping(remembered).get("unproved")
+    run = mapping(remembered).get("unverified")
     if run is not None:
         answer = answer_told(mapping(remembered))
-        draft.warnings.append(
-            f"{database}: the batch {wanted.src} was sent to {wanted.connector} by run {run} and {answer}: "
-            "it may be loaded, and is not sent again by itself\nlook on the server; if it is loaded, --forget-owed "
+        builder.warnings.append(
+            f"{database}: the batch {desired.src} was sent to {desired.connector} by run {run} and {answer}: "
+            "it may be loaded, and is not sent again by itself\nlook on the server; if it is loaded, --forget-pending "
             "ends this warning; if it is not, change the file (a comment will do): another content is another batch"
         )
     if remembered:
         return
     versions.require(server, versions.Feature.LOAD_XMP)
-    body = Body(wanted.content, MEDIA_TYPE)
-    after: dict[str, Json] = {"connector": wanted.connector, "bytes": len(wanted.content), "sha256": body.sha256}
-    number = draft.run("xmp_batch", wanted.src, after, wanted.source, TASK)
-    request = requests.load_xmp(database, wanted.connector, body)
-    draft.send(Phase.BATCH, request, [number], Expectation("xmp_batch", key, "once", visible=False))
+    body = Body(desired.content, MEDIA_TYPE)
+    after: dict[str, Json] = {"connector": desired.connector, "bytes": len(desired.content), "sha256": body.sha256}
+    number = builder.run("xmp_batch", desired.src, after, desired.source, TASK)
+    request = requests.load_xmp(database, desired.connector, body)
+    builder.send(Phase.BATCH, request, [number], Expectation("xmp_batch", key, "once", visible=False))

@@ -45,7 +45,7 @@ class Flags:
     settings: Settings = field(default_factory=Settings)
     settings_file: Path = Path(NAME)
     forks: int = 8
-    forget_owed: bool = False
+    forget_pending: bool = False
 
     def under(self, settings: Settings, file: Path) -> Flags:
         """Return the flags under other settings: what was given wins over them, and the ledger stays where it is."""
@@ -74,8 +74,8 @@ def _state_dir(given: str | None, settings: Settings) -> Path:
     return (Path(home) if home else Path.home() / ".local" / "state") / "msauto"
 
 
-forget_owed_flag = click.option(
-    "--forget-owed", is_flag=True, help="What earlier runs left open (handlers, lost commands) counts as settled."
+forget_pending_flag = click.option(
+    "--forget-pending", is_flag=True, help="What earlier runs left open (handlers, lost commands) counts as settled."
 )
 keep_going_flag = click.option(
     "--keep-going", is_flag=True, help="Leave out targets that cannot be planned; a run then ends with 3."

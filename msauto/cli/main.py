@@ -1,7 +1,7 @@
 """The entry point: finds the command, and turns every error into a message and an exit code, in this one place.
 
 Exit codes (the contract, «Commands»): 0 fine · 1 error, nothing written · 2 ``plan --detailed-exitcode`` found
-changes · 3 apply ended with something failed, unproved or not as wanted · 4 refused, a person must decide ·
+changes · 3 apply ended with something failed, unverified or not as wanted · 4 refused, a person must decide ·
 5 locked by another run · 130 interrupted.
 """
 

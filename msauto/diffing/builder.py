@@ -60,7 +60,7 @@ class Trigger:
     """
 
     handler: str = ""
-    owed: str = ""
+    pending: str = ""
     before: bool = False
 
     @property
@@ -106,20 +106,22 @@ class PlanBuilder:
         """Add what is run rather than compared; return its number. Cannot be taken back."""
         before: Json = True if cause.before else None
         self.changes.append(
-            Change("run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.owed)
+            Change(
+                "run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.pending
+            )
         )
         return len(self.changes) - 1
 
     def has_file(
-        self, aspect: Aspect, dest: str, asked: Mapping[str, Json], scene: PlanContext, cause: Trigger
+        self, aspect: Aspect, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
     ) -> bool:
         """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
         self.look("length")
-        remembered = scene.memory.get(f"{aspect}:{dest}")
+        remembered = context.memory.get(f"{aspect}:{dest}")
         if cause.handler or not isinstance(remembered, dict):
             return False
-        there = scene.files.get(dest)
-        return there is not None and remembered == {**scene.made_from(asked), "sha256": there}
+        there = context.files.get(dest)
+        return there is not None and remembered == {**context.made_from(asked), "sha256": there}
 
     def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expectation) -> None:
         """Add a download; the same file cannot be two things."""

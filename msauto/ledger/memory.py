@@ -16,7 +16,7 @@ _FORGET = """
     DELETE FROM memory
     WHERE server = ? AND database = ? AND kind = ? AND name = ? AND link_id = ? AND create_time = ? AND item = ?"""
 _FORGET_ASSETS = "DELETE FROM memory WHERE server = ? AND database = ? AND kind = 'asset' AND substr(item, 1, ?) = ?"
-_OWING = "SELECT DISTINCT database, name FROM memory WHERE server = ? AND kind = 'asset' AND item GLOB 'owed:*'"
+_PENDING = "SELECT DISTINCT database, name FROM memory WHERE server = ? AND kind = 'asset' AND item GLOB 'pending:*'"
 _KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -38,9 +38,9 @@ class LedgerMemory:
         with self._store.together():
             self._store.write(_FORGET_ASSETS, (server, database, len(prefix), prefix))
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return database and title of the assets of which an ``owed:…`` item is remembered."""
-        return frozenset((str(database), str(name)) for database, name in self._store.read(_OWING, (server,)))
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets of which an ``pending:…`` item is remembered."""
+        return frozenset((str(database), str(name)) for database, name in self._store.read(_PENDING, (server,)))
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         """Keep items; a value of ``None`` forgets the item."""

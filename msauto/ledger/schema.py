@@ -40,7 +40,7 @@ TABLES = (
         name TEXT NOT NULL,
         planned TEXT NOT NULL,
         begun TEXT,
-        outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unproved', 'skipped', 'not attempted')),
+        outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unverified', 'skipped', 'not attempted')),
         message TEXT NOT NULL DEFAULT '',
         differences TEXT NOT NULL DEFAULT '[]',
         PRIMARY KEY (run, position)
@@ -52,7 +52,7 @@ TABLES = (
         position INTEGER NOT NULL,
         planned TEXT NOT NULL,
         state TEXT NOT NULL DEFAULT 'planned'
-            CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unproved', 'not sent')),
+            CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unverified', 'not sent')),
         tries INTEGER NOT NULL DEFAULT 0,
         status INTEGER,
         message TEXT NOT NULL DEFAULT '',

@@ -53,7 +53,7 @@ class DownloadAsked:
     target: Target
     index: int
     received: int
-    patience: float
+    time_limit: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class RunSummary:
 
     ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads), how
     many of its requests were sent so far, or tried to (sent), and, once ended, what came of its targets (changed,
-    failed, unproved, skipped, not_attempted). Of an attempt that wrote nothing it counts what was planned, if anything
+    failed, unverified, skipped, not_attempted). Of an attempt that wrote nothing it counts what was planned, if anything
     was. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is where msauto was started.
     """
 

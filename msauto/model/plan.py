@@ -31,7 +31,7 @@ class Change:
     list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``basis`` says
     where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it. ``handler`` is the
     name of the handler that runs; ``before`` is ``True`` then where it runs before the deletion of its asset.
-    ``owed`` names the earlier run that changed the target and left the handler undone. ``secret``: its values are
+    ``pending`` names the earlier run that changed the target and left the handler undone. ``secret``: its values are
     hidden, for what is wanted was made with a secret (:mod:`msauto.secrets.redactor`).
     """
 

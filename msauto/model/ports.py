@@ -171,8 +171,8 @@ class Memory(Protocol):
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         """Forget the items of all assets of a database whose names begin so."""
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return database and title of the assets of which an ``owed:…`` item is remembered: what a run left undone."""
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets of which an ``pending:…`` item is remembered: what a run left undone."""
 
 
 class Journal(Protocol):

@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from msauto.model.plan import Aspect, Json, Plan, Target
 
-Outcome = Literal["changed", "unchanged", "failed", "unproved", "skipped", "not attempted"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unproved", "skipped", "not attempted")
+Outcome = Literal["changed", "unchanged", "failed", "unverified", "skipped", "not attempted"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unverified", "skipped", "not attempted")
 """All outcomes, in the order in which they are counted."""
-RequestOutcome = Literal["done", "failed", "unproved", "not sent"]
+RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
 
 
 def key_of(outcome: Outcome) -> str:

@@ -161,8 +161,8 @@ class _Resolver:
         scope = self._play_scope(play, self._hosts.scope(hosts[0], str(Path(play.file).parent)))
         pace = BatchSizes()
         with self._problems.gather():
-            said = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            pace = read_pace(_render_constant(said, scope, play.spot), play.spot)
+            sourced = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
+            pace = read_pace(_render_constant(sourced, scope, play.node), play.node)
         return self._batches.add(_play_name(play, scope), hosts, pace)
 
     def work(self) -> tuple[ServerIntents, ...]:
@@ -174,12 +174,12 @@ class _Resolver:
         )
 
     def _hosts_of(self, play: Play) -> list[str]:
-        spot = play.spot.child("hosts")
+        node = play.node.child("hosts")
         folder = str(Path(play.file).parent)
         scope = self._hosts.scope(next(iter(self._hosts.inventory.hosts)), folder)
-        data = _render_constant(play.data.get("hosts"), scope, spot)
+        data = _render_constant(play.data.get("hosts"), scope, node)
         pattern = ",".join(str(each) for each in as_list(data))
-        return self._hosts.match(pattern, spot)
+        return self._hosts.match(pattern, node)
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
         folder = str(Path(play.file).parent)
@@ -225,19 +225,19 @@ class _Resolver:
         return inner.with_variables(_database_key(play, inner))
 
     def _vars_files(self, play: Play, inner: TemplateScope) -> list[Variable]:
-        spot = play.spot.child("vars_files")
-        names = as_list(_render_constant(play.data["vars_files"], inner, spot))
+        node = play.node.child("vars_files")
+        names = as_list(_render_constant(play.data["vars_files"], inner, node))
         found: list[Variable] = []
         for index, name in enumerate(names):
             path = beside(play.file, str(name))
             if not self._files.may_be_named(path, play.around.files[0] if play.around.files else play.file):
-                raise spot.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
-            found += self._vars_file(path, spot.child(index))
+                raise node.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
+            found += self._vars_file(path, node.child(index))
         return found
 
-    def _vars_file(self, path: str, spot: SourceNode) -> list[Variable]:
+    def _vars_file(self, path: str, node: SourceNode) -> list[Variable]:
         if not Path(path).is_file():
-            raise spot.error(f"{path}: there is no such file", how_to_find(path))
+            raise node.error(f"{path}: there is no such file", how_to_find(path))
         document = self._files.document(path, self._problems)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
@@ -246,11 +246,11 @@ def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
     """Return the play's ``database:`` as a variable; it may be made of a weaker variable of the same name."""
     if "database" not in play.data:
         return []
-    spot = play.spot.child("database")
+    node = play.node.child("database")
     value = play.data["database"]
     with suppress(InputError, UsesAssetError):  # told where a task needs it
-        value = render_data(value, scope, spot)
-    return [Variable("database", value, Level.PLAY_KEY, spot)]
+        value = render_data(value, scope, node)
+    return [Variable("database", value, Level.PLAY_KEY, node)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,37 +263,37 @@ class _DatabaseLookup:
     def __call__(self, scope: TemplateScope) -> str:
         variable = scope.variables.winner("database")
         if variable is None:
-            raise self.play.spot.error(
+            raise self.play.node.error(
                 f"no media database is named for {self.host}", "add database: to the play, or to the host's variables"
             )
-        return _database_name(_render_constant(variable.value, scope, variable.spot), variable.spot)
+        return _database_name(_render_constant(variable.value, scope, variable.node), variable.node)
 
 
 def _play_name(play: Play, scope: TemplateScope) -> str:
-    return str(_render_constant(play.data.get("name", ""), scope, play.spot.child("name")))
+    return str(_render_constant(play.data.get("name", ""), scope, play.node.child("name")))
 
 
-def _database_name(value: Any, spot: SourceNode) -> str:
+def _database_name(value: Any, node: SourceNode) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise spot.error("the name of a media database must be text", "quote it")
+        raise node.error("the name of a media database must be text", "quote it")
     return value
 
 
-def _render_constant(data: Any, scope: TemplateScope, spot: SourceNode) -> Any:
+def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
     try:
-        return shown(render_data(data, scope, spot), spot)
+        return shown(render_data(data, scope, node), node)
     except UsesAssetError as error:
-        raise spot.error("asset cannot be used here: it is not known yet which asset is meant") from error
+        raise node.error("asset cannot be used here: it is not known yet which asset is meant") from error
 
 
-def chosen(tags: frozenset[str], wanted: Sequence[str], skipped: Sequence[str]) -> bool:
+def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
     """Tell whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
     skip = set(skipped)
     if tags & skip or ("tagged" in skip and tags) or ("untagged" in skip and not tags):
         return False
     if "all" in skip and "always" not in tags:
         return False
-    want = set(wanted)
+    want = set(desired)
     if "always" in tags:
         return True
     if "never" in tags:

@@ -72,17 +72,17 @@ def _write(bench: ScratchAsset, name: str, value: str) -> Request:
 
 
 async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
-    wanted = (old,) if old else ()
+    desired = (old,) if old else ()
     if not old and "xmp" in bench.made:
         bench.tell(f"The field {name} had no value; if it was not there at all, it stays, empty: nothing takes it away")
     for _ in range(ROUNDS):
-        if await _values(bench, name) == wanted:
+        if await _values(bench, name) == desired:
             return ()
         await send_anyhow(bench, _write(bench, name, old))
         bench.unseen.add("xmp")
-        await bench.look("xmp", lambda: _values(bench, name), partial(eq, wanted))
+        await bench.look("xmp", lambda: _values(bench, name), partial(eq, desired))
     live = await _values(bench, name)
-    return () if live == wanted else (f"the field {name} is {list(live or ())} instead of {list(wanted)}",)
+    return () if live == desired else (f"the field {name} is {list(live or ())} instead of {list(desired)}",)
 
 
 # Links ----------------------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def _target(result: TargetResult | None) -> dict[str, Any]:
     if result is None:
         return {"outcome": "not attempted", "message": "", "differences": []}
     differences = [
-        {"aspect": item.aspect, "key": item.key, "wanted": item.desired, "live": item.live}
+        {"aspect": item.aspect, "key": item.key, "desired": item.desired, "live": item.live}
         for item in result.differences
     ]
     return {"outcome": result.outcome, "message": result.message, "differences": differences}

@@ -97,7 +97,7 @@ class ProgressDisplay:
         self._last = clock.monotonic()
         self._targets = self._requests = 0
         self._finished = self._settled = 0
-        self._bad = {"failed": 0, "unproved": 0}
+        self._bad = {"failed": 0, "unverified": 0}
         self._under_way: dict[_Key, Target] = {}
         self._restores: dict[_Key, _PendingWait] = {}
         self._downloads: dict[_Key, _PendingWait] = {}
@@ -147,7 +147,9 @@ class ProgressDisplay:
         elif isinstance(event, WaitingForRestore):
             self._restores[_key(event.target)] = _PendingWait(self._clock.monotonic() - event.waited, event.wait)
         elif isinstance(event, DownloadAsked):
-            self._downloads[_key(event.target)] = _PendingWait(self._clock.monotonic(), event.patience, event.received)
+            self._downloads[_key(event.target)] = _PendingWait(
+                self._clock.monotonic(), event.time_limit, event.received
+            )
         elif isinstance(event, DownloadReceived):
             self._receive(event)
         elif isinstance(event, RunEnded):

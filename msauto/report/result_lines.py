@@ -12,7 +12,7 @@ from msauto.report.values import show_pair_of
 
 Kind = Literal["message", "request", "difference", "advice"]
 
-TOLD: Final = frozenset({"failed", "unproved", "not attempted"})
+TOLD: Final = frozenset({"failed", "unverified", "not attempted"})
 """Outcomes that a person must hear of."""
 
 
@@ -22,7 +22,7 @@ def story_of(result: TargetResult, *, whole: bool = False) -> Iterator[tuple[Kin
         if line.strip():
             yield "message", line
     for number, request in enumerate(result.requests, 1):
-        if whole or request.outcome in {"failed", "unproved"}:
+        if whole or request.outcome in {"failed", "unverified"}:
             yield "request", _request(number, request, result)
     left = "" if whole else _left_out(result)
     if left:
@@ -55,17 +55,17 @@ def _left_out(result: TargetResult) -> str:
 def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
     """Say field by field what was wanted and what is live; one line for each attribute that differs."""
     name = visible(f"{difference.aspect} {difference.key}".rstrip())
-    wanted, live = difference.desired, difference.live
+    desired, live = difference.desired, difference.live
     rate = result.target.rate
-    if isinstance(wanted, dict) and isinstance(live, dict):
-        for attribute, value in wanted.items():
+    if isinstance(desired, dict) and isinstance(live, dict):
+        for attribute, value in desired.items():
             if value != live.get(attribute):
                 old, new = show_pair_of(value, live.get(attribute), attribute, rate, None)
                 yield f"{name} {visible(attribute)}: wanted {old}, live {new}"
-    elif live is None and isinstance(wanted, dict):
+    elif live is None and isinstance(desired, dict):
         yield f"{name}: wanted, and not there"
-    elif wanted is None:
+    elif desired is None:
         yield f"{name}: still there, and should be gone"
     else:
-        old, new = show_pair_of(wanted, live, difference.key, rate, None)
+        old, new = show_pair_of(desired, live, difference.key, rate, None)
         yield f"{name}: wanted {old}, live {new}"

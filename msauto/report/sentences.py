@@ -120,7 +120,7 @@ class Recap:
     changed: int = 0
     unchanged: int = 0
     failed: int = 0
-    unproved: int = 0
+    unverified: int = 0
     skipped: int = 0
     not_attempted: int = 0
     requests: int = 0
@@ -177,7 +177,7 @@ def _proof(result: Result) -> Iterator[str]:
 
 def advice(result: TargetResult) -> str:
     """Say what to do next about a target that is not as wanted."""
-    if result.outcome == "unproved":
+    if result.outcome == "unverified":
         return (
             "the server may have done it, or may yet; nothing is sent again by itself. "
             "Look at the server, then plan again: it starts from what is then there"
@@ -204,8 +204,8 @@ def _dialect_to_doubt(result: TargetResult) -> str:
 
 def _is_cut(difference: Difference) -> bool:
     """Tell whether what is there is the beginning of what was wanted: servers keep texts of some length."""
-    wanted, live = difference.desired, difference.live
-    return isinstance(wanted, str) and isinstance(live, str) and live != "" and wanted.startswith(live)
+    desired, live = difference.desired, difference.live
+    return isinstance(desired, str) and isinstance(live, str) and live != "" and desired.startswith(live)
 
 
 def by_server(targets: Iterable[Target]) -> dict[str, list[Target]]:
@@ -263,7 +263,7 @@ def _recap(server: str, results: Iterable[TargetResult], unchanged: int, skipped
         changed=_count(mine, "changed"),
         unchanged=_count(mine, "unchanged") + unchanged,
         failed=_count(mine, "failed"),
-        unproved=_count(mine, "unproved"),
+        unverified=_count(mine, "unverified"),
         skipped=_count(mine, "skipped") + skipped,
         not_attempted=_count(mine, "not attempted") + left_out,
         requests=sum(request.tries for result in mine for request in result.requests),

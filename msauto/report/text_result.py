@@ -17,7 +17,7 @@ _STYLES: Final[dict[Outcome, str]] = {
     "changed": YELLOW,
     "unchanged": GREEN,
     "failed": RED,
-    "unproved": MAGENTA,
+    "unverified": MAGENTA,
     "skipped": CYAN,
     "not attempted": MAGENTA,
 }
@@ -70,6 +70,6 @@ def _recap(recaps: tuple[Recap, ...], colour: bool) -> Iterator[str]:
 
 
 def _count(name: str, number: int, colour: bool) -> str:
-    styles = {"changed": YELLOW, "failed": RED, "unproved": MAGENTA, "not_attempted": MAGENTA}
+    styles = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_attempted": MAGENTA}
     text = f"{name}={number}"
     return paint(text, styles[name], colour=colour and number > 0) if name in styles else text

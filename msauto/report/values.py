@@ -100,7 +100,7 @@ def change_notes(change: Change) -> tuple[str, ...]:
     if change.handler:
         notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
     if change.pending:
-        notes.append(f"owed since run {visible(change.pending)}")
+        notes.append(f"pending since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
     if not change.reversible and change.aspect not in _FILES:

@@ -43,7 +43,7 @@ def coded(text: str) -> Iterator[str]:
         yield code.decode("ascii").rstrip("=")
 
 
-def said(secret: str) -> Iterator[str]:
+def sourced(secret: str) -> Iterator[str]:
     """Yield a secret as others may say it: stripped, squeezed, in another normal form; of several lines also each."""
     for text in dict.fromkeys((secret, normalize("NFC", secret), normalize("NFD", secret))):
         yield from (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"))
@@ -69,7 +69,7 @@ class SecretEncodings:
     @classmethod
     def of(cls, secrets: Iterable[str]) -> SecretEncodings:
         """Return the forms of secrets."""
-        each = (form for secret in secrets for text in dict.fromkeys(said(secret)) for form in coded(text))
+        each = (form for secret in secrets for text in dict.fromkeys(sourced(secret)) for form in coded(text))
         return cls(frozenset(filter(can_hide, each)))
 
     def plus(self, more: SecretEncodings) -> SecretEncodings:

@@ -125,8 +125,8 @@ class Redactor:
     def _difference(self, difference: Difference) -> Difference:
         if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
             return difference
-        wanted, live = self._mask(difference.desired), self._earlier(difference.live, difference.desired)
-        return replace(difference, key=self._secrets.hide(difference.key), desired=wanted, live=live)
+        desired, live = self._mask(difference.desired), self._earlier(difference.live, difference.desired)
+        return replace(difference, key=self._secrets.hide(difference.key), desired=desired, live=live)
 
     def _holds(self, value: Json) -> bool:
         if isinstance(value, str):
@@ -146,8 +146,8 @@ class Redactor:
     def _earlier(self, before: Json, after: Json) -> Json:
         """Return what stands where a secret goes: the secret of yesterday, so no text of it is shown."""
         if isinstance(before, dict):
-            wanted = after if isinstance(after, dict) else {}
-            kept = {name for name, value in wanted.items() if not self._holds(value)}
+            desired = after if isinstance(after, dict) else {}
+            kept = {name for name, value in desired.items() if not self._holds(value)}
             return {name: self._mask(each) if name in kept else _no_text(each) for name, each in before.items()}
         return _no_text(before) if after is None or self._holds(after) else self._mask(before)
 

@@ -93,18 +93,18 @@ class TaintTracker:
             if templates or ("{{" not in text and "{%" not in text):
                 self.found.add(str(text))
 
-    def taint(self, value: Any, spot: SourceNode) -> Any:
+    def taint(self, value: Any, node: SourceNode) -> Any:
         """Return what came of a secret at ``spot``, marked. What cannot carry a mark is noted under ``lost``."""
         if isinstance(value, str):
             return self._carry(value)
         if isinstance(value, list):
-            return [self.taint(each, spot) for each in value]
+            return [self.taint(each, node) for each in value]
         if isinstance(value, dict):
             if any(map(self.found.known().in_, value)):
-                self.lost.append(spot)
-            return {key: self.taint(each, spot) for key, each in value.items()}
+                self.lost.append(node)
+            return {key: self.taint(each, node) for key, each in value.items()}
         if isinstance(value, bool | None):
-            self.lost.append(spot)
+            self.lost.append(node)
             return value
         return self._carry(value.isoformat() if isinstance(value, datetime | date) else str(value))
 

@@ -47,9 +47,9 @@ class SecretTokenMemory:
         """Forget items of all assets of a database; ``prefix`` holds no secret."""
         self._memory.forget_assets(server, database, prefix)
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return the assets of a server of which something is owed."""
-        return self._memory.owing(server)
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return the assets of a server of which something is pending."""
+        return self._memory.pending(server)
 
     def settle_salt(self, journal: Journal) -> None:
         """Find the salt before anything is kept: of two first runs at once, the later takes that of the earlier.

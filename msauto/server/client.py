@@ -190,9 +190,9 @@ class AsyncMediaServer(Operations):
         """As :meth:`download`, told to ``watch``, which may know of an earlier beginning."""
         self._check(request)
         self.reads += 1
-        patience = seconds or self.spec.timeouts.read
+        time_limit = seconds or self.spec.timeouts.read
         fetching = ResumableDownload(
-            partial(self._arrive, request, patience), request.path, dest, self._clock, watch, patience
+            partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
         )
         return await self._told(request, fetching.run)
 

@@ -88,15 +88,15 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         """Send the request; the target is the extension ``target``, or else the URL's own path."""
         await self._free.acquire()
         try:
-            patience = _AnswerTimeout(request.extensions.get("timeout") or {})
-            response = await self._send(request, patience)
+            time_limit = _AnswerTimeout(request.extensions.get("timeout") or {})
+            response = await self._send(request, time_limit)
         except BaseException:
             self._free.release()
             raise
         return httpx2.Response(
             response.status,
             headers=_headers(response),
-            stream=_Stream(response, self._free, patience),
+            stream=_Stream(response, self._free, time_limit),
             request=request,
             extensions={CODED: "Content-Encoding" in response.headers},
         )
@@ -130,12 +130,12 @@ class ExactTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         await self.aclose()
 
-    async def _send(self, request: httpx2.Request, patience: _AnswerTimeout) -> aiohttp.ClientResponse:
+    async def _send(self, request: httpx2.Request, time_limit: _AnswerTimeout) -> aiohttp.ClientResponse:
         content = await request.aread()
         way = _Route()
         session = self._open(kept=self._may_reuse(request.method))
         try:
-            response = await patience.bound(
+            response = await time_limit.bound(
                 session.request(
                     request.method,
                     _exact_url(request),
@@ -253,10 +253,10 @@ class _AnswerTimeout:
 class _Stream(httpx2.AsyncByteStream):
     """The body, decompressed; gives the connection and its place back once, when read or closed."""
 
-    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, patience: _AnswerTimeout) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, time_limit: _AnswerTimeout) -> None:
         self._response = response
         self._free: asyncio.Semaphore | None = free
-        self._patience = patience
+        self._patience = time_limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:

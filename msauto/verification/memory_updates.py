@@ -44,9 +44,9 @@ def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKe
     return kept | dict(_left(target, live))
 
 
-def expectation_key(said: Expectation | Difference) -> ExpectationKey:
+def expectation_key(sourced: Expectation | Difference) -> ExpectationKey:
     """Return aspect and key of a thing: what an expectation and a difference from it have in common."""
-    return said.aspect, said.key
+    return sourced.aspect, sourced.key
 
 
 def learned(target: Target, live: LiveTarget) -> dict[str, Json]:

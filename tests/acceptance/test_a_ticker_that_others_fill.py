@@ -140,9 +140,9 @@ def test_an_exported_story_is_replaced_when_it_is_edited(room: Newsroom, capsys:
 
 @pytest.mark.parametrize("said", [{"text": "A\x07B"}, {"item": {"title": "A\x00B"}}, {"text": "\ufeffAB"}])
 def test_what_no_channel_shows_is_refused_with_its_place(
-    said: dict[str, object], room: Newsroom, capsys: pytest.CaptureFixture[str]
+    sourced: dict[str, object], room: Newsroom, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert room.play("plan", [{"guid": "n-1", **said}], "--format", "json") == 1
+    assert room.play("plan", [{"guid": "n-1", **sourced}], "--format", "json") == 1
     told = capsys.readouterr()
     assert "as character" in told.err + told.out
     assert "U+" in told.err + told.out

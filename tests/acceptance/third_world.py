@@ -92,10 +92,10 @@ class World:
         return clip
 
     def find(self, name: str) -> Entry:
-        wanted = self._key(name)
+        desired = self._key(name)
         if self.ways.keys and name.startswith("title:"):
-            wanted = self._key(name.removeprefix("title:"))
-        found = next((entry for entry in self.entries if self._key(entry.fields["clip_name"]) == wanted), None)
+            desired = self._key(name.removeprefix("title:"))
+        found = next((entry for entry in self.entries if self._key(entry.fields["clip_name"]) == desired), None)
         if found is None:
             raise MissingError("Object not found")
         return found

@@ -24,8 +24,8 @@ def history(desk: Desk) -> Any:
     return desk.run("history", *STATE, "--format", "json").json
 
 
-def the_only(desk: Desk, said: Said, code: int, status: str) -> Any:
-    assert said.code == code, said
+def the_only(desk: Desk, sourced: Said, code: int, status: str) -> Any:
+    assert sourced.code == code, sourced
     (entry,) = history(desk)
     assert tuple(entry)[:6] == CONTRACT
     assert (entry["status"], entry["code"]) == (status, code)
@@ -56,9 +56,9 @@ def test_no_consent(desk: Desk) -> None:
 def test_bad_input(desk: Desk, name: str, content: str, reason: str) -> None:
     desk.comment("new")
     desk.write(name, content)
-    said = desk.run("apply", "play.yml", *INV, "--yes")
+    sourced = desk.run("apply", "play.yml", *INV, "--yes")
     desk.write("msauto.toml", "")
-    assert the_only(desk, said, 1, "error")["reason"].startswith(reason)
+    assert the_only(desk, sourced, 1, "error")["reason"].startswith(reason)
 
 
 def test_a_target_that_cannot_be_planned(desk: Desk) -> None:
@@ -128,19 +128,19 @@ def test_newest_first_in_the_table_and_by_the_beginning_of_a_name(desk: Desk) ->
 
 
 def test_last_skips_what_wrote_nothing(desk: Desk, sim: Simulator) -> None:
-    said = desk.run("undo", "last", *INV, "--yes")
-    assert (said.code, "holds no run yet" in said.err) == (1, True)
+    sourced = desk.run("undo", "last", *INV, "--yes")
+    assert (sourced.code, "holds no run yet" in sourced.err) == (1, True)
     assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
     assert desk.run("apply", desk.comment("newer"), *INV).code == 4
     refused, run, *_ = history(desk)
-    said = desk.run("undo", "last", *INV, "--yes")
-    assert (said.code, sim.house.clip("EP001").home.fields["comment"]) == (0, "")
-    assert f"the last attempt, {refused['run']}, wrote nothing (refused: nobody agreed" in said.err
-    assert f"the last run is {run['run']}" in said.err
+    sourced = desk.run("undo", "last", *INV, "--yes")
+    assert (sourced.code, sim.house.clip("EP001").home.fields["comment"]) == (0, "")
+    assert f"the last attempt, {refused['run']}, wrote nothing (refused: nobody agreed" in sourced.err
+    assert f"the last run is {run['run']}" in sourced.err
     for command in (("undo", refused["run"]), ("apply", "--resume", refused["run"])):
-        said = desk.run(*command, *INV, "--yes")
-        said.one_error(f"{refused['run']} wrote nothing: nobody agreed", "→")
-        assert said.code == 4
+        sourced = desk.run(*command, *INV, "--yes")
+        sourced.one_error(f"{refused['run']} wrote nothing: nobody agreed", "→")
+        assert sourced.code == 4
 
 
 def test_a_required_ledger_is_not_begun_by_an_attempt(desk: Desk, sim: Simulator) -> None:
@@ -159,12 +159,12 @@ def test_a_required_ledger_is_not_begun_by_an_attempt(desk: Desk, sim: Simulator
 def test_a_history_that_cannot_be_written_changes_no_exit_code(desk: Desk, bad: str) -> None:
     desk.comment("new")
     desk.write(*(("state", "a file") if bad == "file" else ("state/ledger.sqlite", "no ledger")))
-    said = desk.run("apply", "none.yml", *INV, "--yes")
-    said.one_error("none.yml", "Warning: this attempt is not in the history: the ledger")
-    assert said.code == 1
-    said = desk.run("apply", "play.yml", *INV, "--yes")
-    said.one_error("the ledger")
-    assert (said.code, "Warning" in said.err) == (1, False)
+    sourced = desk.run("apply", "none.yml", *INV, "--yes")
+    sourced.one_error("none.yml", "Warning: this attempt is not in the history: the ledger")
+    assert sourced.code == 1
+    sourced = desk.run("apply", "play.yml", *INV, "--yes")
+    sourced.one_error("the ledger")
+    assert (sourced.code, "Warning" in sourced.err) == (1, False)
 
 
 def test_old_attempts_are_forgotten_with_old_runs(desk: Desk) -> None:
@@ -184,6 +184,6 @@ def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
     late = now.replace(hour=14)
     monkeypatch.setattr(aio.SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)
     desk.write("msauto.toml", 'tz = "UTC"\n')
-    said = desk.run("apply", desk.comment("new"), *INV, "--yes", "--window", "11:00-13:00")
-    entry = the_only(desk, said, 4, "refused")
+    sourced = desk.run("apply", desk.comment("new"), *INV, "--yes", "--window", "11:00-13:00")
+    entry = the_only(desk, sourced, 4, "refused")
     assert "outside of the window 11:00-13:00" in entry["reason"]

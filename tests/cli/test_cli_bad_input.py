@@ -45,9 +45,9 @@ def test_a_bad_playbook(desk: Desk, sim: Simulator, name: str) -> None:
     content, words = BAD_PLAYBOOKS[name]
     desk.write("bad.yml", content)
     for command in (("plan",), ("apply", "--yes")):
-        said = desk.run(*command, *INV, "bad.yml")
-        assert (said.code, said.out) == (1, ""), said
-        said.one_error("problem", *words)
+        sourced = desk.run(*command, *INV, "bad.yml")
+        assert (sourced.code, sourced.out) == (1, ""), sourced
+        sourced.one_error("problem", *words)
         assert desk.state.exists() is (command[0] == "apply")  # an attempt to apply is in the history
     assert not sim.log
     assert not (desk.folder / "pwned").exists()
@@ -74,9 +74,9 @@ def test_a_bad_inventory(desk: Desk, name: str) -> None:
     content, words = BAD_INVENTORIES[name]
     desk.comment("x")
     desk.write("bad.yml", content)
-    said = desk.run("plan", "-i", "bad.yml", "play.yml")
-    assert (said.code, said.out) == (1, ""), said
-    said.one_error(*words)
+    sourced = desk.run("plan", "-i", "bad.yml", "play.yml")
+    assert (sourced.code, sourced.out) == (1, ""), sourced
+    sourced.one_error(*words)
 
 
 BAD_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -101,9 +101,9 @@ def test_a_bad_argument(desk: Desk, sim: Simulator, name: str) -> None:
     arguments, word = BAD_ARGUMENTS[name]
     desk.comment("x")
     (desk.folder / "folder").mkdir()
-    said = desk.run(*arguments)
-    assert said.code == 1, said
-    said.one_error(word)
+    sourced = desk.run(*arguments)
+    assert sourced.code == 1, sourced
+    sourced.one_error(word)
     assert not sim.writes()
 
 
@@ -114,9 +114,9 @@ BAD_SETTINGS = ("forks = many", "colour = 1", "[limits]\ndelete_assets = -1", b"
 def test_bad_settings(desk: Desk, sim: Simulator, content: Any) -> None:
     desk.comment("x")
     desk.write("msauto.toml", content)
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert (said.code, said.out) == (1, "")
-    said.one_error("msauto.toml")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (sourced.code, sourced.out) == (1, "")
+    sourced.one_error("msauto.toml")
     assert not sim.log
 
 
@@ -126,12 +126,12 @@ def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
         '- hosts: all\n  colour: red\n  tasks:\n    - asset: {title: "{{ nobody }}", fields: {comment: "{{ 1 + }}"}}\n'
         "    - asset: {fields: {comment: x}}\n    - assett: {title: A}\n",
     )
-    said = desk.run("plan", *INV, "bad.yml")
-    assert said.code == 1
-    check_golden("many-problems.txt", said.err)
-    said = desk.run("validate", "bad.yml", "--format", "json")
-    assert said.code == 1
-    check_golden("many-problems.json", said.out)
+    sourced = desk.run("plan", *INV, "bad.yml")
+    assert sourced.code == 1
+    check_golden("many-problems.txt", sourced.err)
+    sourced = desk.run("validate", "bad.yml", "--format", "json")
+    assert sourced.code == 1
+    check_golden("many-problems.json", sourced.out)
 
 
 WANTED: dict[str, tuple[dict[str, Any], str]] = {
@@ -149,18 +149,18 @@ WANTED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_the_server_does_not_have(desk: Desk, sim: Simulator, name: str) -> None:
     task, words = WANTED[name]
     desk.play(task)
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert said.code == 1
-    said.one_error(words, "play.yml:", "→")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert sourced.code == 1
+    sourced.one_error(words, "play.yml:", "→")
     assert not sim.writes()
 
 
 def test_an_unknown_database(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "Gone", "state": "absent"}})
     desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NOWHERE"}})
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert said.code == 1
-    said.one_error("has no database 'NOWHERE'", "show databases")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert sourced.code == 1
+    sourced.one_error("has no database 'NOWHERE'", "show databases")
 
 
 # Places that cannot be written -----------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ def test_a_plan_that_cannot_be_kept(desk: Desk, out: str) -> None:
     desk.comment("new")
     (desk.folder / "folder").mkdir()
     before = desk.files()
-    said = desk.run("plan", *INV, "play.yml", "--out", out)
-    assert said.code == 1
-    said.one_error(out)
+    sourced = desk.run("plan", *INV, "play.yml", "--out", out)
+    assert sourced.code == 1
+    sourced.one_error(out)
     assert desk.files() == before
 
 
@@ -189,9 +189,9 @@ def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
 @pytest.mark.parametrize("state", ["play.yml", "/dev/full", "/proc/state"])
 def test_a_state_folder_that_cannot_be(desk: Desk, sim: Simulator, state: str) -> None:
     desk.comment("new")
-    said = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", state)
-    assert said.code == 1
-    said.one_error("ledger", "→")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", state)
+    assert sourced.code == 1
+    sourced.one_error("ledger", "→")
     assert not sim.writes()
 
 
@@ -200,9 +200,9 @@ def test_a_state_folder_without_permission(desk: Desk, sim: Simulator, tmp_path:
     desk.comment("new")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
-    said = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", str(closed / "state"))
-    assert said.code == 1
-    said.one_error("ledger", "→")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml", "--state-dir", str(closed / "state"))
+    assert sourced.code == 1
+    sourced.one_error("ledger", "→")
     assert not sim.writes()
 
 
@@ -211,9 +211,9 @@ def test_a_ledger_that_is_none(desk: Desk, sim: Simulator) -> None:
     desk.write("state/msauto/ledger.sqlite", b"garbage" * 1000)
     for command in (("plan",), ("apply", "--yes"), ("history",)):
         arguments = () if command == ("history",) else (*INV, "play.yml")
-        said = desk.run(*command, *arguments)
-        assert said.code == 1
-        said.one_error("ledger.sqlite", "→")
+        sourced = desk.run(*command, *arguments)
+        assert sourced.code == 1
+        sourced.one_error("ledger.sqlite", "→")
     assert not sim.writes()
 
 
@@ -222,21 +222,21 @@ def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     with Path("/dev/full").open("w") as full:
         for command in (("plan",), ("apply", "--yes")):
-            said = desk.spawn(*command, *INV, "play.yml", stdout=full)
-            assert said.code == 1
-            said.one_error("the result could not be written: No space left on device")
+            sourced = desk.spawn(*command, *INV, "play.yml", stdout=full)
+            assert sourced.code == 1
+            sourced.one_error("the result could not be written: No space left on device")
         assert not sim.writes()
-        said = desk.spawn("apply", "--yes", "--format", "json", *INV, "play.yml", stdout=full)
-    assert said.code == 3  # it was applied, and nobody could be told
-    said.one_error("No space left", "msauto history")
+        sourced = desk.spawn("apply", "--yes", "--format", "json", *INV, "play.yml", stdout=full)
+    assert sourced.code == 3  # it was applied, and nobody could be told
+    sourced.one_error("No space left", "msauto history")
     assert len(sim.writes()) == 1
 
 
 def test_whoever_reads_has_gone(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     for command, code in ((("plan", *INV, "play.yml"), 0), (("show", "assets", *INV), 0), (("schema",), 0)):
-        said = _into_nothing(desk, *command)
-        assert (said[0], said[1]) == (code, ""), said
+        sourced = _into_nothing(desk, *command)
+        assert (sourced[0], sourced[1]) == (code, ""), sourced
     code, err = _into_nothing(desk, "apply", "--yes", *INV, "play.yml")
     assert code == 1
     assert "nothing was sent" in err

@@ -44,15 +44,15 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
         away.inventory({"studio-a": {"server": {"url": server.url, "auth": auth}, "database": "NEWS"}})
         away.comment("new")
         for command in (("plan",), ("apply", "--yes"), ("plan", "--format", "json"), ("apply", "-y", "-vv")):
-            said = away.run(*command, *INV, "play.yml")
-            assert said.code == 1, said
-            said.one_error()
-            assert words.casefold() in said.out.casefold(), said.out
-            assert PASSWORD not in said.out + said.err
-            assert TOKEN not in said.out + said.err
-        said = away.run("show", "asset", "EP001", *INV)
-        assert said.code == 1
-        said.one_error("studio-a")
+            sourced = away.run(*command, *INV, "play.yml")
+            assert sourced.code == 1, sourced
+            sourced.one_error()
+            assert words.casefold() in sourced.out.casefold(), sourced.out
+            assert PASSWORD not in sourced.out + sourced.err
+            assert TOKEN not in sourced.out + sourced.err
+        sourced = away.run("show", "asset", "EP001", *INV)
+        assert sourced.code == 1
+        sourced.one_error("studio-a")
         assert not [line for line in server.requests if not line.startswith("GET ")]
     ledger = (away.state / "msauto" / "ledger.sqlite").read_bytes()
     assert PASSWORD.encode() not in ledger
@@ -63,12 +63,12 @@ def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> No
     away.inventory({"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}})
     away.play({"asset": {"title": "Clip {{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(1000) | list }}"})
     began = time.monotonic()
-    said = away.run("plan", *INV, "play.yml")
+    sourced = away.run("plan", *INV, "play.yml")
     assert time.monotonic() - began < 15
-    assert said.code == 1
-    assert said.out.count("  error: ") == 1
-    assert "1000 targets in error" in said.out
-    said.one_error(f"server studio-a at {url}: ", "→ check")
+    assert sourced.code == 1
+    assert sourced.out.count("  error: ") == 1
+    assert "1000 targets in error" in sourced.out
+    sourced.one_error(f"server studio-a at {url}: ", "→ check")
 
 
 def test_a_server_that_never_answers(away: Desk) -> None:
@@ -76,9 +76,9 @@ def test_a_server_that_never_answers(away: Desk) -> None:
         host = {"server": {"url": server.url, "timeouts": {"read": 0.1}}, "database": "NEWS"}
         away.inventory({"studio-a": host})
         away.play({"asset": {"title": "C{{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(200) | list }}"})
-        said = away.run("plan", *INV, "play.yml")
-        assert said.code == 1
-        said.one_error("no answer within the time allowed", "timeouts.read")
+        sourced = away.run("plan", *INV, "play.yml")
+        assert sourced.code == 1
+        sourced.one_error("no answer within the time allowed", "timeouts.read")
         # Eight at a time, four tries each; after the first and the second silence another one is begun.
         assert len(server.requests) <= (8 + 2) * 4
 
@@ -92,10 +92,10 @@ def test_of_two_servers_one_is_away(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     assert desk.run("apply", "--yes", *INV, "play.yml").code == 1
     assert not sim.writes()
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
-    assert said.code == 3
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert sourced.code == 3
     assert len(sim.writes()) == 1
-    said.one_error("studio-b", "left out")
+    sourced.one_error("studio-b", "left out")
 
 
 # It dies while the plan is applied ---------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def comments(desk: Desk, count: int) -> None:
     [
         ("status:500@POST .*EP002", "failed", False),
         ("status:401@POST .*EP002", "failed", False),
-        ("html@POST .*EP002", "unproved", False),
+        ("html@POST .*EP002", "unverified", False),
         ("swallow@POST .*EP002", "failed", False),
         ("cut_after@POST .*EP002", "changed", True),  # settled by reading
         ("garbage@POST .*EP002", "changed", True),  # bodies of commands are not relied on
@@ -120,10 +120,10 @@ def comments(desk: Desk, count: int) -> None:
 def test_a_fault_in_the_middle(desk: Desk, sim: Simulator, fault: str, outcome: str, done: bool) -> None:
     comments(desk, 4)
     sim.faults.add(fault)
-    said = desk.run("apply", "--yes", *INV, "play.yml", "--format", "json")
-    assert said.code == (0 if outcome == "changed" else 3), said
-    said.one_error()
-    found = {target["name"]: target["result"]["outcome"] for target in said.json["targets"]}
+    sourced = desk.run("apply", "--yes", *INV, "play.yml", "--format", "json")
+    assert sourced.code == (0 if outcome == "changed" else 3), sourced
+    sourced.one_error()
+    found = {target["name"]: target["result"]["outcome"] for target in sourced.json["targets"]}
     assert found == {"EP001": "changed", "EP002": outcome, "EP003": "changed", "EP004": "changed"}
     assert (sim.house.clip("EP002").home.fields.get("comment") == "new") is done
     assert [sim.house.clip(f"EP00{n}").home.fields["comment"] for n in (1, 3, 4)] == ["new"] * 3
@@ -134,22 +134,22 @@ def test_a_server_that_is_gone_after_the_first_write(tmp_path: Any) -> None:
         desk = Desk(tmp_path, other.url)
         comments(desk, 3)
         other.faults.add("cut_before@.*+5")  # planning reads three assets; then a write and its proof get through
-        said = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
-    assert said.code == 3
-    found = [target["result"]["outcome"] for target in said.json["targets"]]
+        sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
+    assert sourced.code == 3
+    found = [target["result"]["outcome"] for target in sourced.json["targets"]]
     assert found[0] == "changed"
-    assert set(found[1:]) <= {"failed", "unproved"}
-    said.one_error()
+    assert set(found[1:]) <= {"failed", "unverified"}
+    sourced.one_error()
     runs = json.loads(desk.run("history", "--format", "json").out)
     assert [run["status"] for run in runs] == ["failed"]
-    assert desk.run("history", "last").out.count("unproved") >= 1
+    assert desk.run("history", "last").out.count("unverified") >= 1
 
 
 def test_what_came_of_it_is_read_by_a_person(desk: Desk, sim: Simulator) -> None:
     comments(desk, 3)
     sim.faults.add("status:500@POST .*EP002")
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert said.code == 3
-    assert "studio-a · NEWS · EP002: failed" in said.out
-    assert "failed=1" in said.out
-    assert "msauto history" in said.out
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert sourced.code == 3
+    assert "studio-a · NEWS · EP002: failed" in sourced.out
+    assert "failed=1" in sourced.out
+    assert "msauto history" in sourced.out

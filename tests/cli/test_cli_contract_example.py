@@ -41,27 +41,27 @@ def contract(desk: Desk, sim: Simulator) -> Desk:
 
 def test_to_the_letter_only_the_dots_are_wrong(contract: Desk) -> None:
     contract.write("letter.yml", CONTRACT)
-    said = contract.run("validate", "letter.yml", "-i", "inventory.yml")
-    places = re.findall(r"^letter\.yml:(\d+):\d+: (.*)$", said.out + said.err, re.MULTILINE)
+    sourced = contract.run("validate", "letter.yml", "-i", "inventory.yml")
+    places = re.findall(r"^letter\.yml:(\d+):\d+: (.*)$", sourced.out + sourced.err, re.MULTILINE)
     lines = CONTRACT.splitlines()
     assert [lines[int(line) - 1].strip().split("  ")[0] for line, _ in places] == [
         next(line for line in lines if dots in line).strip().split("  ")[0] for dots in STANDS_FOR
     ]
-    assert said.code == 1
+    assert sourced.code == 1
 
 
 def test_it_validates(contract: Desk) -> None:
-    said = contract.run("validate", "site.yml", "-i", "inventory.yml")
-    assert (said.code, said.err) == (0, "No errors found.\n")
+    sourced = contract.run("validate", "site.yml", "-i", "inventory.yml")
+    assert (sourced.code, sourced.err) == (0, "No errors found.\n")
 
 
 def test_it_plans_but_for_what_this_house_is_not(contract: Desk, sim: Simulator) -> None:
     contract.inventory({"studio-a": {"server": {"url": sim.url}, "database": "NEWS"}}, "plain.yml")
     text = (contract.folder / "site.yml").read_text(encoding="utf-8")
     contract.write("site.yml", text.replace("hosts: playout ", "hosts: all "))
-    said = contract.run("plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5")
-    assert said.code == 1
-    check_golden("contract-example.txt", said.out)
+    sourced = contract.run("plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5")
+    assert sourced.code == 1
+    check_golden("contract-example.txt", sourced.out)
 
 
 def test_with_positions_that_count_from_its_origin_the_episode_plans(contract: Desk, sim: Simulator) -> None:
@@ -70,8 +70,8 @@ def test_with_positions_that_count_from_its_origin_the_episode_plans(contract: D
         text = re.sub(rf'((?:first_frame|start|at): )"{position}"', rf'\1"10{position[2:]}"', text)
     contract.write("site.yml", text.replace("hosts: playout ", "hosts: all "))
     contract.inventory({"studio-a": {"server": {"url": sim.url}, "database": "NEWS"}}, "plain.yml")
-    said = contract.run("plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5", "--format", "json")
-    episode = next(each for each in said.json["targets"] if each["name"] == "Evening News raw")
+    sourced = contract.run("plan", "site.yml", "-i", "plain.yml", "-e", "house=Kanal 5", "--format", "json")
+    episode = next(each for each in sourced.json["targets"] if each["name"] == "Evening News raw")
     assert episode["error"] is None
     assert [(change["aspect"], change["key"]) for change in episode["changes"]] == [
         ("title", "title"),

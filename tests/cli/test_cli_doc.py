@@ -22,9 +22,9 @@ TOPICS = [name for name, _ in all_topics()]
 
 
 def test_the_list_names_every_topic(away: Desk) -> None:
-    said = away.run("doc")
-    assert (said.code, said.err) == (0, "")
-    assert [line.split()[0] for line in said.out.splitlines()[1:]] == TOPICS
+    sourced = away.run("doc")
+    assert (sourced.code, sourced.err) == (0, "")
+    assert [line.split()[0] for line in sourced.out.splitlines()[1:]] == TOPICS
     assert {*MODULES} - {"block", "import_tasks"} <= set(TOPICS)
     assert {"filters", "facts", "positions"} <= set(TOPICS)
     assert [each["name"] for each in away.run("doc", "--format", "json").json] == TOPICS
@@ -67,9 +67,9 @@ def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
 
 
 def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:
-    said = away.run("doc", "filtres")
-    assert said.code == 1
-    said.one_error("no topic 'filtres'", "did you mean 'filters'?")
+    sourced = away.run("doc", "filtres")
+    assert sourced.code == 1
+    sourced.one_error("no topic 'filtres'", "did you mean 'filters'?")
 
 
 def test_positions_are_what_they_come_to(away: Desk) -> None:
@@ -83,8 +83,8 @@ def test_positions_are_what_they_come_to(away: Desk) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
-    said = away.run("completion", shell)
-    assert said.code == 0
+    sourced = away.run("completion", shell)
+    assert sourced.code == 0
     away.environment["_MSAUTO_COMPLETE"] = f"{shell}_source"
     program = shutil.which("msauto", path=str(away.folder)) or "msauto"
     asked = subprocess.run(
@@ -94,8 +94,8 @@ def test_the_script_is_that_of_click(away: Desk, shell: str) -> None:
         text=True,
         check=False,
     )
-    assert said.out.strip() == asked.stdout.strip()
-    assert f"_MSAUTO_COMPLETE={shell}_complete" in said.out
+    assert sourced.out.strip() == asked.stdout.strip()
+    assert f"_MSAUTO_COMPLETE={shell}_complete" in sourced.out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

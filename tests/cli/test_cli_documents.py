@@ -20,11 +20,11 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/plan.json").read_text(
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
-def document(said: Said, code: int) -> Any:
-    assert said.code == code, said
-    data = said.json
+def document(sourced: Said, code: int) -> Any:
+    assert sourced.code == code, sourced
+    data = sourced.json
     VALIDATOR.validate(data)
-    assert "Traceback" not in said.err
+    assert "Traceback" not in sourced.err
     return data
 
 
@@ -44,9 +44,9 @@ def test_fine_and_taken_back(desk: Desk) -> None:
 def test_what_came_of_a_run_is_no_plan(desk: Desk, sim: Simulator) -> None:
     desk.write("result.json", apply(desk, desk.comment("new"), "--yes").out)
     sim.clear_log()
-    said = desk.run("apply", "result.json", *INV, "--yes")
-    said.one_error("this is what `msauto apply` printed, and no plan", "→")
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", "result.json", *INV, "--yes")
+    sourced.one_error("this is what `msauto apply` printed, and no plan", "→")
+    assert (sourced.code, sim.writes()) == (1, [])
 
 
 def test_failed(desk: Desk, sim: Simulator) -> None:
@@ -123,11 +123,11 @@ def test_an_unusable_ledger(desk: Desk) -> None:
 def test_bad_input(desk: Desk, command: tuple[str, ...], name: str, content: str, code: str) -> None:
     desk.comment("new")
     desk.write(name, content)
-    said = desk.run(*command, "play.yml", *INV, "--format", "json")
-    problem = document(said, 1)["problems"][0]
+    sourced = desk.run(*command, "play.yml", *INV, "--format", "json")
+    problem = document(sourced, 1)["problems"][0]
     assert (problem["code"], problem["file"].endswith(name)) == (code, True)
     assert {"code", "message", "file", "line", "column", "remedy"} <= set(problem)
-    assert problem["message"].partition("\n")[0] in said.err, "a person reads the same on stderr"
+    assert problem["message"].partition("\n")[0] in sourced.err, "a person reads the same on stderr"
 
 
 @pytest.mark.parametrize(

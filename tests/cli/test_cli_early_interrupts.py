@@ -45,7 +45,7 @@ enum._proto_member.__set_name__ = after
 
 def played(code: str, *arguments: str) -> tuple[int, str, str]:
     source = str(Path(__file__).parents[2])
-    said = subprocess.run(
+    sourced = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=source,
         capture_output=True,
@@ -54,7 +54,7 @@ def played(code: str, *arguments: str) -> tuple[int, str, str]:
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    return said.returncode, said.stdout, said.stderr
+    return sourced.returncode, sourced.stdout, sourced.stderr
 
 
 _MODULES = (

@@ -26,9 +26,9 @@ def exported(desk: Desk) -> set[str]:
 
 
 def test_the_whole_database_in_files_plans_to_nothing(desk: Desk, sim: Simulator) -> None:
-    said = export(desk, "--out", "out")
-    assert (said.code, said.out) == (0, "")
-    assert said.err == "Exported 163 asset(s) in 14 file(s).\n"
+    sourced = export(desk, "--out", "out")
+    assert (sourced.code, sourced.out) == (0, "")
+    assert sourced.err == "Exported 163 asset(s) in 14 file(s).\n"
     names = exported(desk)
     assert {"out/NEWS/Raw/2026.yml", "out/NEWS/Raw.yml", "out/NEWS/A_B Tests~e7d39667.yml"} <= names
     planned = desk.run("plan", *INV, "--detailed-exitcode", *sorted(names))
@@ -37,10 +37,10 @@ def test_the_whole_database_in_files_plans_to_nothing(desk: Desk, sim: Simulator
 
 
 def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
-    said = export(desk)
-    assert said.code == 0
-    assert said.err == "Exported 163 asset(s).\n"
-    desk.write("all.yml", said.out)
+    sourced = export(desk)
+    assert sourced.code == 0
+    assert sourced.err == "Exported 163 asset(s).\n"
+    desk.write("all.yml", sourced.out)
     assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as wanted.\n"
 
 
@@ -56,10 +56,10 @@ def test_a_folder_alone_and_with_what_is_below(desk: Desk) -> None:
 
 
 def test_titles_and_channels_have_their_files(desk: Desk) -> None:
-    said = export(
+    sourced = export(
         desk, "--title", "Long Film", "--title", "EP001", "--title", "EP001", "--channel", "ticker", "--out", "out"
     )
-    assert said.err == "Exported 2 asset(s) and 1 channel(s) in 2 file(s).\n"
+    assert sourced.err == "Exported 2 asset(s) and 1 channel(s) in 2 file(s).\n"
     assert exported(desk) == {"out/NEWS@titles.yml", "out/channels/ticker.yml"}
     assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 3 targets are as wanted.\n"
 
@@ -74,9 +74,9 @@ def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
     clip.markers.append(SimMarker(4, 250, {"track": "Cue Point", "title": "Ad"}))
     clip.markers.append(SimMarker(9, 500, {"track": "Special", "comment": "x"}))
     sim.house.databases["NEWS"].add_entry(clip, "Promos", "Show")
-    said = export(desk, "--title", "Show: {{ x }}")
-    assert said.out == TASK
-    desk.write("one.yml", said.out)
+    sourced = export(desk, "--title", "Show: {{ x }}")
+    assert sourced.out == TASK
+    desk.write("one.yml", sourced.out)
     assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
 
 
@@ -122,12 +122,12 @@ def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk
     clip = sim.house.add_clip("Spelled", "Raw", frames=500)
     spelled = [(1, 10, "CUE_POINT"), (2, 10, "General"), (3, 20, "Cue Point"), (4, 20, "cuepoint"), (5, 30, "House")]
     clip.markers[:] = [SimMarker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
-    said = export(desk, "--title", "Spelled")
-    assert '- {at: "00:00:00:10", track: Cue Point, title: T}' in said.out
-    assert '- {uid: 4, at: "00:00:00:20", track: Cue Point, title: T}' in said.out
-    assert "track of marker 5, which no task can set: House" in said.out
-    assert "track of marker 1" not in said.out
-    desk.write("one.yml", said.out)
+    sourced = export(desk, "--title", "Spelled")
+    assert '- {at: "00:00:00:10", track: Cue Point, title: T}' in sourced.out
+    assert '- {uid: 4, at: "00:00:00:20", track: Cue Point, title: T}' in sourced.out
+    assert "track of marker 5, which no task can set: House" in sourced.out
+    assert "track of marker 1" not in sourced.out
+    desk.write("one.yml", sourced.out)
     assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
 
 
@@ -135,16 +135,16 @@ def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Des
     words = "told of no XMP fields of any asset"
     assert words not in export(desk).err
     sim.dialect = SimDialect(xmp_without_field="empty")
-    said = export(desk)
-    assert said.code == 0
-    assert "xmp:" not in said.out
-    assert words in said.err
+    sourced = export(desk)
+    assert sourced.code == 0
+    assert "xmp:" not in sourced.out
+    assert words in sourced.err
 
 
 def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
-    said = export(desk, "--folder", "Архив/Новости")
-    assert said.code == 0
-    assert said.err == "Exported 0 asset(s).\n1 link(s) met: a link is exported with its clip, where that lives.\n"
+    sourced = export(desk, "--folder", "Архив/Новости")
+    assert sourced.code == 0
+    assert sourced.err == "Exported 0 asset(s).\n1 link(s) met: a link is exported with its clip, where that lives.\n"
     sim.house.add_clip("Its own", "Архив/Новости")
     comment = "    # Архив/Новости/Новости дня: a link: its clip lives in A\\/B Tests."
     assert comment in export(desk, "--folder", "Архив/Новости").out.splitlines()
@@ -153,8 +153,8 @@ def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: 
 
 
 def test_without_links_nobody_lists_the_database(desk: Desk, sim: Simulator) -> None:
-    said = export(desk, "--title", "Новости дня", "--no-links")
-    assert "links:" not in said.out
+    sourced = export(desk, "--title", "Новости дня", "--no-links")
+    assert "links:" not in sourced.out
     assert not [entry for entry in sim.log if "@" not in entry.target]
 
 
@@ -173,10 +173,10 @@ def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simu
     desk.inventory(
         {"studio-a": {"server": {"url": sim.url, "dialect": {"link_delete": "by_title"}}, "database": "NEWS"}}
     )
-    said = export(desk, "--title", "Twin")
-    assert "links: another clip stands at Two/Twin" in said.out
-    assert "exactly" not in said.out
-    desk.write("twin.yml", said.out)
+    sourced = export(desk, "--title", "Twin")
+    assert "links: another clip stands at Two/Twin" in sourced.out
+    assert "exactly" not in sourced.out
+    desk.write("twin.yml", sourced.out)
     assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as wanted.\n"
 
 
@@ -201,9 +201,9 @@ def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None
 def test_somebody_elses_file_is_not_overwritten(desk: Desk, sim: Simulator) -> None:
     desk.write("out/NEWS/Raw/2026.yml", "- hosts: all\n")
     sim.clear_log()
-    said = export(desk, "--folder", "Raw", "--recursive", "--out", "out")
-    assert said.code == 4
-    said.one_error("out/NEWS/Raw/2026.yml", "--force")
+    sourced = export(desk, "--folder", "Raw", "--recursive", "--out", "out")
+    assert sourced.code == 4
+    sourced.one_error("out/NEWS/Raw/2026.yml", "--force")
     assert exported(desk) == {"out/NEWS/Raw/2026.yml"}, "nothing is written beside it either"
     assert export(desk, "--folder", "Raw", "--recursive", "--out", "out", "--force").code == 0
     assert (desk.folder / "out/NEWS/Raw/2026.yml").read_text().startswith("# Exported by msauto")
@@ -224,9 +224,9 @@ def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator
     for clip in [clip for clip in news.clips() if clip.home.folder == ("Films",)]:
         news.remove_clip(clip)
     desk.write("out/NEWS/mine.yml", "- hosts: all\n")
-    said = export(desk, "--out", "out")
-    assert "out/NEWS/Films.yml is of an earlier export" in said.err
-    assert "mine.yml" not in said.err
+    sourced = export(desk, "--out", "out")
+    assert "out/NEWS/Films.yml is of an earlier export" in sourced.err
+    assert "mine.yml" not in sourced.err
     assert "out/NEWS/Films.yml" in exported(desk)
 
 
@@ -248,9 +248,9 @@ def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator, other_si
 
 def test_a_folder_that_is_a_file(desk: Desk) -> None:
     desk.write("out/NEWS", "in the way")
-    said = export(desk, "--folder", "Promos", "--out", "out")
-    assert said.code == 1
-    said.one_error("out/NEWS/Promos.yml", "cannot be written")
+    sourced = export(desk, "--folder", "Promos", "--out", "out")
+    assert sourced.code == 1
+    sourced.one_error("out/NEWS/Promos.yml", "cannot be written")
 
 
 # What is not there ---------------------------------------------------------------------------------------------------
@@ -267,33 +267,33 @@ def test_a_folder_that_is_a_file(desk: Desk) -> None:
     ],
 )
 def test_what_is_not_there_is_one_error(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
-    said = export(desk, *arguments)
-    assert (said.code, said.out) == (1, "")
-    said.one_error(words, "→")
+    sourced = export(desk, *arguments)
+    assert (sourced.code, sourced.out) == (1, "")
+    sourced.one_error(words, "→")
 
 
 def test_no_database_is_named(desk: Desk, sim: Simulator) -> None:
     desk.inventory({"studio-a": {"server": {"url": sim.url}}})
-    said = export(desk)
-    assert said.code == 1
-    said.one_error("no media database is named for studio-a", "--database NAME")
+    sourced = export(desk)
+    assert sourced.code == 1
+    sourced.one_error("no media database is named for studio-a", "--database NAME")
     assert export(desk, "--channel", "ticker").code == 0, "channels need no database"
 
 
 def test_an_asset_that_cannot_be_read_is_told_and_the_others_are_exported(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("garbage@GET .*@Promo%201")
-    said = export(desk, "--folder", "Promos")
-    assert said.code == 1
-    assert "Promos/Promo 1 is left out: it cannot be read" in said.err
-    assert "name: Promo 2" in said.out
-    assert "# Promos/Promo 1: it cannot be read" in said.out
+    sourced = export(desk, "--folder", "Promos")
+    assert sourced.code == 1
+    assert "Promos/Promo 1 is left out: it cannot be read" in sourced.err
+    assert "name: Promo 2" in sourced.out
+    assert "# Promos/Promo 1: it cannot be read" in sourced.out
 
 
 def test_an_empty_folder_is_an_empty_playbook(desk: Desk, sim: Simulator) -> None:
     sim.house.databases["NEWS"].make_folder("Empty")
-    said = export(desk, "--folder", "Empty")
-    assert (said.code, said.err) == (0, "Exported 0 asset(s).\n")
-    desk.write("empty.yml", said.out)
+    sourced = export(desk, "--folder", "Empty")
+    assert (sourced.code, sourced.err) == (0, "Exported 0 asset(s).\n")
+    desk.write("empty.yml", sourced.out)
     assert desk.run("validate", "empty.yml").code == 0
 
 
@@ -302,7 +302,7 @@ def test_nothing_is_left_behind_where_the_disk_is_full(desk: Desk, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    said = export(desk, "--folder", "Promos", "--out", "out")
-    assert said.code == 1
-    said.one_error("No space left on device")
+    sourced = export(desk, "--folder", "Promos", "--out", "out")
+    assert sourced.code == 1
+    sourced.one_error("No space left on device")
     assert exported(desk) == set()

@@ -25,17 +25,17 @@ def test_the_list_of_commands_fits_and_is_cut_nowhere() -> None:
 
 @pytest.mark.parametrize(("typed", "meant"), [("aply", "'apply'"), ("plna", "'plan'"), ("simulator", "'simulate'")])
 def test_a_command_that_is_misspelled(away: Desk, typed: str, meant: str) -> None:
-    said = away.run(typed)
-    assert said.code == 1
-    said.one_error(f"did you mean {meant}?", "msauto --help")
+    sourced = away.run(typed)
+    assert sourced.code == 1
+    sourced.one_error(f"did you mean {meant}?", "msauto --help")
 
 
 def test_tasks_given_as_a_playbook(away: Desk) -> None:
     away.write("more.yml", "- asset: {title: A}\n")
-    said = away.run("plan", *INV, "more.yml")
-    assert said.code == 1
-    said.one_error("this is a task (asset), and a playbook is a list of plays", "import_tasks")
-    assert "did you mean" not in said.err
+    sourced = away.run("plan", *INV, "more.yml")
+    assert sourced.code == 1
+    sourced.one_error("this is a task (asset), and a playbook is a list of plays", "import_tasks")
+    assert "did you mean" not in sourced.err
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,22 @@ def test_tasks_given_as_a_playbook(away: Desk) -> None:
 def test_show_names_what_is_not_there_and_who_lists_it(
     desk: Desk, arguments: tuple[str, ...], words: str, remedy: str
 ) -> None:
-    said = desk.run("show", *arguments, *INV)
-    assert said.code == 1
-    said.one_error(words, f"  → {remedy}")
+    sourced = desk.run("show", *arguments, *INV)
+    assert sourced.code == 1
+    sourced.one_error(words, f"  → {remedy}")
 
 
 def test_a_web_server_that_is_no_media_server(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("status:404@GET")
     for what in ("databases", "channels"):
-        said = desk.run("show", what, *INV)
-        said.one_error(f"studio-a has no list of {what}", "is it a media server?", "7901")
-        assert said.code == 1
+        sourced = desk.run("show", what, *INV)
+        sourced.one_error(f"studio-a has no list of {what}", "is it a media server?", "7901")
+        assert sourced.code == 1
 
 
 def test_a_port_that_is_taken(desk: Desk, sim: Simulator) -> None:
-    said = desk.run("simulate", "--port", str(sim.port))
-    said.one_error(f"Error: port {sim.port} on 127.0.0.1 is taken\n", "--port 0")
-    assert "Errno" not in said.err
-    said = desk.run("simulate", "--port", "0", "--fault", "status@x")
-    said.one_error("needs a number, such as status:503")
+    sourced = desk.run("simulate", "--port", str(sim.port))
+    sourced.one_error(f"Error: port {sim.port} on 127.0.0.1 is taken\n", "--port 0")
+    assert "Errno" not in sourced.err
+    sourced = desk.run("simulate", "--port", "0", "--fault", "status@x")
+    sourced.one_error("needs a number, such as status:503")

@@ -26,9 +26,9 @@ INV = ("-i", "inventory.yml")
 def test_a_file(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
     desk.comment("new")
     desk.write("ledger", "a file")
-    said = desk.run(*command, "--state-dir", "ledger")
-    assert (said.code, said.out) == (1, ""), said
-    said.one_error("ledger is no folder", "--state-dir")
+    sourced = desk.run(*command, "--state-dir", "ledger")
+    assert (sourced.code, sourced.out) == (1, ""), sourced
+    sourced.one_error("ledger is no folder", "--state-dir")
     assert not sim.writes()
 
 
@@ -37,14 +37,14 @@ def test_a_file_by_the_settings(desk: Desk) -> None:
     desk.write("ledger", "a file")
     desk.write("msauto.toml", 'state_dir = "ledger"\n[state]\nrequire = true\n')
     for command in (("plan",), ("apply", "--yes")):
-        said = desk.run(*command, *INV, "play.yml")
-        assert said.code == 1, said
-        said.one_error("ledger is no folder", "state_dir")
+        sourced = desk.run(*command, *INV, "play.yml")
+        assert sourced.code == 1, sourced
+        sourced.one_error("ledger is no folder", "state_dir")
 
 
 def test_a_name_that_no_folder_has(desk: Desk) -> None:
     desk.comment("new")
     desk.write("msauto.toml", 'state_dir = "a\\u0000b"\n')
-    said = desk.run("plan", *INV, "play.yml")
-    assert said.code == 1, said
-    said.one_error("state_dir")
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert sourced.code == 1, sourced
+    sourced.one_error("state_dir")

@@ -42,16 +42,16 @@ def new(desk: Desk, sim: Simulator) -> Desk:
 
 
 def test_it_makes_the_files_and_lists_them(desk: Desk) -> None:
-    said = desk.run("init", "my repo")
-    assert said.code == 0
-    assert set(said.out.splitlines()) == {f"my repo/{name}" for name in FILES}
-    assert "cd 'my repo'" in said.err
+    sourced = desk.run("init", "my repo")
+    assert sourced.code == 0
+    assert set(sourced.out.splitlines()) == {f"my repo/{name}" for name in FILES}
+    assert "cd 'my repo'" in sourced.err
     assert {name for name in desk.files() if name.startswith("my repo/")} == {f"my repo/{name}" for name in FILES}
 
 
 def test_everything_validates(new: Desk) -> None:
-    said = new.run("validate", ".")
-    assert (said.code, said.err) == (0, "No errors found.\n"), said.out
+    sourced = new.run("validate", ".")
+    assert (sourced.code, sourced.err) == (0, "No errors found.\n"), sourced.out
     settings = load_settings(None, new.folder / "playbooks")
     assert settings.inventories
     assert settings.limits.protected == ("Master/*",)
@@ -67,19 +67,19 @@ def test_it_plans_against_the_simulator_and_applies(new: Desk) -> None:
 
 def test_a_folder_that_is_not_empty_is_refused(desk: Desk) -> None:
     desk.write("repo/README.md", "mine")
-    said = desk.run("init", "repo")
-    assert said.code == 4
-    said.one_error("repo is not empty", "--force")
+    sourced = desk.run("init", "repo")
+    assert sourced.code == 4
+    sourced.one_error("repo is not empty", "--force")
     assert [name for name in desk.files() if name.startswith("repo/")] == ["repo/README.md"]
 
 
 def test_force_adds_and_overwrites_nothing(desk: Desk) -> None:
     desk.write("repo/README.md", "mine")
-    said = desk.run("init", "repo", "--force")
-    assert said.code == 0
+    sourced = desk.run("init", "repo", "--force")
+    assert sourced.code == 0
     assert (desk.folder / "repo/README.md").read_text() == "mine"
-    assert "kept as it is: repo/README.md" in said.err
-    assert "README.md" not in said.out
+    assert "kept as it is: repo/README.md" in sourced.err
+    assert "README.md" not in sourced.out
     assert {name.removeprefix("repo/") for name in desk.files() if name.startswith("repo/")} == FILES
     again = desk.run("init", "repo", "--force")
     assert (again.code, again.out) == (0, "")
@@ -87,9 +87,9 @@ def test_force_adds_and_overwrites_nothing(desk: Desk) -> None:
 
 def test_a_file_in_the_way_is_one_error(desk: Desk) -> None:
     desk.write("repo/playbooks", "a file")
-    said = desk.run("init", "repo", "--force")
-    assert said.code == 1
-    said.one_error("repo/playbooks", "cannot be written")
+    sourced = desk.run("init", "repo", "--force")
+    assert sourced.code == 1
+    sourced.one_error("repo/playbooks", "cannot be written")
 
 
 def test_no_secret_and_no_tab_is_in_it() -> None:
@@ -116,8 +116,8 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     ours = {step.partition(" > ")[0] for step in steps if step.startswith("msauto ")}
     assert ours == {"msauto validate .", "msauto plan playbooks/site.yml --format markdown"}
     for step in ours:
-        said = new.run(*step.split()[1:])
-        assert said.code == 0, said.err
+        sourced = new.run(*step.split()[1:])
+        assert sourced.code == 0, sourced.err
     assert new.run("plan", "playbooks/site.yml", "--format", "markdown").out.startswith(("#", "**", "<"))
 
 
@@ -129,8 +129,10 @@ def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Pat
     ours = [line for line in installs if "pre-commit" not in line]
     assert len(ours) == 3
     for line in ours:
-        said = subprocess.run(["sh", "-c", f"echo {line}"], env={"MSAUTO_PACKAGE": "./msauto.whl"}, capture_output=True)
-        assert said.stdout == b"./msauto.whl\n"
+        sourced = subprocess.run(
+            ["sh", "-c", f"echo {line}"], env={"MSAUTO_PACKAGE": "./msauto.whl"}, capture_output=True
+        )
+        assert sourced.stdout == b"./msauto.whl\n"
         nobody = subprocess.run(["sh", "-c", f"echo {line}"], env={}, capture_output=True)
         assert nobody.returncode
         assert b"MSAUTO_PACKAGE" in nobody.stderr

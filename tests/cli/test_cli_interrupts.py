@@ -108,11 +108,11 @@ def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
     assert time.monotonic() - began < 3
     assert code == 130
     assert "Ctrl-C again stops at once" in err
-    assert "EP001: unproved" in out
+    assert "EP001: unverified" in out
     assert "EP004: not attempted" in out
     assert "msauto history" in out
     (run,) = desk.run("history", "--format", "json").json
-    assert (run["status"], run["summary"]["unproved"]) == ("interrupted", 2)
+    assert (run["status"], run["summary"]["unverified"]) == ("interrupted", 2)
 
 
 @pytest.mark.parametrize("times", [3, 8, 30])
@@ -127,7 +127,7 @@ def test_whoever_hammers_is_told_all_the_same(desk: Desk, sim: Simulator, times:
         code, out, _ = ended(process)
     outcomes = [target["result"]["outcome"] for target in json.loads(out)["targets"]]
     assert (code, outcomes[2:]) == (130, ["not attempted"] * 2)
-    assert set(outcomes[:2]) <= {"unproved", "not attempted"}
+    assert set(outcomes[:2]) <= {"unverified", "not attempted"}
     (run,) = desk.run("history", "--format", "json").json
     assert run["status"] == "interrupted"
 

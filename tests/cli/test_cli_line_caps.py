@@ -52,8 +52,8 @@ def line(method: str, path: str) -> int:
     return len(f"{method} {path} HTTP/1.1\r\n".encode("ascii"))
 
 
-def longest(said: Said) -> int:
-    return max(line(each["method"], each["path"]) for target in said.json["targets"] for each in target["requests"])
+def longest(sourced: Said) -> int:
+    return max(line(each["method"], each["path"]) for target in sourced.json["targets"] for each in target["requests"])
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -66,10 +66,10 @@ def test_a_write_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
     for command in (("plan",), ("apply", "-y", "--allow-delete", "1")):
         server = {"url": desk.url, "request_line": cap - 1}
         desk.inventory({"studio-a": {"server": server, "database": "NEWS"}})
-        said = desk.run(*command, *INV, "play.yml")
-        assert said.code == 1, said
+        sourced = desk.run(*command, *INV, "play.yml")
+        assert sourced.code == 1, sourced
         for words in (f"{cap}", f"{cap - 1}", "request_line", "→"):
-            assert words in said.out, said.out
+            assert words in sourced.out, sourced.out
     assert sim.writes() == []
 
 
@@ -78,8 +78,8 @@ def test_what_just_fits_is_done(desk: Desk, sim: Simulator, kind: str) -> None:
     desk.play(TASKS[kind])
     cap = longest(plan(desk, 8000, "--format", "json"))
     plan(desk, cap)
-    said = desk.run("apply", "-y", "--allow-delete", "1", *INV, "play.yml")
-    assert said.code == 0, said
+    sourced = desk.run("apply", "-y", "--allow-delete", "1", *INV, "play.yml")
+    assert sourced.code == 0, sourced
     assert max(line(each.method, each.target) for each in sim.writes()) == cap
 
 
@@ -102,10 +102,10 @@ def test_a_read_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
     for allowed, code in ((cap, 0), (cap - 1, 1)):
         sim.clear_log()
         desk.inventory({"studio-a": {"server": {"url": desk.url, "request_line": allowed}, "database": "NEWS"}})
-        said = desk.run(*READS[kind], *INV)
-        assert said.code == code, said
+        sourced = desk.run(*READS[kind], *INV)
+        assert sourced.code == code, sourced
         if code:
-            said.one_error("studio-a", f"{cap} bytes", f"{cap - 1}", "`request_line`")
+            sourced.one_error("studio-a", f"{cap} bytes", f"{cap - 1}", "`request_line`")
             assert not [each for each in sim.log if line(each.method, each.target) >= cap]
         else:
             assert reads(sim) == cap
@@ -113,8 +113,8 @@ def test_a_read_at_the_edge(desk: Desk, sim: Simulator, kind: str) -> None:
 
 def test_a_title_too_long_to_be_asked_for_is_an_error_of_its_target_alone(desk: Desk, sim: Simulator) -> None:
     desk.play(TASKS["field"], {"asset": {"title": "EP001", "fields": {"comment": "new"}}})
-    said = plan(desk, 256, "--format", "json")
-    errors = {target["name"]: target["error"] for target in said.json["targets"]}
+    sourced = plan(desk, 256, "--format", "json")
+    errors = {target["name"]: target["error"] for target in sourced.json["targets"]}
     assert errors["EP001"] is None
     assert "request_line" in errors[LONG]
     assert "256" in errors[LONG]

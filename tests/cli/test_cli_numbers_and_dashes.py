@@ -16,9 +16,9 @@ INV = ("-i", "inventory.yml")
 @pytest.mark.parametrize("command", [("apply", "--yes", *INV, "play.yml"), ("undo", "--yes", *INV, "last")])
 def test_a_lock_timeout_that_never_ends(desk: Desk, sim: Simulator, command: tuple[str, ...], number: str) -> None:
     desk.comment("new")
-    said = desk.run(*command, f"--lock-timeout={number}")
-    assert (said.code, sim.log) == (1, []), said
-    said.one_error("--lock-timeout", "→")
+    sourced = desk.run(*command, f"--lock-timeout={number}")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error("--lock-timeout", "→")
 
 
 @pytest.mark.parametrize("number", ["0", "0.5", "86400"])
@@ -31,35 +31,35 @@ def test_a_lock_timeout(desk: Desk, number: str) -> None:
 def test_a_plan_kept_on_stdout_is_all_that_is_there(desk: Desk, command: tuple[str, ...]) -> None:
     """``--out -`` is stdout, as everywhere on Unix: the plan file, whole, and nothing else."""
     desk.comment("new")
-    said = desk.run(*command, *INV, "play.yml", "--out", "-")
-    assert (said.code, said.json["format"]) == (0, "msauto-plan"), said
+    sourced = desk.run(*command, *INV, "play.yml", "--out", "-")
+    assert (sourced.code, sourced.json["format"]) == (0, "msauto-plan"), sourced
     assert "-" not in desk.files()
-    desk.write("kept", said.out)
+    desk.write("kept", sourced.out)
     assert desk.run("apply", "--yes", *INV, "kept").code == 0
 
 
 def test_a_plan_with_errors_on_stdout(desk: Desk) -> None:
     desk.comment("new", title="No Such Clip")
-    said = desk.run("plan", *INV, "play.yml", "--out", "-")
-    assert said.code == 1
-    assert json.loads(said.out)["summary"]["errors"] == 1
-    said.one_error("cannot be planned")
+    sourced = desk.run("plan", *INV, "play.yml", "--out", "-")
+    assert sourced.code == 1
+    assert json.loads(sourced.out)["summary"]["errors"] == 1
+    sourced.one_error("cannot be planned")
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_two_forms_on_stdout(desk: Desk, sim: Simulator, form: str) -> None:
     desk.comment("new")
-    said = desk.run("plan", *INV, "play.yml", "--out", "-", "--format", form)
-    assert (said.code, said.out, sim.log) == (1, "", []), said
-    said.one_error("--out -", "→")
+    sourced = desk.run("plan", *INV, "play.yml", "--out", "-", "--format", form)
+    assert (sourced.code, sourced.out, sim.log) == (1, "", []), sourced
+    sourced.one_error("--out -", "→")
 
 
 def test_a_freeze_on_no_day(desk: Desk, sim: Simulator) -> None:
     desk.write("msauto.toml", '[[freeze]]\ndays = []\nfrom = "18:00"\nto = "22:00"\ntz = "UTC"\n')
     desk.comment("new")
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert (said.code, sim.log) == (1, []), said
-    said.one_error("days", "leave `days` out")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error("days", "leave `days` out")
 
 
 NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1.5", "true", "many", "²", "", "9" * 5000)
@@ -74,9 +74,9 @@ NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1.5", "true", "many", "²", "", "9" *
 )
 def test_a_flag_whose_number_is_none(desk: Desk, sim: Simulator, flag: str, number: str) -> None:
     desk.comment("new")
-    said = desk.run("apply", "--yes", *INV, "play.yml", f"{flag}={number}")
-    assert (said.code, sim.log) == (1, []), said
-    said.one_error(flag, "→")
+    sourced = desk.run("apply", "--yes", *INV, "play.yml", f"{flag}={number}")
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error(flag, "→")
 
 
 @pytest.mark.parametrize("flag", ["--allow-delete", "--allow-remove", "--allow-requests"])
@@ -101,13 +101,13 @@ def test_more_than_any_run_does_may_be_allowed(desk: Desk, flag: str) -> None:
     ],
 )
 def test_a_simulator_whose_number_is_none(desk: Desk, flag: str, number: str) -> None:
-    said = desk.run("simulate", "--port=0", f"{flag}={number}")
-    assert said.code == 1, said
-    said.one_error("Error: ", "→")
+    sourced = desk.run("simulate", "--port=0", f"{flag}={number}")
+    assert sourced.code == 1, sourced
+    sourced.one_error("Error: ", "→")
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "nan", "²", "9" * 5000])
 def test_a_server_whose_port_is_none(desk: Desk, port: str) -> None:
-    said = desk.run("show", "databases", "--server", f"http://127.0.0.1:{port}")
-    assert said.code == 1, said
-    said.one_error("→ write http://host:7901")
+    sourced = desk.run("show", "databases", "--server", f"http://127.0.0.1:{port}")
+    assert sourced.code == 1, sourced
+    sourced.one_error("→ write http://host:7901")

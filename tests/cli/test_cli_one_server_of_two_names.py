@@ -75,8 +75,8 @@ def test_an_inventory_by_itself(desk: Desk) -> None:
 
 def test_hosts_that_have_their_server_from_a_group(desk: Desk) -> None:
     desk.write("inventory.yml", {"all": {"vars": {"server": {"url": desk.url}}, "hosts": {"a": None, "b": None}}})
-    said = desk.run("show", "channels", *INV)
-    said.one_error("'a' (inventory.yml:6:5)", "inventory.yml:7:5", "'b'", desk.url)
+    sourced = desk.run("show", "channels", *INV)
+    sourced.one_error("'a' (inventory.yml:6:5)", "inventory.yml:7:5", "'b'", desk.url)
 
 
 def test_other_ports_and_addresses_are_other_servers(desk: Desk, other_sim: Simulator) -> None:

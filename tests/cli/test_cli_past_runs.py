@@ -44,9 +44,9 @@ def applied(desk: Desk) -> None:
 
 def test_undo_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Simulator) -> None:
     applied(desk)
-    said = desk.run("undo", "last", *STATE)
-    assert (said.code, segments(sim)) == (4, 1), said
-    said.one_error("protected")
+    sourced = desk.run("undo", "last", *STATE)
+    assert (sourced.code, segments(sim)) == (4, 1), sourced
+    sourced.one_error("protected")
 
 
 def test_a_config_of_today_wins(desk: Desk, sim: Simulator) -> None:
@@ -69,18 +69,18 @@ def test_undo_of_an_undo_obeys_them_too(desk: Desk, sim: Simulator) -> None:
     applied(desk)
     assert (desk.run("undo", "last", *STATE).code, segments(sim)) == (0, 0)
     desk.write("house/msauto.toml", ALLOWED + "[limits]\nrequests = 0\n")
-    said = desk.run("undo", "last", *STATE)
-    assert (said.code, segments(sim)) == (4, 0), said
+    sourced = desk.run("undo", "last", *STATE)
+    assert (sourced.code, segments(sim)) == (4, 0), sourced
 
 
 def test_settings_that_are_gone_are_told_where_others_hold(desk: Desk, sim: Simulator) -> None:
     applied(desk)
     (desk.folder / "house/msauto.toml").unlink()
     desk.write("msauto.toml", 'inventory = "inventory.yml"\n')
-    said = desk.run("undo", "last", *STATE)
-    assert (said.code, segments(sim)) == (0, 0), said
-    assert "Warning" in said.err
-    assert "house/msauto.toml is not there" in said.err
+    sourced = desk.run("undo", "last", *STATE)
+    assert (sourced.code, segments(sim)) == (0, 0), sourced
+    assert "Warning" in sourced.err
+    assert "house/msauto.toml is not there" in sourced.err
 
 
 def test_resume_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Simulator) -> None:
@@ -115,9 +115,9 @@ def test_undo_last_after_a_run_that_changed_nothing(desk: Desk, sim: Simulator) 
     applied(desk)  # as wanted already
     runs = desk.run("history", "--state-dir", "state", "--format", "json").json
     assert len(runs) == 2
-    said = desk.run("undo", "last", *STATE)
-    assert (said.code, segments(sim)) == (4, 1)
-    said.one_error(f"the last run, {runs[0]['run']}, changed nothing", f"msauto undo {runs[1]['run']}")
+    sourced = desk.run("undo", "last", *STATE)
+    assert (sourced.code, segments(sim)) == (4, 1)
+    sourced.one_error(f"the last run, {runs[0]['run']}, changed nothing", f"msauto undo {runs[1]['run']}")
     assert desk.run("undo", runs[1]["run"], *STATE).code == 0
     assert segments(sim) == 0
 
@@ -126,9 +126,9 @@ def test_undo_last_where_nothing_was_ever_changed(desk: Desk, sim: Simulator) ->
     desk.write("house/msauto.toml", ALLOWED)
     desk.play({"asset": {"title": "Film", "fields": {"comment": ""}}}, name="house/play.yml")
     assert desk.run("apply", "house/play.yml", *STATE).code == 0
-    said = desk.run("undo", "last", *STATE)
-    assert said.code == 4
-    said.one_error("changed nothing", "no run in the ledger changed anything")
+    sourced = desk.run("undo", "last", *STATE)
+    assert sourced.code == 4
+    sourced.one_error("changed nothing", "no run in the ledger changed anything")
 
 
 # --check is plan -------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ NAMED = [
     ("--detailed-exitcode",),
     ("--keep-going",),
     ("--out", "kept.json"),
-    ("--forget-owed",),
+    ("--forget-pending",),
     ("--limit", "studio-a"),
     ("--limit", "nobody"),
     ("--tags", "none"),
@@ -187,6 +187,6 @@ def test_check_is_plan(desk: Desk, flags: tuple[str, ...], tasks: str) -> None:
 @pytest.mark.parametrize("flags", [("--out", "kept.json"), ("--detailed-exitcode",)])
 def test_flags_of_a_plan_are_for_a_check(desk: Desk, flags: tuple[str, ...]) -> None:
     desk.play(SEGMENT, name="house/play.yml")
-    said = desk.run("apply", "house/play.yml", *STATE, *flags)
-    assert said.code == 1
-    said.one_error("--check")
+    sourced = desk.run("apply", "house/play.yml", *STATE, *flags)
+    assert sourced.code == 1
+    sourced.one_error("--check")

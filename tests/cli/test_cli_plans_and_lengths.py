@@ -22,8 +22,8 @@ def test_another_length(desk: Desk, sim: Simulator, asked: dict[str, Any], code:
     desk.play({"asset": {"title": "EP001", **asked}})
     assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
     sim.house.clip("EP001").frames = frames
-    said = desk.run("apply", "--yes", *INV, "kept")
-    assert said.code == code, said
+    sourced = desk.run("apply", "--yes", *INV, "kept")
+    assert sourced.code == code, sourced
     assert len(sim.writes()) == (1 if code == 0 else 0)
     if code:
-        assert "in what was compared of it: length" in said.out
+        assert "in what was compared of it: length" in sourced.out

@@ -34,8 +34,8 @@ TASKS: tuple[dict[str, Any], ...] = (
 @pytest.fixture
 def plan(desk: Desk, sim: Simulator) -> str:
     desk.play(*TASKS)
-    said = desk.run("plan", *INV, "play.yml", "--out", "tonight.plan")
-    assert said.code == 0, said
+    sourced = desk.run("plan", *INV, "play.yml", "--out", "tonight.plan")
+    assert sourced.code == 0, sourced
     sim.clear_log()
     return "tonight.plan"
 
@@ -46,8 +46,8 @@ ALLOWED = ("--yes", "--allow-delete", "1")
 def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -> None:
     kept = json.loads((desk.folder / plan).read_text())
     (desk.folder / "play.yml").unlink()  # the plan is all that is needed
-    said = desk.run("apply", *ALLOWED, *INV, plan)
-    assert said.code == 0, said
+    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    assert sourced.code == 0, sourced
     shown = [f"{request['method']} {request['path']}" for t in kept["targets"] for request in t["requests"]]
     assert sorted(entry.line for entry in sim.writes()) == sorted(shown)
     first_write = next(n for n, entry in enumerate(sim.log) if entry.method not in {"GET", "HEAD"})
@@ -60,24 +60,24 @@ def test_what_was_shown_is_what_is_sent(desk: Desk, sim: Simulator, plan: str) -
 def test_the_same_plan_twice_is_stale(desk: Desk, sim: Simulator, plan: str) -> None:
     assert desk.run("apply", *ALLOWED, *INV, plan).code == 0
     sim.clear_log()
-    said = desk.run("apply", *ALLOWED, *INV, plan)
-    assert said.code == 4
-    said.one_error("the plan is stale", "make the plan again")
+    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    assert sourced.code == 4
+    sourced.one_error("the plan is stale", "make the plan again")
     assert not sim.writes()
 
 
 @pytest.mark.parametrize("arguments", [(), ("--keep-going",), ("--check",)])
 def test_one_drifted_target(desk: Desk, sim: Simulator, plan: str, arguments: tuple[str, ...]) -> None:
     sim.house.clip("EP001").home.fields["comment"] = "somebody was here"
-    said = desk.run("apply", *ALLOWED, *arguments, *INV, plan)
-    assert "EP001" in said.out
-    assert "stale: it has changed since the plan was made" in said.out
+    sourced = desk.run("apply", *ALLOWED, *arguments, *INV, plan)
+    assert "EP001" in sourced.out
+    assert "stale: it has changed since the plan was made" in sourced.out
     if "--keep-going" in arguments:
-        assert said.code == 3
+        assert sourced.code == 3
         assert sim.house.clip("EP001").home.fields["comment"] == "somebody was here"
         assert sim.house.clip("Evening News").home.fields["comment"] == "Ready"
     else:
-        assert said.code == 4
+        assert sourced.code == 4
         assert not sim.writes()
 
 
@@ -94,13 +94,13 @@ def test_a_clip_recorded_anew_is_not_deleted(desk: Desk, sim: Simulator, plan: s
 
 
 def test_a_saved_plan_is_held_to_the_limits(desk: Desk, sim: Simulator, plan: str) -> None:
-    said = desk.run("apply", "--yes", *INV, plan)
-    assert said.code == 4
-    said.one_error("--allow-delete 1")
+    sourced = desk.run("apply", "--yes", *INV, plan)
+    assert sourced.code == 4
+    sourced.one_error("--allow-delete 1")
     desk.write("msauto.toml", 'protected = ["Master/*"]')
-    said = desk.run("apply", *ALLOWED, *INV, plan)
-    assert said.code == 4
-    said.one_error("protected")
+    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    assert sourced.code == 4
+    sourced.one_error("protected")
     assert not sim.writes()
 
 
@@ -108,17 +108,17 @@ def test_a_key_that_stands_twice_is_refused(desk: Desk, sim: Simulator, plan: st
     text = (desk.folder / plan).read_text(encoding="utf-8")
     # A reader may see the first one, and msauto the last, which the checksum is of.
     desk.write(plan, text.replace('"msauto":', '"targets": [], "msauto":', 1))
-    said = desk.run("apply", *ALLOWED, *INV, plan)
-    said.one_error("the key 'targets' stands twice")
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    sourced.one_error("the key 'targets' stands twice")
+    assert (sourced.code, sim.writes()) == (1, [])
 
 
 def test_a_plan_is_for_the_servers_that_it_was_made_for(desk: Desk, sim: Simulator, plan: str) -> None:
     with Simulator() as other:
         desk.inventory({"studio-a": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml")
-        said = desk.run("apply", *ALLOWED, "-i", "other.yml", plan)
-        assert (said.code, other.log, sim.writes()) == (4, [], [])
-    said.one_error("the plan was made for studio-a at", sim.url, other.url, "make the plan again")
+        sourced = desk.run("apply", *ALLOWED, "-i", "other.yml", plan)
+        assert (sourced.code, other.log, sim.writes()) == (4, [], [])
+    sourced.one_error("the plan was made for studio-a at", sim.url, other.url, "make the plan again")
     desk.inventory({"studio-a": {"server": {"url": f"{sim.url}/"}, "database": "NEWS"}}, "same.yml")
     assert desk.run("apply", *ALLOWED, "-i", "same.yml", plan).code == 0
 
@@ -127,9 +127,9 @@ def test_where_a_clip_shows_is_looked_at_anew(desk: Desk, sim: Simulator) -> Non
     desk.play({"asset": {"title": "Promo 1", "state": "absent", "with_links": True}})
     assert desk.run("plan", "--out", "promo.plan", *INV, "play.yml").code == 0
     desk.write("msauto.toml", 'protected = ["Playout/*"]')  # where it had only a link, when nothing was protected yet
-    said = desk.run("apply", *ALLOWED, *INV, "promo.plan")
-    assert (said.code, sim.writes()) == (4, [])
-    said.one_error("Playout/*")
+    sourced = desk.run("apply", *ALLOWED, *INV, "promo.plan")
+    assert (sourced.code, sim.writes()) == (4, [])
+    sourced.one_error("Playout/*")
 
 
 def test_a_plan_kept_elsewhere_keeps_its_settings(desk: Desk, sim: Simulator) -> None:
@@ -151,8 +151,8 @@ def test_a_plan_made_by_format_json_will_do(desk: Desk, sim: Simulator) -> None:
 def test_a_result_is_no_plan(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     desk.write("done.json", desk.run("apply", "--yes", *INV, "play.yml", "--format", "json").out)
-    said = desk.run("apply", "--yes", *INV, "done.json")
-    assert said.code == 1
+    sourced = desk.run("apply", "--yes", *INV, "done.json")
+    assert sourced.code == 1
     assert len(sim.writes()) == 1
 
 
@@ -173,18 +173,18 @@ def test_a_plan_that_somebody_edited(desk: Desk, sim: Simulator, plan: str, spoi
     data = json.loads((desk.folder / plan).read_text())
     spoil(data)
     desk.write(plan, json.dumps(data))
-    said = desk.run("apply", *ALLOWED, *INV, plan)
-    assert (said.code, said.out) == (1, "")
-    said.one_error(plan, words, "→")
+    sourced = desk.run("apply", *ALLOWED, *INV, plan)
+    assert (sourced.code, sourced.out) == (1, "")
+    sourced.one_error(plan, words, "→")
     assert not sim.log
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '{"format": "msauto-plan"}', "{" * 5000, '{"inputs": 7, "format": []}'])
 def test_what_is_no_plan(desk: Desk, sim: Simulator, content: str) -> None:
     desk.write("tonight.plan", content)
-    said = desk.run("apply", "--yes", *INV, "tonight.plan")
-    assert (said.code, said.out) == (1, "")
-    said.one_error("tonight.plan", "→")
+    sourced = desk.run("apply", "--yes", *INV, "tonight.plan")
+    assert (sourced.code, sourced.out) == (1, "")
+    sourced.one_error("tonight.plan", "→")
     assert not sim.log
 
 
@@ -200,9 +200,9 @@ def test_what_is_no_plan(desk: Desk, sim: Simulator, content: str) -> None:
 )
 def test_what_does_not_go_with_a_plan(desk: Desk, sim: Simulator, plan: str, arguments: Any, words: str) -> None:
     desk.inventory({"studio-b": {"server": {"url": desk.url}}}, name="other.yml")
-    said = desk.run("apply", *ALLOWED, plan, *arguments)
-    assert said.code == 1
-    said.one_error(words)
+    sourced = desk.run("apply", *ALLOWED, plan, *arguments)
+    assert sourced.code == 1
+    sourced.one_error(words)
     assert not sim.writes()
 
 
@@ -221,9 +221,9 @@ def test_a_server_that_is_away_when_the_plan_is_applied(desk: Desk) -> None:
         desk.inventory({"studio-a": {"server": {"url": away.url}, "database": "NEWS"}})
         desk.comment("new")
         assert desk.run("plan", *INV, "play.yml", "--out", "tonight.plan").code == 0
-    said = desk.run("apply", *ALLOWED, *INV, "tonight.plan")
-    assert said.code == 1
-    said.one_error("no connection")
+    sourced = desk.run("apply", *ALLOWED, *INV, "tonight.plan")
+    assert sourced.code == 1
+    sourced.one_error("no connection")
 
 
 def test_it_asks_as_any_apply_does(desk: Desk, sim: Simulator, plan: str) -> None:

@@ -25,8 +25,8 @@ def test_defaults_beside_the_playbook(desk: Desk, sim: Simulator) -> None:
     desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NEWS"}}, name="house/hosts.yml")
     desk.write("house/msauto.toml", 'inventory = "hosts.yml"\nforks = 1\nstate_dir = "ledger"\n')
     desk.comment("new", name="house/play.yml")
-    said = desk.run("apply", "--yes", "house/play.yml")
-    assert said.code == 0, said
+    sourced = desk.run("apply", "--yes", "house/play.yml")
+    assert sourced.code == 0, sourced
     assert (desk.folder / "house/ledger/ledger.sqlite").is_file()
     assert not desk.state.exists()
 
@@ -44,10 +44,10 @@ def test_how_large_a_file_may_be(desk: Desk, command: str) -> None:
     desk.comment("new")
     desk.write("play.yml", (desk.folder / "play.yml").read_text() + "#" + "x" * 2**20 + "\n")
     desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 1\n')
-    said = desk.run(command, "play.yml")
-    assert said.code == 1
-    assert "it has 2 MiB, and the limit is 1 MiB" in said.err + said.out
-    assert "file_mib = 2" in said.err + said.out
+    sourced = desk.run(command, "play.yml")
+    assert sourced.code == 1
+    assert "it has 2 MiB, and the limit is 1 MiB" in sourced.err + sourced.out
+    assert "file_mib = 2" in sourced.err + sourced.out
     desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 2\n')
     assert desk.run(command, "play.yml").code == 0
 
@@ -85,8 +85,8 @@ def test_the_ledger_is_at_home(desk: Desk) -> None:
 def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...], code: int) -> None:
     desk.write("msauto.toml", settings)
     desk.play(DELETE)
-    said = desk.run("apply", "--yes", *flags, *INV, "play.yml")
-    assert (said.code, len(sim.writes())) == (code, 0 if code else 1), said
+    sourced = desk.run("apply", "--yes", *flags, *INV, "play.yml")
+    assert (sourced.code, len(sim.writes())) == (code, 0 if code else 1), sourced
 
 
 # Freezes ---------------------------------------------------------------------------------------------------------
@@ -110,13 +110,13 @@ def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
     assert (plan.code, "Refused: a freeze of msauto.toml holds" in plan.out) == (0, holds)
     refusals = desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"]
     assert [(each["code"], each["remedy"]) for each in refusals] == [("freeze", "--override-freeze REASON")] * holds
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert (said.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
-    assert '"new"' in said.out  # the plan is shown first
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (sourced.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
+    assert '"new"' in sourced.out  # the plan is shown first
     if holds:
-        said.one_error("a freeze of msauto.toml holds", "--override-freeze REASON")
-        said = desk.run("apply", "--yes", "--override-freeze", "Новости: breaking", *INV, "play.yml")
-        assert (said.code, len(sim.writes())) == (0, 1)
+        sourced.one_error("a freeze of msauto.toml holds", "--override-freeze REASON")
+        sourced = desk.run("apply", "--yes", "--override-freeze", "Новости: breaking", *INV, "play.yml")
+        assert (sourced.code, len(sim.writes())) == (0, 1)
         assert desk.run("history", "last", "--format", "json").json["notes"]["override_freeze"] == "Новости: breaking"
         assert "Новости: breaking" in desk.run("history", "last").out
 
@@ -136,10 +136,10 @@ def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch
     monkeypatch.setattr(aio.SystemClock, "now", now)
     desk.write("msauto.toml", '[[freeze]]\nfrom = "12:00"\nto = "13:00"\ntz = "UTC"\n')
     desk.play(*({"asset": {"title": f"EP00{n}", "fields": {"comment": "new", "user_1": "x"}}} for n in (1, 2, 3)))
-    said = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
-    assert said.code == 3
-    assert [t["result"]["outcome"] for t in said.json["targets"]] == ["changed", "not attempted", "not attempted"]
-    assert "a freeze of msauto.toml holds" in said.json["targets"][1]["result"]["message"]
+    sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
+    assert sourced.code == 3
+    assert [t["result"]["outcome"] for t in sourced.json["targets"]] == ["changed", "not attempted", "not attempted"]
+    assert "a freeze of msauto.toml holds" in sourced.json["targets"][1]["result"]["message"]
     assert len(sim.writes()) == 2  # what was begun is finished
 
 
@@ -153,10 +153,10 @@ def test_an_empty_ledger_is_refused(desk: Desk, sim: Simulator) -> None:
     assert (plan.code, "Refused: the ledger in" in plan.out) == (0, True)
     assert desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"][0]["code"] == "state"
     for form in ("text", "json"):
-        said = desk.run("apply", "--yes", *INV, "play.yml", "--format", form)
-        assert said.code == 4
-        assert "comment" in said.out  # the plan is shown first
-        said.one_error("is empty", "require = false")
+        sourced = desk.run("apply", "--yes", *INV, "play.yml", "--format", form)
+        assert sourced.code == 4
+        assert "comment" in sourced.out  # the plan is shown first
+        sourced.one_error("is empty", "require = false")
     assert not sim.writes()
     assert not desk.state.exists()
     desk.write("first.toml", "[state]\nrequire = false\n")
@@ -170,8 +170,8 @@ def test_an_empty_ledger_is_refused(desk: Desk, sim: Simulator) -> None:
 # Choosing ------------------------------------------------------------------------------------------------------------
 
 
-def titles(said: str) -> list[str]:
-    return [target["name"] for target in json.loads(said)["targets"]]
+def titles(sourced: str) -> list[str]:
+    return [target["name"] for target in json.loads(sourced)["targets"]]
 
 
 def test_tags_limits_and_extra_variables(desk: Desk, other_sim: Simulator) -> None:

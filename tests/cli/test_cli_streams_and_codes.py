@@ -25,9 +25,9 @@ def marked(sim: Simulator, count: int) -> None:
 
 def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
     before = desk.files() | {desk.comment("new")}
-    said = desk.run("plan", *INV, "play.yml")
-    assert (said.code, said.err) == (0, "")
-    assert '"new"' in said.out
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert (sourced.code, sourced.err) == (0, "")
+    assert '"new"' in sourced.out
     assert desk.files() == before
     assert not desk.state.exists()
     assert {entry.method for entry in sim.log} <= {"GET", "HEAD"}
@@ -50,18 +50,18 @@ def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
 def test_exit_codes(desk: Desk, sim: Simulator, arguments: tuple[str, ...], changes: bool, code: int) -> None:
     desk.comment("new" if changes else "")
     sim.house.clip("EP001").home.fields["comment"] = ""
-    said = desk.run(*arguments, *INV, "play.yml")
-    assert said.code == code, said
+    sourced = desk.run(*arguments, *INV, "play.yml")
+    assert sourced.code == code, sourced
     assert len(sim.writes()) == (changes and "--yes" in arguments)
 
 
 @pytest.mark.parametrize("command", [("plan",), ("apply", "--yes"), ("apply",), ("apply", "--check")])
 def test_json_is_alone_on_stdout(desk: Desk, command: tuple[str, ...]) -> None:
     desk.comment("new")
-    said = desk.run(*command, *INV, "play.yml", "--format", "json")
-    assert said.json["format"] == "msauto-plan"
-    assert said.json["summary"]["requests"] == 1
-    assert ("result" in said.json) is ("--yes" in command)
+    sourced = desk.run(*command, *INV, "play.yml", "--format", "json")
+    assert sourced.json["format"] == "msauto-plan"
+    assert sourced.json["summary"]["requests"] == 1
+    assert ("result" in sourced.json) is ("--yes" in command)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -80,9 +80,9 @@ def test_closed_streams_change_nothing(desk: Desk, sim: Simulator, command: tupl
 def test_documents_are_alone_on_stdout(desk: Desk, form: str) -> None:
     desk.comment("new")
     for command in (("plan",), ("apply", "--yes")):
-        said = desk.run(*command, *INV, "play.yml", "--format", form)
-        assert (said.code, said.err) == (0, "")
-        assert said.out.startswith({"markdown": "### ", "html": "<!DOCTYPE html>"}[form])
+        sourced = desk.run(*command, *INV, "play.yml", "--format", form)
+        assert (sourced.code, sourced.err) == (0, "")
+        assert sourced.out.startswith({"markdown": "### ", "html": "<!DOCTYPE html>"}[form])
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_documents_are_alone_on_stdout(desk: Desk, form: str) -> None:
 )
 def test_bad_usage_is_1(desk: Desk, arguments: tuple[str, ...]) -> None:
     desk.write("x.yml", "[]")
-    said = desk.run(*arguments)
-    assert (said.code, said.out) == (1, "")
-    assert said.err.strip()
-    said.one_error()
+    sourced = desk.run(*arguments)
+    assert (sourced.code, sourced.out) == (1, "")
+    assert sourced.err.strip()
+    sourced.one_error()
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("plan", "-h"), ("show", "assets", "--help")])
 def test_what_is_asked_for_is_no_error(desk: Desk, arguments: tuple[str, ...]) -> None:
-    said = desk.run(*arguments)
-    assert (said.code, said.err) == (0, "")
-    assert "msauto" in said.out
+    sourced = desk.run(*arguments)
+    assert (sourced.code, sourced.err) == (0, "")
+    assert "msauto" in sourced.out
 
 
 # Consent and limits ----------------------------------------------------------------------------------------------
@@ -128,27 +128,27 @@ def test_what_is_asked_for_is_no_error(desk: Desk, arguments: tuple[str, ...]) -
 )
 def test_only_yes_goes_on(desk: Desk, sim: Simulator, typed: str | None, code: int, writes: int) -> None:
     desk.comment("new")
-    said = desk.run("apply", *INV, "play.yml", typed=typed)
-    assert (said.code, len(sim.writes())) == (code, writes)
-    assert "Plan: 0 to add, 1 to change" in said.out
-    assert ("Only 'yes' goes on" in said.err) is (typed is not None)
-    assert "goes on" not in said.out
+    sourced = desk.run("apply", *INV, "play.yml", typed=typed)
+    assert (sourced.code, len(sim.writes())) == (code, writes)
+    assert "Plan: 0 to add, 1 to change" in sourced.out
+    assert ("Only 'yes' goes on" in sourced.err) is (typed is not None)
+    assert "goes on" not in sourced.out
 
 
 @pytest.mark.parametrize(("typed", "code"), [("2\n", 0), ("yes\n", 4), ("1\n", 4), ("22\n", 4), ("", 4), (None, 4)])
 def test_deleting_takes_the_number(desk: Desk, sim: Simulator, typed: str | None, code: int) -> None:
     desk.play(PROMOS)
-    said = desk.run("apply", *INV, "play.yml", typed=typed)
-    assert (said.code, len(sim.writes())) == (code, 0 if code else 2)
-    assert "--allow-delete 2" in said.out  # the plan is shown first
+    sourced = desk.run("apply", *INV, "play.yml", typed=typed)
+    assert (sourced.code, len(sim.writes())) == (code, 0 if code else 2)
+    assert "--allow-delete 2" in sourced.out  # the plan is shown first
 
 
 @pytest.mark.parametrize(("flag", "code"), [(("--allow-delete", "1"), 4), (("--allow-delete", "2"), 0), ((), 4)])
 def test_yes_is_no_word_for_deleting(desk: Desk, sim: Simulator, flag: tuple[str, ...], code: int) -> None:
     desk.play(PROMOS)
-    said = desk.run("apply", "--yes", *flag, *INV, "play.yml")
-    assert (said.code, len(sim.writes())) == (code, 0 if code else 2)
-    assert ("--allow-delete 2" in said.err) is bool(code)
+    sourced = desk.run("apply", "--yes", *flag, *INV, "play.yml")
+    assert (sourced.code, len(sim.writes())) == (code, 0 if code else 2)
+    assert ("--allow-delete 2" in sourced.err) is bool(code)
 
 
 @pytest.mark.parametrize(("flag", "code"), [(("--allow-remove", "2"), 4), (("--allow-remove", "3"), 0), ((), 4)])
@@ -157,9 +157,9 @@ def test_emptying_a_list_takes_a_word(desk: Desk, sim: Simulator, flag: tuple[st
     desk.play(RAW_MARKS)
     for typed in ("yes\n", None):
         if code or typed is None:
-            said = desk.run("apply", *(["--yes"] if typed is None else []), *flag, *INV, "play.yml", typed=typed)
-            assert (said.code, len(sim.writes())) == (code, 0 if code else 3)
-            assert ("--allow-remove 3" in said.err) is bool(code)
+            sourced = desk.run("apply", *(["--yes"] if typed is None else []), *flag, *INV, "play.yml", typed=typed)
+            assert (sourced.code, len(sim.writes())) == (code, 0 if code else 3)
+            assert ("--allow-remove 3" in sourced.err) is bool(code)
 
 
 def test_a_limit_of_requests(desk: Desk, sim: Simulator) -> None:
@@ -179,26 +179,26 @@ def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
     tasks = [{"asset": {"title": title, "fields": {"comment": "new"}}} for title in ("EP001", "Nowhere", "EP002")]
     desk.play(*tasks)
     for command in (("plan",), ("apply", "--yes"), ("apply", "--check"), ("plan", "--detailed-exitcode")):
-        said = desk.run(*command, *INV, "play.yml")
-        assert said.code == 1
-        assert "there is no asset 'Nowhere'" in said.out
-        assert "nothing can be applied" in said.out
-        said = desk.run(*command, *INV, "play.yml", "--format", "json")
-        assert (said.code, said.json["summary"]["errors"]) == (1, 1)
-        said.one_error("1 target cannot be planned", "→")
+        sourced = desk.run(*command, *INV, "play.yml")
+        assert sourced.code == 1
+        assert "there is no asset 'Nowhere'" in sourced.out
+        assert "nothing can be applied" in sourced.out
+        sourced = desk.run(*command, *INV, "play.yml", "--format", "json")
+        assert (sourced.code, sourced.json["summary"]["errors"]) == (1, 1)
+        sourced.one_error("1 target cannot be planned", "→")
     assert not sim.writes()
 
 
 def test_keep_going_applies_the_rest_and_ends_with_3(desk: Desk, sim: Simulator) -> None:
     tasks = [{"asset": {"title": title, "fields": {"comment": "new"}}} for title in ("EP001", "Nowhere", "EP002")]
     desk.play(*tasks)
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
-    assert said.code == 3
-    assert "left out" in said.out
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert sourced.code == 3
+    assert "left out" in sourced.out
     assert len(sim.writes()) == 2
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", "json")
-    assert said.code == 3
-    (target,) = said.json["targets"]
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", "json")
+    assert sourced.code == 3
+    (target,) = sourced.json["targets"]
     assert (target["name"], target["result"]["outcome"]) == ("Nowhere", "not attempted")
 
 
@@ -213,9 +213,9 @@ def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
     async def hold() -> None:
         with Ledger.open(desk.state / "msauto") as ledger:
             async with ledger.hold([LockScope(sim.url, "NEWS")], SystemClock()):
-                said = await asyncio.to_thread(desk.spawn, "apply", "--yes", *INV, "play.yml")
-                assert said.code == 5
-                said.one_error("is locked by", "--lock-timeout")
+                sourced = await asyncio.to_thread(desk.spawn, "apply", "--yes", *INV, "play.yml")
+                assert sourced.code == 5
+                sourced.one_error("is locked by", "--lock-timeout")
                 assert (await asyncio.to_thread(desk.spawn, "plan", *INV, "play.yml")).code == 0
 
     asyncio.run(hold())

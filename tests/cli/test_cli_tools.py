@@ -44,12 +44,12 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_show(desk: Desk, name: str) -> None:
-    said = desk.run("show", *SHOWN[name], *INV)
-    assert (said.code, said.err) == (0, "")
-    check_golden(f"show-{name}.txt", said.out)
-    said = desk.run("show", *SHOWN[name], *INV, "--format", "json")
-    assert (said.code, said.err, list(said.json)) == (0, "", ["studio-a"])
-    check_golden(f"show-{name}.json", said.out)
+    sourced = desk.run("show", *SHOWN[name], *INV)
+    assert (sourced.code, sourced.err) == (0, "")
+    check_golden(f"show-{name}.txt", sourced.out)
+    sourced = desk.run("show", *SHOWN[name], *INV, "--format", "json")
+    assert (sourced.code, sourced.err, list(sourced.json)) == (0, "", ["studio-a"])
+    check_golden(f"show-{name}.json", sourced.out)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,16 @@ def test_show(desk: Desk, name: str) -> None:
     ],
 )
 def test_show_what_is_not_there(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
-    said = desk.run("show", *arguments, *INV)
-    assert (said.code, said.out) == (1, ""), said
-    said.one_error(words)
+    sourced = desk.run("show", *arguments, *INV)
+    assert (sourced.code, sourced.out) == (1, ""), sourced
+    sourced.one_error(words)
 
 
 def test_show_of_two_servers(desk: Desk, other_sim: Simulator) -> None:
     desk.inventory({name: {"server": {"url": url}} for name, url in (("a", desk.url), ("b", other_sim.url))})
-    said = desk.run("show", "channels", *INV)
-    assert said.out.startswith("a:\n")
-    assert "\nb:\n" in said.out
+    sourced = desk.run("show", "channels", *INV)
+    assert sourced.out.startswith("a:\n")
+    assert "\nb:\n" in sourced.out
     assert list(desk.run("show", "channels", *INV, "--format", "json").json) == ["a", "b"]
     desk.run("show", "assets", *INV).one_error("no media database is named", "--database")
 
@@ -112,9 +112,9 @@ def test_the_whole_way_as_it_is_read(desk: Desk) -> None:
         "apply.txt": ("apply", "--yes"),
         "plan-again.txt": ("plan",),
     }.items():
-        said = desk.run(*arguments, *INV, "play.yml")
-        assert (said.code, said.err) == (0, "")
-        check_golden(name, said.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
+        sourced = desk.run(*arguments, *INV, "play.yml")
+        assert (sourced.code, sourced.err) == (0, "")
+        check_golden(name, sourced.out, (f'"msauto": "{__version__}"', '"msauto": "VERSION"'))
     check_golden("history.txt", desk.run("history").out)
     told = desk.run("history", "last").out
     user = "user             "
@@ -133,9 +133,9 @@ def test_the_plan_keeps_its_schema(desk: Desk) -> None:
 
 def test_history_in_json(desk: Desk) -> None:
     assert desk.run("history", "--format", "json").json == []
-    said = desk.run("history")
-    assert (said.code, said.out) == (0, "")
-    assert "No run is recorded" in said.err
+    sourced = desk.run("history")
+    assert (sourced.code, sourced.out) == (0, "")
+    assert "No run is recorded" in sourced.err
     assert not desk.state.exists()
     for text in ("one", "two"):
         desk.comment(text)
@@ -158,9 +158,9 @@ def test_history_in_json(desk: Desk) -> None:
     [("nonsense", ("knows no run nonsense", "msauto history")), ("last", ("holds no run yet", "--state-dir"))],
 )
 def test_a_run_that_is_not_there(desk: Desk, run: str, words: tuple[str, ...]) -> None:
-    said = desk.run("history", run)
-    assert (said.code, said.out) == (1, "")
-    said.one_error(*words)
+    sourced = desk.run("history", run)
+    assert (sourced.code, sourced.out) == (1, "")
+    sourced.one_error(*words)
 
 
 def variables(desk: Desk) -> None:
@@ -179,11 +179,11 @@ def variables(desk: Desk) -> None:
 
 def test_vars_of_a_host(desk: Desk) -> None:
     variables(desk)
-    said = desk.run("vars", "-i", "house/hosts.yml", "studio-a")
-    assert (said.code, said.err) == (0, "")
-    check_golden("vars.txt", said.out)
-    assert "hunter2" not in said.out
-    assert "tok-123" not in said.out
+    sourced = desk.run("vars", "-i", "house/hosts.yml", "studio-a")
+    assert (sourced.code, sourced.err) == (0, "")
+    check_golden("vars.txt", sourced.out)
+    assert "hunter2" not in sourced.out
+    assert "tok-123" not in sourced.out
 
 
 def test_the_winner_and_the_losers(desk: Desk) -> None:
@@ -210,14 +210,14 @@ def test_the_winner_and_the_losers(desk: Desk) -> None:
 def test_validate(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     for paths in (("play.yml",), ("inventory.yml",), (".",), ("play.yml", *INV)):
-        said = desk.run("validate", *paths)
-        assert (said.code, said.out) == (0, ""), said
-        assert "No errors found." in said.err
+        sourced = desk.run("validate", *paths)
+        assert (sourced.code, sourced.out) == (0, ""), sourced
+        assert "No errors found." in sourced.err
     assert desk.run("validate", ".", "--format", "json").json == {"problems": []}
     desk.write("bad.yml", "- hosts: all\n  task: []\n")
-    said = desk.run("validate", ".")
-    assert (said.code, said.err) == (1, "")
-    assert "bad.yml:2:" in said.out
+    sourced = desk.run("validate", ".")
+    assert (sourced.code, sourced.err) == (1, "")
+    assert "bad.yml:2:" in sourced.out
     (problem,) = desk.run("validate", ".", "--format", "json").json["problems"]
     assert (problem["file"], problem["line"]) == ("bad.yml", 2)
     assert not sim.log
@@ -225,11 +225,11 @@ def test_validate(desk: Desk, sim: Simulator) -> None:
 
 @pytest.mark.parametrize("name", ["playbook", "inventory", "plan", "settings"])
 def test_schemas(desk: Desk, name: str) -> None:
-    said = desk.run("schema", name)
-    assert (said.code, said.err) == (0, "")
-    jsonschema.validators.validator_for(said.json).check_schema(said.json)
+    sourced = desk.run("schema", name)
+    assert (sourced.code, sourced.err) == (0, "")
+    jsonschema.validators.validator_for(sourced.json).check_schema(sourced.json)
     kept = Path(__file__).parents[2] / "schemas" / f"{name}.json"
-    assert json.loads(kept.read_text(encoding="utf-8")) == said.json, "make schemas"
+    assert json.loads(kept.read_text(encoding="utf-8")) == sourced.json, "make schemas"
 
 
 # simulate ----------------------------------------------------------------------------------------------------------
@@ -265,17 +265,17 @@ def test_simulate_until_it_is_stopped(desk: Desk, number: int) -> None:
 )
 def test_simulate_of_nothing(desk: Desk, arguments: tuple[str, ...], words: str) -> None:
     desk.write("bad.json", "{")
-    said = desk.spawn("simulate", *(["--port", "0"] if "--port" not in arguments else []), *arguments)
-    assert said.code == 1
-    said.one_error(words)
+    sourced = desk.spawn("simulate", *(["--port", "0"] if "--port" not in arguments else []), *arguments)
+    assert sourced.code == 1
+    sourced.one_error(words)
 
 
 def test_simulate_on_a_port_that_is_taken(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        said = desk.spawn("simulate", "--port", port)
-    assert said.code == 1
-    said.one_error(port, "→")
+        sourced = desk.spawn("simulate", "--port", port)
+    assert sourced.code == 1
+    sourced.one_error(port, "→")
 
 
 # How it is called ----------------------------------------------------------------------------------------------------
@@ -285,14 +285,14 @@ def test_python_m_msauto_and_the_script(desk: Desk) -> None:
     assert desk.spawn("--version").out == f"msauto, version {__version__}\n"
     script = Path(sys.executable).parent / "msauto"
     if script.exists():
-        said = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-        assert said.stdout == f"msauto, version {__version__}\n"
+        sourced = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+        assert sourced.stdout == f"msauto, version {__version__}\n"
 
 
 def test_help_names_every_command(desk: Desk) -> None:
-    said = desk.run("--help")
+    sourced = desk.run("--help")
     for name in ("plan", "apply", "validate", "show", "history", "vars", "simulate", "demo", "schema"):
-        assert f"\n  {name} " in said.out
+        assert f"\n  {name} " in sourced.out
         assert desk.run(name, "--help").code == 0
 
 
@@ -303,32 +303,32 @@ def test_help_is_quick(desk: Desk) -> None:
     code = (
         "import sys, msauto.cli.main; print([m for m in ('aiohttp', 'lxml', 'jinja2', 'pydantic') if m in sys.modules])"
     )
-    said = subprocess.run(
+    sourced = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=desk.surroundings()
     )
-    assert said.stdout == "[]\n"
+    assert sourced.stdout == "[]\n"
 
 
 def test_head_is_content_with_less(desk: Desk) -> None:
     command = f"{' '.join(MSAUTO)} show assets -i inventory.yml | head -1"
-    said = subprocess.run(
+    sourced = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=desk.folder,
         env=desk.surroundings(),
         capture_output=True,
         text=True,
     )
-    assert said.stderr == ""
-    assert said.stdout.count("\n") == 1
-    assert said.returncode == 0
+    assert sourced.stderr == ""
+    assert sourced.stdout.count("\n") == 1
+    assert sourced.returncode == 0
 
 
 def test_a_locale_that_knows_no_cyrillic(desk: Desk) -> None:
     desk.environment.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
-    said = desk.spawn("show", "assets", "A\\/B Tests", *INV)
-    assert said.code == 0, said
-    assert "\\u041d" in said.out
-    assert "Traceback" not in said.err
+    sourced = desk.spawn("show", "assets", "A\\/B Tests", *INV)
+    assert sourced.code == 0, sourced
+    assert "\\u041d" in sourced.out
+    assert "Traceback" not in sourced.err
 
 
 @pytest.mark.parametrize("columns", ["20", "1", "0", "nonsense"])

@@ -71,25 +71,25 @@ def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None
 
 
 def test_undo_of_what_is_not_there(desk: Desk) -> None:
-    said = desk.run("undo", "last", *FLAGS, "--yes")
-    said.one_error("holds no run yet", "--state-dir")
-    assert said.code == 1
+    sourced = desk.run("undo", "last", *FLAGS, "--yes")
+    sourced.one_error("holds no run yet", "--state-dir")
+    assert sourced.code == 1
 
 
 def test_undo_of_a_server_that_moved_is_refused(desk: Desk, sim: Simulator) -> None:
     assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
     desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}})
-    said = desk.run("undo", "last", *FLAGS, "--yes")
-    said.one_error("was done on studio-a at", "give the inventory of that run")
-    assert said.code == 4
+    sourced = desk.run("undo", "last", *FLAGS, "--yes")
+    sourced.one_error("was done on studio-a at", "give the inventory of that run")
+    assert sourced.code == 4
 
 
 def test_undo_says_what_it_cannot_take_back(desk: Desk, sim: Simulator) -> None:
     play = desk.play({"asset": {"title": "A", "state": "absent"}})
     assert desk.run("apply", play, *FLAGS, "--yes", "--allow-delete", "1").code == 0
-    said = desk.run("undo", "last", *FLAGS, "--yes")
-    assert said.code == 0
-    assert "A: asset A cannot be undone: a deleted asset does not come back" in said.out
+    sourced = desk.run("undo", "last", *FLAGS, "--yes")
+    assert sourced.code == 0
+    assert "A: asset A cannot be undone: a deleted asset does not come back" in sourced.out
 
 
 # Windows ---------------------------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ def test_outside_of_its_window_a_run_is_refused(
 ) -> None:
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2))  # a start that catches up
     code = 4 if command[0] == "apply" else 0
-    said = desk.run(*command, all_three(desk), *FLAGS, *WINDOW)
-    assert (said.code, sim.writes()) == (code, [])
+    sourced = desk.run(*command, all_three(desk), *FLAGS, *WINDOW)
+    assert (sourced.code, sim.writes()) == (code, [])
     words = "it is Sat 05:31 CET, outside of the window 23:00-05:30 (Europe/Oslo)"
-    assert f"Refused: {words}" in said.out
-    assert (f"{words}: nothing was sent\n  → run it within the window" in said.err) is (code == 4)
+    assert f"Refused: {words}" in sourced.out
+    assert (f"{words}: nothing was sent\n  → run it within the window" in sourced.err) is (code == 4)
     shown = desk.run(*command, all_three(desk), *FLAGS, *WINDOW, "--format", "json").json
     assert [each["code"] for each in shown["refusals"]] == ["window"]
     assert desk.run("plan", all_three(desk), *FLAGS, *WINDOW, "--detailed-exitcode").code == 2
@@ -137,16 +137,16 @@ def test_within_its_window_a_run_is_applied(desk: Desk, sim: Simulator, monkeypa
 def test_where_nothing_changes_no_window_refuses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
     at(monkeypatch, lambda: NIGHT + timedelta(hours=3))
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW)
-    assert (said.code, "Refused" in said.out) == (0, False)
+    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *WINDOW)
+    assert (sourced.code, "Refused" in sourced.out) == (0, False)
 
 
 @pytest.mark.usefixtures("zone")
 def test_a_window_that_closes_on_the_way(desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if sim.writes() else 0))
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json")
-    results = [target["result"] for target in said.json["targets"]]
-    assert (said.code, [each["outcome"] for each in results]) == (3, ["changed", "not attempted", "not attempted"])
+    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", *WINDOW, "--format", "json")
+    results = [target["result"] for target in sourced.json["targets"]]
+    assert (sourced.code, [each["outcome"] for each in results]) == (3, ["changed", "not attempted", "not attempted"])
     assert "outside of the window" in results[1]["message"]
     assert comments(sim) == ["Ready", "", ""]
     at(monkeypatch, lambda: NIGHT)
@@ -166,32 +166,32 @@ def test_a_window_that_closes_before_the_first_target(
     monkeypatch.setattr(applying, "ask", consent.ask)
     if freeze:
         desk.write("msauto.toml", '[[freeze]]\nfrom = "05:30"\nto = "23:00"\ntz = "Europe/Oslo"\n')
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))
-    assert (said.code, sim.writes()) == (4, [])
-    said.one_error("a freeze of msauto.toml holds" if freeze else "outside of the window", "nothing was sent", "→")
+    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))
+    assert (sourced.code, sim.writes()) == (4, [])
+    sourced.one_error("a freeze of msauto.toml holds" if freeze else "outside of the window", "nothing was sent", "→")
 
 
 def test_without_a_zone_a_window_is_in_that_of_this_machine(desk: Desk) -> None:
     now = datetime.now().astimezone()
     window = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
-    said = desk.run("plan", all_three(desk), *FLAGS, "--window", window)
-    assert f"outside of the window {window} (the time zone of this machine)" in said.out
+    sourced = desk.run("plan", all_three(desk), *FLAGS, "--window", window)
+    assert f"outside of the window {window} (the time zone of this machine)" in sourced.out
 
 
 @pytest.mark.parametrize("text", ["", "05:30", "23-05", "23:00-24:00", "5:30-6:30"])
 def test_what_is_no_window(desk: Desk, sim: Simulator, text: str) -> None:
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--window", text)
-    said.one_error("--window", "is no window", "→")
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", "--window", text)
+    sourced.one_error("--window", "is no window", "→")
+    assert (sourced.code, sim.writes()) == (1, [])
 
 
 # -----------------------------------------------------------------------------------------------------------------
 
 
 def test_resume_and_playbooks_do_not_go_together(desk: Desk) -> None:
-    said = desk.run("apply", all_three(desk), "--resume", "last", *FLAGS, "--yes")
-    assert said.code == 1
-    assert "give no playbooks" in said.err
+    sourced = desk.run("apply", all_three(desk), "--resume", "last", *FLAGS, "--yes")
+    assert sourced.code == 1
+    assert "give no playbooks" in sourced.err
 
 
 def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
@@ -214,16 +214,16 @@ def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
 def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent: bool) -> None:
     run = die(desk, sim, sent=sent)
     assert desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"] == "died"
-    said = desk.run("apply", all_three(desk), *FLAGS, "--yes")
-    assert said.code == 0
-    assert f"Warning: run {run}" in said.err
-    assert "died with 1 target under way" in said.err
+    sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes")
+    assert sourced.code == 0
+    assert f"Warning: run {run}" in sourced.err
+    assert "died with 1 target under way" in sourced.err
     assert comments(sim) == ["Ready"] * 3
     assert len(sim.writes()) == (2 if sent else 3)
     story = desk.run("history", run, "--state-dir", "state", "--format", "json").json
     assert story["status"] == "interrupted"
     states = [target["requests"][0]["result"]["outcome"] for target in story["targets"]]
-    assert states == ["done" if sent else "unproved", "not sent", "not sent"], story
+    assert states == ["done" if sent else "unverified", "not sent", "not sent"], story
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
@@ -246,8 +246,8 @@ def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simul
         other.house.databases["NEWS"].add_clip("A", "Raw", frames=10)
         desk.inventory({"studio-b": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml")
         play = desk.comment("x", "A", name="other-play.yml")
-        said = desk.run("apply", play, "-i", "other.yml", "--state-dir", "state", "--yes")
-    assert (said.code, "died" in said.err) == (0, False)
+        sourced = desk.run("apply", play, "-i", "other.yml", "--state-dir", "state", "--yes")
+    assert (sourced.code, "died" in sourced.err) == (0, False)
     assert desk.run("history", run, "--state-dir", "state", "--format", "json").json["status"] == "died"
 
 
@@ -268,9 +268,11 @@ def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Si
         assert process.wait(timeout=30) == 130
     sim.faults.clear()
     assert len(sim.writes()) == 1
-    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
-    said.one_error("reached every target; it left 'A' half done", "→ apply the playbooks again: msauto apply play.yml")
-    assert (said.code, len(sim.writes())) == (4, 1)
+    sourced = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    sourced.one_error(
+        "reached every target; it left 'A' half done", "→ apply the playbooks again: msauto apply play.yml"
+    )
+    assert (sourced.code, len(sim.writes())) == (4, 1)
     assert desk.run("apply", desk.play(task), *FLAGS, "--yes").code == 0
     assert len(sim.writes()) == 2
 
@@ -283,7 +285,7 @@ def test_what_is_half_done_is_named_where_others_are_resumed(desk: Desk, sim: Si
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
     sim.faults.clear()
-    said = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
-    assert (said.code, comments(sim)) == (0, ["Ready"] * 3)
-    assert "Warning: it left 'A' half done" in said.err
+    sourced = desk.run("apply", "--resume", "last", *FLAGS, "--yes")
+    assert (sourced.code, comments(sim)) == (0, ["Ready"] * 3)
+    assert "Warning: it left 'A' half done" in sourced.err
     assert len(sim.writes()) == 5

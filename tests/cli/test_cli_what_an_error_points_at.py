@@ -26,9 +26,9 @@ def test_an_unknown_asset_at_its_title(desk: Desk, task: str) -> None:
     desk.write("play.yml", HEAD + task)
     line = (HEAD + task).splitlines()[3]
     key = "title: " if "title: " in line else "id: "
-    said = desk.run("plan", *INV, "play.yml")
-    assert said.code == 1
-    assert f"play.yml:4:{line.index(key) + len(key) + 1}: " in said.out, said.out
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert sourced.code == 1
+    assert f"play.yml:4:{line.index(key) + len(key) + 1}: " in sourced.out, sourced.out
 
 
 @pytest.mark.parametrize("word", ["'skip'", "\"{{ 'sk' ~ 'ip' }}\""])
@@ -40,8 +40,8 @@ def test_missing_skip_of_what_is_run(desk: Desk, sim: Simulator, word: str) -> N
         + f"    - thumbnail: {{title: Nobody, dest: a.png, missing: {word}}}\n"
         + f"    - proxy: {{title: Nobody, profile: WP1, dest: a.mp4, missing: {word}}}\n",
     )
-    said = desk.run("apply", "-y", *INV, "play.yml")
-    assert (said.code, sim.writes()) == (0, []), said
+    sourced = desk.run("apply", "-y", *INV, "play.yml")
+    assert (sourced.code, sim.writes()) == (0, []), sourced
     desk.write("play.yml", HEAD + "    - command: {name: PARTNER_EXPORT_VERSION, title: EP001, missing: skip}\n")
     assert desk.run("apply", "-y", *INV, "play.yml").code == 0
     assert len(sim.writes()) == 1
@@ -55,9 +55,9 @@ def test_a_clip_being_recorded_blames_the_task_that_does_not_allow_it(desk: Desk
         + "    - asset: {title: Live now, unfinalized: allow, fields: {comment: x}}\n"
         + "    - asset: {title: Live now, fields: {user_1: y}}\n",
     )
-    said = desk.run("plan", *INV, "play.yml")
-    assert said.code == 1
-    assert "play.yml:4:14: " in said.out, said.out
+    sourced = desk.run("plan", *INV, "play.yml")
+    assert sourced.code == 1
+    assert "play.yml:4:14: " in sourced.out, sourced.out
 
 
 def test_a_connection_error_names_the_url(away: Desk) -> None:

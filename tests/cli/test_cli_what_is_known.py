@@ -55,41 +55,41 @@ def marker(title: str, text: str) -> dict[str, Any]:
 def test_after(desk: Desk, tasks: tuple[dict[str, Any], ...], told: str) -> None:
     desk.write("batch.xml", "<batch/>")
     desk.play(*tasks)
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert said.code == 0, said
-    assert said.out.rstrip().splitlines()[-1].partition(". ")[2] == told
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert sourced.code == 0, sourced
+    assert sourced.out.rstrip().splitlines()[-1].partition(". ")[2] == told
 
 
 @pytest.mark.parametrize(("link_fields", "told"), [("reported", SEEN), ("hidden", HIDDEN)])
 def test_fields_that_a_server_does_not_report(desk: Desk, sim: Simulator, link_fields: str, told: str) -> None:
     sim.dialect = sim.dialect.with_values({"link_fields": link_fields})
     desk.comment("new")
-    said = desk.run("apply", "--yes", *INV, "play.yml")
-    assert (said.code, said.out.rstrip().splitlines()[-1].partition(". ")[2]) == (0, told)
+    sourced = desk.run("apply", "--yes", *INV, "play.yml")
+    assert (sourced.code, sourced.out.rstrip().splitlines()[-1].partition(". ")[2]) == (0, told)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
 def test_what_keep_going_leaves_out_is_not_as_wanted(desk: Desk, form: str) -> None:
     desk.play(COMMENT, {"asset": {"title": "No Such Clip", "fields": {"comment": "x"}}})
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", form)
-    assert said.code == 3, said
-    assert "read again" not in said.out
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml", "--format", form)
+    assert sourced.code == 3, sourced
+    assert "read again" not in sourced.out
     if form == "json":
-        result = said.json["result"]
+        result = sourced.json["result"]
         assert (result["ok"], result["changed"], result["not_attempted"]) == (False, 1, 1)
-        assert "No Such Clip" in said.json["targets"][1]["result"]["message"]
+        assert "No Such Clip" in sourced.json["targets"][1]["result"]["message"]
         return
-    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in said.out
-    assert "mend the cause and run again" in said.out
+    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in sourced.out
+    assert "mend the cause and run again" in sourced.out
     if form == "text":
-        assert "changed=1 unchanged=0 failed=0 unproved=0 skipped=0 not_attempted=1" in said.out
+        assert "changed=1 unchanged=0 failed=0 unverified=0 skipped=0 not_attempted=1" in sourced.out
 
 
 def test_nothing_but_what_is_left_out(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "No Such Clip", "fields": {"comment": "x"}}})
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
-    assert (said.code, sim.writes()) == (3, [])
-    assert "Not all is as wanted: 1 not attempted; 0 requests." in said.out
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
+    assert (sourced.code, sim.writes()) == (3, [])
+    assert "Not all is as wanted: 1 not attempted; 0 requests." in sourced.out
 
 
 def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
@@ -97,7 +97,7 @@ def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
     assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
     desk.play(marker("EP001", "another"), name="other.yml")
     assert desk.run("apply", "--yes", *INV, "other.yml").code == 0
-    said = desk.run("apply", "--yes", "--keep-going", *INV, "kept")
-    assert said.code == 3
-    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in said.out
-    assert "stale" in said.out
+    sourced = desk.run("apply", "--yes", "--keep-going", *INV, "kept")
+    assert sourced.code == 3
+    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in sourced.out
+    assert "stale" in sourced.out

@@ -53,8 +53,8 @@ def test_curl_writes_what_is_then_there(sim: Simulator, version: str) -> None:
     curl(sim, f"{FILM}?command=SETFIELD&name=comment&val=1%2B1%20%26", "--fail", version, "-X", "POST")
     assert sim.house.clip("Long Film").home.fields["comment"] == "1+1 &"
     sim.dialect = SimDialect(plus="space")  # as forms have it: what curl makes of a blank in --data-urlencode
-    said = ("command=SETFIELD", "name=comment", "val=Ready, 50% & 1+1")
-    words = [word for each in said for word in ("--data-urlencode", each)]
+    sourced = ("command=SETFIELD", "name=comment", "val=Ready, 50% & 1+1")
+    words = [word for each in sourced for word in ("--data-urlencode", each)]
     curl(sim, FILM, "--fail", version, "-G", "-X", "POST", *words)
     assert sim.house.clip("Long Film").home.fields["comment"] == "Ready, 50% & 1+1"
 
@@ -142,10 +142,10 @@ def test_ffprobe_knows_a_proxy_for_a_film(sim: Simulator, profile: str) -> None:
         "ffprobe", "-v", "error", "-show_streams", "-show_format", "-count_frames", "-of", "json",
         f"{sim.url}{PROMO}/{profile}",
     )  # fmt: skip
-    said = json.loads(told)
-    (video,) = [stream for stream in said["streams"] if stream["codec_type"] == "video"]
+    sourced = json.loads(told)
+    (video,) = [stream for stream in sourced["streams"] if stream["codec_type"] == "video"]
     assert (video["width"], video["height"]) == ((160, 90) if profile == "WP2" else (320, 180))
-    assert "mp4" in said["format"]["format_name"]
+    assert "mp4" in sourced["format"]["format_name"]
     assert video["r_frame_rate"] == "25/1"
     assert int(video["nb_read_frames"]) > 0
 
@@ -168,9 +168,9 @@ def test_a_png_checker_finds_no_fault_in_a_thumbnail(sim: Simulator, query: str,
 
 def test_ansible_plays_a_small_playbook_by_its_uri_module(sim: Simulator, tmp_path: Path) -> None:
     still = tmp_path / "still.png"
-    said = {"base_url": sim.url, "still": str(still), "ansible_python_interpreter": sys.executable}
+    sourced = {"base_url": sim.url, "still": str(still), "ansible_python_interpreter": sys.executable}
     run(
-        "ansible-playbook", "-i", "localhost,", "-e", json.dumps(said),
+        "ansible-playbook", "-i", "localhost,", "-e", json.dumps(sourced),
         str(Path(__file__).with_name("story.yml")),
         HOME=str(tmp_path), ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false",
     )  # fmt: skip

@@ -177,8 +177,8 @@ def test_what_is_told_in_the_end_is_true() -> None:
         outcome, why = conclude(progress)
         outcomes = [result.outcome for result in progress.all_results]
         assert len(outcomes) == REQUESTS
-        assert outcomes == sorted(outcomes, key=["done", "failed", "unproved", "not sent"].index)
-        assert sum(each in {"failed", "unproved"} for each in outcomes) <= 1
+        assert outcomes == sorted(outcomes, key=["done", "failed", "unverified", "not sent"].index)
+        assert sum(each in {"failed", "unverified"} for each in outcomes) <= 1
         if outcome == "changed":
             assert set(outcomes) == {"done"}
             assert event == Verified()
@@ -216,4 +216,4 @@ def test_leaving_at_once_at_every_turn_tells_the_truth() -> None:
             assert "stopped at once" in why
         assert outcome != "changed"
         if turn.progress.state in {State.SENDING, State.SETTLING, State.PAUSING}:
-            assert left.progress.results[-1].outcome == "unproved"
+            assert left.progress.results[-1].outcome == "unverified"

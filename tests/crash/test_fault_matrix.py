@@ -57,7 +57,7 @@ def test_what_is_told_is_true_and_the_next_run_mends(
     sim.house = house()
     sim.dialect = SimDialect.parse(theirs.switches)
     sim.clear_log()
-    stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, patience=PATIENCE)
+    stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, policy=PATIENCE)
     assert not write.is_there(sim.house)
     sim.faults.replace([f"{kind}@{write.strikes}*1"])
     result = stage.apply(write.task)
@@ -77,7 +77,7 @@ def check_told(result: Result, write: Write, sim: Simulator, *, blind: bool) -> 
     (target,) = result.targets
     told = (target.outcome, target.message, target.requests, target.differences)
     there = write.is_there(sim.house)
-    assert target.outcome in {"changed", "failed", "unproved"}, told
+    assert target.outcome in {"changed", "failed", "unverified"}, told
     if not blind:
         assert target.outcome != "changed" or there, told
     assert target.outcome != "failed" or not there, told

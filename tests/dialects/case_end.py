@@ -125,25 +125,25 @@ class _AssetEnd:
 
     # Segments: the number is the identity; else start and duration, else the title.
 
-    def _segments(self, clip: Store, wanted: Sequence[Store], only: bool) -> None:
+    def _segments(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
         live = {each["number"]: each for each in clip["segments"]}
         end: list[Store] = []
-        for said in (each for each in wanted if each.get("state") == "absent"):
-            live.pop(said["number"], None)
-        for said in (each for each in wanted if each.get("state") != "absent"):
-            want = self._segment(clip, said)
+        for sourced in (each for each in desired if each.get("state") == "absent"):
+            live.pop(sourced["number"], None)
+        for sourced in (each for each in desired if each.get("state") != "absent"):
+            want = self._segment(clip, sourced)
             found = live.pop(self._match(want, live), None)
             base = {"number": ANY, "titles": [], "keywords": ""} if found is None else found
             made: Store = base | want
             if found is not None and made != found:
                 made |= {"titles": made["titles"][:1], "track": "", "rating": 0}
             end.append({"name": "", "track": "", "rating": 0} | made)
-        clip["segments"] = end + ([] if only and wanted else list(live.values()))
+        clip["segments"] = end + ([] if only and desired else list(live.values()))
 
-    def _segment(self, clip: Store, said: Store) -> Store:
-        want: Store = {name: frames(said[name], clip) for name in ("start", "duration") if name in said}
-        want |= {"titles": [said["title"]]} if "title" in said else {}
-        return want | {name: said[name] for name in ("number", "keywords") if name in said}
+    def _segment(self, clip: Store, sourced: Store) -> Store:
+        want: Store = {name: frames(sourced[name], clip) for name in ("start", "duration") if name in sourced}
+        want |= {"titles": [sourced["title"]]} if "title" in sourced else {}
+        return want | {name: sourced[name] for name in ("number", "keywords") if name in sourced}
 
     def _match(self, want: Store, live: Mapping[int, Store]) -> int | None:
         if "number" in want:
@@ -154,8 +154,8 @@ class _AssetEnd:
         )
         return next((number for test in tests for number, each in live.items() if test(each)), None)
 
-    def _grid(self, clip: Store, said: Store, only: bool) -> None:
-        step, title = frames(said["duration"], clip), said.get("title")
+    def _grid(self, clip: Store, sourced: Store, only: bool) -> None:
+        step, title = frames(sourced["duration"], clip), sourced.get("title")
         live, end = list(clip["segments"]), []
         for index, start in enumerate(range(0, clip["frames"], step)):
             place = (start, min(step, clip["frames"] - start))
@@ -172,18 +172,18 @@ class _AssetEnd:
 
     # Markers: the uid is the identity; without one, the track and the position.
 
-    def _markers(self, clip: Store, wanted: Sequence[Store], only: bool, tracks: Sequence[str] | None) -> None:
+    def _markers(self, clip: Store, desired: Sequence[Store], only: bool, tracks: Sequence[str] | None) -> None:
         live = {each["uid"]: each for each in clip["markers"]}
-        gone = {each["uid"] for each in wanted if each.get("state") == "absent" and "uid" in each}
+        gone = {each["uid"] for each in desired if each.get("state") == "absent" and "uid" in each}
         live = {uid: each for uid, each in live.items() if uid not in gone}
-        present = [each for each in wanted if each.get("state") != "absent"]
+        present = [each for each in desired if each.get("state") != "absent"]
         named = {each["uid"] for each in present if "uid" in each}
-        for said in (each for each in present if "uid" in each):
-            live[said["uid"]] = live[said["uid"]] | self._marker(clip, said)
+        for sourced in (each for each in present if "uid" in each):
+            live[sourced["uid"]] = live[sourced["uid"]] | self._marker(clip, sourced)
         ours = {value for name, value in self.case.ledger.items() if name.startswith("marker:")}
         end: list[Store] = []
-        for said in (each for each in present if "uid" not in each):
-            want = {"track": track_of("General")} | self._marker(clip, said)
+        for sourced in (each for each in present if "uid" not in each):
+            want = {"track": track_of("General")} | self._marker(clip, sourced)
             places = [each for each in live.values() if (each["pos"], each["track"]) == (want["pos"], want["track"])]
             found = next((each for each in places if Loose(want) == each), next(iter(places), None))
             if found is not None:
@@ -191,37 +191,37 @@ class _AssetEnd:
                 named.add(found["uid"])
             else:
                 end.append(Loose(want) if only or ours else dict.fromkeys(MARKER_FIELDS, "") | {"uid": ANY} | want)
-        for said in (each for each in wanted if each.get("state") == "absent" and "uid" not in each):
-            place = (frames(said["at"], clip), track_of(said.get("track", "General")))
+        for sourced in (each for each in desired if each.get("state") == "absent" and "uid" not in each):
+            place = (frames(sourced["at"], clip), track_of(sourced.get("track", "General")))
             live = {uid: each for uid, each in live.items() if (each["pos"], each["track"]) != place}
         if only:
             kinds = None if tracks is None else set(map(track_of, tracks))
             live = {uid: each for uid, each in live.items() if uid in named or (kinds and each["track"] not in kinds)}
         clip["markers"] = end + [each for uid, each in live.items() if uid in named or uid not in ours]
 
-    def _marker(self, clip: Store, said: Store) -> Store:
-        want: Store = {"pos": frames(said["at"], clip)} if "at" in said else {}
-        want |= {"track": track_of(said["track"])} if "track" in said else {}
-        want |= {name: text_of(said[name]) for name in MARKER_FIELDS if name in said}
+    def _marker(self, clip: Store, sourced: Store) -> Store:
+        want: Store = {"pos": frames(sourced["at"], clip)} if "at" in sourced else {}
+        want |= {"track": track_of(sourced["track"])} if "track" in sourced else {}
+        want |= {name: text_of(sourced[name]) for name in MARKER_FIELDS if name in sourced}
         want |= {
-            name: text_of(value) or ANY for name, value in said.get("attributes", {}).items()
+            name: text_of(value) or ANY for name, value in sourced.get("attributes", {}).items()
         }  # empty: or not there
-        return want | {name: said[name] for name in ("uid",) if name in said}
+        return want | {name: sourced[name] for name in ("uid",) if name in sourced}
 
     # Links: folder and title.
 
-    def _links(self, clip: Store, wanted: Sequence[Store], only: bool) -> None:
+    def _links(self, clip: Store, desired: Sequence[Store], only: bool) -> None:
         home, *links = clip["entries"]
-        for said in wanted:
-            folder, title = path_of(said["folder"]), said.get("title", home["title"])
+        for sourced in desired:
+            folder, title = path_of(sourced["folder"]), sourced.get("title", home["title"])
             there = [each for each in (home, *links) if (each["folder"], each["title"]) == (folder, title)]
-            if said.get("state") == "absent":
+            if sourced.get("state") == "absent":
                 links = [each for each in links if each not in there]
             elif not there:
                 links.append({"link_id": ANY, "folder": folder, "title": title, "fields": {}})
                 self._folder(folder)
-        if only and wanted:
-            kept = [(path_of(each["folder"]), each.get("title", home["title"])) for each in wanted]
+        if only and desired:
+            kept = [(path_of(each["folder"]), each.get("title", home["title"])) for each in desired]
             links = [each for each in links if (each["folder"], each["title"]) in kept]
         clip["entries"] = [home, *links]
 
@@ -243,37 +243,39 @@ def _narrowed(args: Store) -> bool:
 
 def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> None:
     (channel,) = [each for each in end["channels"] if each["name"] == args["channel"]]
-    if case.said.get("unchanged") and case.ledger:
+    if case.sourced.get("unchanged") and case.ledger:
         return  # what the ledger of the case says: it is there under a name that nobody can know
     learned = case.ledger
     kept: list[Store] = []
-    for said in args["items"]:
-        file = file_of(said["guid"], case)
-        names = {file, said["guid"], learned.get(f"rss-guid:{said['guid']}", file)}
+    for sourced in args["items"]:
+        file = file_of(sourced["guid"], case)
+        names = {file, sourced["guid"], learned.get(f"rss-guid:{sourced['guid']}", file)}
         found = [each for each in channel["items"] if names & {each["file"], each.get("guid")}]
         channel["items"] = [each for each in channel["items"] if each not in found]
-        if said.get("state") == "absent":
+        if sourced.get("state") == "absent":
             continue
-        if len(found) == 1 and (isinstance(found[0], Loose) or _says(said, found[0], server)):  # put by a task before
+        if len(found) == 1 and (
+            isinstance(found[0], Loose) or _says(sourced, found[0], server)
+        ):  # put by a task before
             kept += found
         else:
-            kept.append(_item_end(said, file, server))
+            kept.append(_item_end(sourced, file, server))
     if args.get("exactly"):
         channel["items"] = [each for each in channel["items"] if each.get("guid") == ""]
     channel["items"] = kept + channel["items"]
 
 
-def _says(said: Store, item: Store, server: SimDialect) -> bool:
+def _says(sourced: Store, item: Store, server: SimDialect) -> bool:
     """Whether an item says what is wanted: as a text, or field by field."""
     shown = item["title"], item["description"]
-    if "item" in said:
-        want = said["item"]
+    if "item" in sourced:
+        want = sourced["item"]
         lines = "\n".join(line for line in (want.get("title"), want.get("description")) if line)
         fields = all(item.get(name) == want.get(name, "") for name in ("title", "link") if name in want)
         if server.rss_body == "text" and lines == shown[1]:
             return True
         return fields and want.get("description", shown[1]) == shown[1] and not _dated(want, item)
-    text = said["text"]
+    text = sourced["text"]
     return text in (shown[1], "\n".join(part for part in shown if part)) or (text == shown[0] and not shown[1])
 
 
@@ -284,15 +286,15 @@ def _dated(want: Store, item: Store) -> bool:
     return not item["pub_date"] or parsedate_to_datetime(item["pub_date"]) != datetime.fromisoformat(want["pubDate"])
 
 
-def _item_end(said: Store, file: str, server: SimDialect) -> Store:
-    if "item" in said:
-        want = said["item"]
+def _item_end(sourced: Store, file: str, server: SimDialect) -> Store:
+    if "item" in sourced:
+        want = sourced["item"]
         lines = [line for line in (want.get("title", ""), want.get("description", "")) if line]
         descriptions = (want.get("description", ""), "\n".join(lines))
         return Loose(
             file=file, title=want.get("title", ""), description=Either(descriptions), link=want.get("link", "")
         )
-    text = said["text"]
+    text = sourced["text"]
     title, _, rest = text.partition("\n")
     return Loose(file=file, title=title, description=Either((text, rest)))
 

@@ -32,8 +32,8 @@ Rule = Callable[[Case, SimDialect, Ours], str]
 
 def refusal(case: Case, server: SimDialect, ours: Ours) -> list[str]:
     """Return the words that the refusal must hold; none where the row leaves the case possible."""
-    said = case.said.get("error", [])
-    words = list(BY_DIALECT.get(case.name, [said] if isinstance(said, str) else said))
+    sourced = case.sourced.get("error", [])
+    words = list(BY_DIALECT.get(case.name, [sourced] if isinstance(sourced, str) else sourced))
     told = [word.replace("studio-a", "studio") for word in words if not word.startswith("task")]
     return [*told, *filter(None, (rule(case, server, ours) for rule in RULES))]
 
@@ -44,14 +44,14 @@ def _by_id(case: Case, server: SimDialect, _: Ours) -> str:
 
 
 def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
-    there = {tuple(path_of(folder)) for folder in case.said.get("server", {}).get("folders", [])}
+    there = {tuple(path_of(folder)) for folder in case.sourced.get("server", {}).get("folders", [])}
     there |= {tuple(path_of(clip.get("folder", ""))) for clip in case.clips}
-    wanted = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
-    return "there is no folder" if wanted - there and ours["folder_missing"] == "refuse" else ""
+    desired = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
+    return "there is no folder" if desired - there and ours["folder_missing"] == "refuse" else ""
 
 
 def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:
-    if "error" in case.said and case.name not in BY_DIALECT:
+    if "error" in case.sourced and case.name not in BY_DIALECT:
         return ""
     live = {tuple(path_of(link)) for clip in case.clips for link in clip.get("links", [])}
     named = {(*path_of(link["folder"]), link.get("title", "Film")): link.get("state") for link in _links(case)}
@@ -77,13 +77,13 @@ def _in_point(case: Case, _: SimDialect, ours: Ours) -> str:
 def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
     items = [item["item"] for args in case.channels for item in args["items"] if "item" in item]
     lost = any(item.keys() & {"link", "pubDate"} for item in items)
-    return "which cannot carry" if lost and not case.said.get("unchanged") and ours["rss_body"] == "text" else ""
+    return "which cannot carry" if lost and not case.sourced.get("unchanged") and ours["rss_body"] == "text" else ""
 
 
 def _version(case: Case, server: SimDialect, _: Ours) -> str:
     """What is hidden is written once, and a version that cannot write it is told."""
     named = any("user_0" in args.get("fields", {}) for args in case.assets)
-    return "2.9.87" if named and "version" in case.said and server.link_fields == "hidden" else ""
+    return "2.9.87" if named and "version" in case.sourced and server.link_fields == "hidden" else ""
 
 
 def _titles(case: Case, server: SimDialect, _: Ours) -> str:

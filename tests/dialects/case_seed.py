@@ -30,41 +30,41 @@ class Case:
     """One file of the cases."""
 
     path: Path
-    said: Mapping[str, Any]
+    sourced: Mapping[str, Any]
 
     @property
     def name(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     @property
-    def wanted(self) -> list[dict[str, Any]]:
-        wanted = self.said["wanted"]
-        return wanted if isinstance(wanted, list) else [wanted]
+    def desired(self) -> list[dict[str, Any]]:
+        desired = self.sourced["desired"]
+        return desired if isinstance(desired, list) else [desired]
 
     @property
     def clips(self) -> list[dict[str, Any]]:
-        live = self.said.get("live") or {}
-        return [*([live] if "title" in live else []), *self.said.get("others", [])]
+        live = self.sourced.get("live") or {}
+        return [*([live] if "title" in live else []), *self.sourced.get("others", [])]
 
     @property
     def ledger(self) -> Mapping[str, Any]:
-        ledger: Mapping[str, Any] = self.said.get("ledger", {})
+        ledger: Mapping[str, Any] = self.sourced.get("ledger", {})
         return ledger
 
     @property
     def assets(self) -> list[dict[str, Any]]:
         """What is wanted of assets."""
-        return [args for args in self.wanted if "channel" not in args and not args.keys() & RUNS]
+        return [args for args in self.desired if "channel" not in args and not args.keys() & RUNS]
 
     @property
     def channels(self) -> list[dict[str, Any]]:
         """What is wanted of channels."""
-        return [args for args in self.wanted if "channel" in args]
+        return [args for args in self.desired if "channel" in args]
 
     @property
     def runs(self) -> list[tuple[str, dict[str, Any]]]:
         """What is run: modules with their arguments."""
-        return [(name, args[name]) for args in self.wanted for name in args if name in RUNS]
+        return [(name, args[name]) for args in self.desired for name in args if name in RUNS]
 
 
 def load_cases() -> list[Case]:
@@ -75,7 +75,7 @@ def load_cases() -> list[Case]:
 
 def pins_of(case: Case) -> dict[str, str]:
     """Return the switches of the server that are what the case is about: rows keep them as the case has them."""
-    server = case.said.get("server", {})
+    server = case.sourced.get("server", {})
     pins: dict[str, str] = {}
     if "reported" in server:
         pins["link_fields"] = "hidden"
@@ -83,7 +83,7 @@ def pins_of(case: Case) -> dict[str, str]:
         pins["segment_keywords"] = "hidden"
     if any(clip.get("xmp", {}) is None for clip in case.clips):
         pins["xmp_shape"] = "unreadable"
-    error = str(case.said.get("error", ""))
+    error = str(case.sourced.get("error", ""))
     if any("/" in item["guid"] or "file" in item for item in _items(case)) or "rss_guid" in error or "guid" in error:
         pins |= {"rss_guid": "item", "rss_body": "any", "our_rss_guid": "auto"}  # a guid that no file has
     if len({item["guid"] for item in _items(case)}) < len(_items(case)):
@@ -98,7 +98,7 @@ def pins_of(case: Case) -> dict[str, str]:
 
 def tasks_of(case: Case, folder: Path) -> list[dict[str, Any]]:
     """Return the case's tasks, with the files that they name put into the playbook's folder."""
-    return [_task(args, folder) for args in case.wanted]
+    return [_task(args, folder) for args in case.desired]
 
 
 def _task(args: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -120,21 +120,21 @@ def put_case(sim: Simulator, case: Case, server: SimDialect) -> None:
 
 
 def _house(case: Case) -> ServerState:
-    said = case.said.get("server", {})
-    if "databases" in said:
+    sourced = case.sourced.get("server", {})
+    if "databases" in sourced:
         house = ServerState()
-        for name in said["databases"]:
+        for name in sourced["databases"]:
             house.add_database(name)
         return house
     house = empty_house()
     news = house.databases["NEWS"]
     news.connectors["DESK 2"] = []
-    for folder in said.get("folders", []):
+    for folder in sourced.get("folders", []):
         news.make_folder(folder)
     for clip in case.clips:
         _put_clip(house, case, clip)
-    house.handles = {name.partition(":")[2]: news.clip(title) for name, title in said.get("ids", {}).items()}
-    live = case.said.get("live") or {}
+    house.handles = {name.partition(":")[2]: news.clip(title) for name, title in sourced.get("ids", {}).items()}
+    live = case.sourced.get("live") or {}
     if "channel" in live:
         house.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
     bystander = news.add_clip("Bystander", "Elsewhere", frames=77, archive="$(archive)/b")
@@ -144,71 +144,73 @@ def _house(case: Case) -> ServerState:
     return house
 
 
-def _put_clip(house: ServerState, case: Case, said: Mapping[str, Any]) -> None:
-    frames, rate = said.get("frames", 250), said.get("frame_time", "0.0400000000")
+def _put_clip(house: ServerState, case: Case, sourced: Mapping[str, Any]) -> None:
+    frames, rate = sourced.get("frames", 250), sourced.get("frame_time", "0.0400000000")
     clip = house.add_clip(
-        said["title"],
-        said.get("folder", ""),
+        sourced["title"],
+        sourced.get("folder", ""),
         frames=frames or 250,
         rate=RATES[rate or "0.0400000000"],
-        create_time=said.get("create_time", CREATED),
-        finalized=said.get("finalized", True),
-        online=said.get("hires", "here") != "",
-        archive=said.get("archive") or "",
+        create_time=sourced.get("create_time", CREATED),
+        finalized=sourced.get("finalized", True),
+        online=sourced.get("hires", "here") != "",
+        archive=sourced.get("archive") or "",
         untold=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
     )
     news = house.databases["NEWS"]
-    for link in said.get("links", []):
+    for link in sourced.get("links", []):
         folder, _, title = link.rpartition("/")
         news.add_entry(clip, folder, title)
-    clip.home.fields.update({**said.get("fields", {}), **_remembered(case, "field:")})
-    clip.xmp = {**(said.get("xmp") or {}), **_remembered(case, "xmp:")}
-    origin = int(clip.home.fields.get("first_frame", 0)) if case.said.get("dialect", {}).get("position_origin") else 0
-    clip.markers = [_marker(marker, origin) for marker in said.get("markers", [])]
-    clip.segments = [_segment(segment, origin, case) for segment in said.get("segments", [])]
+    clip.home.fields.update({**sourced.get("fields", {}), **_remembered(case, "field:")})
+    clip.xmp = {**(sourced.get("xmp") or {}), **_remembered(case, "xmp:")}
+    origin = (
+        int(clip.home.fields.get("first_frame", 0)) if case.sourced.get("dialect", {}).get("position_origin") else 0
+    )
+    clip.markers = [_marker(marker, origin) for marker in sourced.get("markers", [])]
+    clip.segments = [_segment(segment, origin, case) for segment in sourced.get("segments", [])]
 
 
 def _remembered(case: Case, prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in case.ledger.items() if name.startswith(prefix)}
 
 
-def _marker(said: Mapping[str, Any], origin: int) -> SimMarker:
-    fields = {name: str(value) for name, value in said.items() if name not in {"uid", "frame"}}
-    return SimMarker(said["uid"], said["frame"] + origin, fields)
+def _marker(sourced: Mapping[str, Any], origin: int) -> SimMarker:
+    fields = {name: str(value) for name, value in sourced.items() if name not in {"uid", "frame"}}
+    return SimMarker(sourced["uid"], sourced["frame"] + origin, fields)
 
 
-def _segment(said: Mapping[str, Any], origin: int, case: Case) -> SimSegment:
-    titles = said.get("titles") or ([said["title"]] if "title" in said else [])
-    kept = _remembered(case, "segment-keywords:").get(str(said["number"]), "")
+def _segment(sourced: Mapping[str, Any], origin: int, case: Case) -> SimSegment:
+    titles = sourced.get("titles") or ([sourced["title"]] if "title" in sourced else [])
+    kept = _remembered(case, "segment-keywords:").get(str(sourced["number"]), "")
     return SimSegment(
-        said["number"],
-        said["start"] + origin,
-        said["duration"],
+        sourced["number"],
+        sourced["start"] + origin,
+        sourced["duration"],
         list(titles),
-        track=said.get("track", ""),
-        rating=int(said.get("rating", 0)),
-        keywords=said.get("keywords", kept),
+        track=sourced.get("track", ""),
+        rating=int(sourced.get("rating", 0)),
+        keywords=sourced.get("keywords", kept),
     )
 
 
 def _items(case: Case) -> list[dict[str, Any]]:
-    live: dict[str, Any] = case.said.get("live") or {}
+    live: dict[str, Any] = case.sourced.get("live") or {}
     items: list[dict[str, Any]] = live.get("items", [])
     return items
 
 
-def _item(said: Mapping[str, Any], case: Case) -> Item:
-    guid = said["guid"]
-    body = f"{said['title']}\n{said.get('description', '')}".encode()
-    title, description = said["title"], said.get("description", "")
+def _item(sourced: Mapping[str, Any], case: Case) -> Item:
+    guid = sourced["guid"]
+    body = f"{sourced['title']}\n{sourced.get('description', '')}".encode()
+    title, description = sourced["title"], sourced.get("description", "")
     return Item(
-        said.get("file") or file_of(guid, case),
+        sourced.get("file") or file_of(guid, case),
         body,
         guid,
         title,
         description,
-        said.get("link", ""),
-        said.get("pubDate", ""),
+        sourced.get("link", ""),
+        sourced.get("pubDate", ""),
     )
 
 
@@ -217,7 +219,7 @@ def file_of(guid: str, case: Case) -> str:
     for args in case.channels:
         for item in args["items"]:
             if item["guid"] == guid and "/" in guid and item.get("state") != "absent":
-                (put,) = (line for line in case.said["requests"] if line.startswith("PUT "))
+                (put,) = (line for line in case.sourced["requests"] if line.startswith("PUT "))
                 return unquote(put.rpartition("/")[2])  # what msauto makes of a guid that is no file name
             if item["guid"] == guid:
                 return str(item.get("file") or f"{guid}.{'xml' if 'item' in item else 'txt'}")
@@ -231,7 +233,7 @@ def ledger_of(case: Case, folder: Path) -> dict[str, Any]:
     """Return what the ledger is to hold, with the sums of files that are put into the playbook's folder."""
     held = json.loads(json.dumps(case.ledger))
     held = {name.replace(":out/", f":{folder}/out/"): value for name, value in held.items()}  # as plans name files
-    for name, was in case.said.get("disk", {}).items():
+    for name, was in case.sourced.get("disk", {}).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(was.encode())

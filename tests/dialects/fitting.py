@@ -132,8 +132,8 @@ def server_of(row: Row) -> SimDialect:
 def ours_of(row: Row) -> dict[str, str]:
     """Return the inventory's side of a row; where a row was bent and the two do not fit any more, what does."""
     server = server_of(row)
-    said = {key: row.get(f"our_{key}", "") for key in FITTING}
-    return {key: said[key] if said[key] in fit(server) else fit(server)[0] for key, fit in FITTING.items()}
+    sourced = {key: row.get(f"our_{key}", "") for key in FITTING}
+    return {key: sourced[key] if sourced[key] in fit(server) else fit(server)[0] for key, fit in FITTING.items()}
 
 
 def auth_of(server: SimDialect) -> dict[str, object]:

@@ -56,6 +56,6 @@ class House(Stage):
                 clock=SystemClock(),
                 observer=SilentObserver(),
                 forks=4,
-                patience=self.patience,
+                policy=self.policy,
             )
             return asyncio.run(work)

@@ -47,4 +47,4 @@ def pairs_of(row: Row) -> Iterable[Pair]:
 
 def _best(name: str, values: Sequence[str], row: Row, missing: Mapping[Pair, None], turn: int) -> str:
     turned = [values[(index + turn) % len(values)] for index in range(len(values))]  # else ties favour the first
-    return max(turned, key=lambda value: sum(frozenset({(name, value), said}) in missing for said in row.items()))
+    return max(turned, key=lambda value: sum(frozenset({(name, value), sourced}) in missing for sourced in row.items()))

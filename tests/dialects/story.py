@@ -143,8 +143,8 @@ def _check_film(sim: Simulator) -> None:
     assert moved is not None
     assert (moved.pos, moved.fields["title"], moved.fields["comment"]) == (160, "Kept", "kept too")
     (new,) = [marker for marker in film.markers if marker is not moved]
-    said = (new.pos, *(new.fields[name] for name in ("track", "title", "keywords", "rating")))
-    assert said == (500, "Cue Point", "Ad break", "z", "3")
+    sourced = (new.pos, *(new.fields[name] for name in ("track", "title", "keywords", "rating")))
+    assert sourced == (500, "Cue Point", "Ad break", "z", "3")
     links = [(entry.folder, entry.title) for entry in film.entries[1:]]
     assert sorted(links) == sorted([(("Playout", "AC/DC"), FILM), (("Playout", "Tonight"), LINK)])
 

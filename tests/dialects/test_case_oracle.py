@@ -59,7 +59,7 @@ def test_a_wrong_dialect(
     switches = SimDialect().with_values(server)
     told = ours_of(server) | ours
     with pytest.raises(AssertionError):
-        Play(CASES[name], House(sim, tmp_path, told, patience=HASTY), switches, told)()
+        Play(CASES[name], House(sim, tmp_path, told, policy=HASTY), switches, told)()
 
 
 def _other_clip(sim: Simulator) -> None:

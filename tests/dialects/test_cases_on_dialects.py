@@ -100,8 +100,8 @@ class Play:
 
     def check_plan(self, plan: Plan) -> None:
         """What is as wanted, and shown by the server, is left alone."""
-        if self.shows_all() and self.ours.items() >= self.case.said.get("dialect", {}).items():
-            unchanged = self.case.said.get("unchanged") or self.case.said.get("skipped")
+        if self.shows_all() and self.ours.items() >= self.case.sourced.get("dialect", {}).items():
+            unchanged = self.case.sourced.get("unchanged") or self.case.sourced.get("skipped")
             assert (plan.requests == 0) == bool(unchanged), f"{asked(plan)}\n{self.told}"
 
     def shows_all(self) -> bool:
@@ -121,7 +121,7 @@ class Play:
         again = self.house.planned(resolved)
         assert not again.errors, self.told
         left = [f"{each.action} {each.aspect} {each.key}" for target in again.targets for each in target.changes]
-        assert left == self.case.said.get("again", []), f"{left}\n{self.told}"
+        assert left == self.case.sourced.get("again", []), f"{left}\n{self.told}"
 
 
 def asked(plan: Plan) -> list[str]:
@@ -139,7 +139,7 @@ def told(log: list[LogEntry], plan: Plan) -> list[str]:
 
 def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
     row = row | pins_of(case)
-    house = House(sim, folder, ours_of(row), case.said.get("version"), RetryPolicy(looks=(0.02, 0.05)))
+    house = House(sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(looks=(0.02, 0.05)))
     Play(case, house, server_of(row), ours_of(row))()
 
 

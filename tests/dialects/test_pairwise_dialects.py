@@ -34,12 +34,12 @@ def sim() -> Iterator[Simulator]:
 
 def test_every_pair_is_covered() -> None:
     pairs = set(all_pairs(parameters()))
-    wanted = {pair for pair in pairs if possible(dict(pair))}
+    desired = {pair for pair in pairs if possible(dict(pair))}
     met = {pair for row in ROWS for pair in pairs_of(row)}
-    assert wanted == met
+    assert desired == met
     assert all(possible(row) for row in ROWS)
     assert len(ROWS) < 80
-    assert not wanted <= {pair for row in ROWS[:-1] for pair in pairs_of(row)}, "a row too many"
+    assert not desired <= {pair for row in ROWS[:-1] for pair in pairs_of(row)}, "a row too many"
 
 
 def test_only_what_does_not_fit_is_left_out() -> None:
@@ -123,9 +123,9 @@ def check_refusals(stage: Stage, ours: dict[str, str]) -> None:
         FILM: ({"links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]}, "link_delete"),
     }
     allowed = {"Sound": ours["folder_missing"] == "create", FILM: ours["link_delete"] == "by_title"}
-    reasons = {title: said for title, said in reasons.items() if not allowed.get(title)}
+    reasons = {title: sourced for title, sourced in reasons.items() if not allowed.get(title)}
     stage.sim.clear_log()
-    plan = stage.plan(*({"asset": {"title": title} | wanted} for title, (wanted, _) in reasons.items()))
+    plan = stage.plan(*({"asset": {"title": title} | desired} for title, (desired, _) in reasons.items()))
     errors = {target.name: target.error or "" for target in plan.targets}
     for title, (_, why) in reasons.items():
         assert why in errors[title], (title, errors)

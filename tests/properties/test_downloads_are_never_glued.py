@@ -18,8 +18,8 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import fetching
 from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, OLDER, OTHER, Film, Notes
-from tests.wire.patience import NoWait
 from tests.wire.raw_server import Handler, RawServer, answer, cut, raw
+from tests.wire.time_limit import NoWait
 
 OLD = b"what was there before"
 ONE, TWO = FILM[:8000], OTHER[:9000]

@@ -152,23 +152,23 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def put(house: ServerState, title: str, said: Mapping[str, Any]) -> SimClip:
+def put(house: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:
     news = house.add_database("NEWS")
-    clip = news.add_clip(title, said["folder"], frames=FRAMES, rate=said["rate"], finalized=said["finalized"])
+    clip = news.add_clip(title, sourced["folder"], frames=FRAMES, rate=sourced["rate"], finalized=sourced["finalized"])
     clip.create_time = f"2026-11-13T10:00:{len(news.by_title):02}"
-    clip.home.fields.update(said["fields"], **{name: str(frame) for name, frame in said["points"].items()})
-    clip.xmp.update({name: list(values) for name, values in said["xmp"].items()})
-    for each in said["markers"]:
+    clip.home.fields.update(sourced["fields"], **{name: str(frame) for name, frame in sourced["points"].items()})
+    clip.xmp.update({name: list(values) for name, values in sourced["xmp"].items()})
+    for each in sourced["markers"]:
         texts = {name: value for name, value in each.items() if name not in {"uid", "pos"} and value}
         clip.markers.append(SimMarker(each["uid"], each["pos"], texts))
-    for each in said["segments"]:
+    for each in sourced["segments"]:
         titles = [each["title"], "another title"] if each.get("title") else []
         segment = SimSegment(each["number"], each["start"], each["duration"], titles)
         segment.track, segment.rating = each.get("track", ""), each.get("rating", 0)
         segment.keywords = each.get("keywords", "")
         clip.segments.append(segment)
-    for folder, name in sorted(said["links"]):
-        if (folder, name or title) != (said["folder"], title):
+    for folder, name in sorted(sourced["links"]):
+        if (folder, name or title) != (sourced["folder"], title):
             news.add_entry(clip, folder, f"{name} of {title}" if name else title)
     return clip
 
@@ -215,18 +215,18 @@ def test_a_whole_database(sim: Simulator, house: dict[str, Any], dialect: tuple[
     shown, own = dialect
     sim.house = empty_house()
     sim.dialect = SimDialect.parse(shown)
-    for title, said in house.items():
-        put(sim.house, title, said)
+    for title, sourced in house.items():
+        put(sim.house, title, sourced)
     assert check(sim, own) >= len(house)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(said=items, dialect=st.sampled_from(DIALECTS))
-def test_a_channel(sim: Simulator, said: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
+@given(sourced=items, dialect=st.sampled_from(DIALECTS))
+def test_a_channel(sim: Simulator, sourced: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
     shown, own = dialect
     sim.house = empty_house()
     sim.dialect = SimDialect.parse(shown)
     channel = SimChannel("ticker / {{ one }}", "Ticker")
-    channel.items[:] = [Item(each["guid"], b"", **each) for each in said]
+    channel.items[:] = [Item(each["guid"], b"", **each) for each in sourced]
     sim.house.channels[channel.name] = channel
     assert check(sim, own, "--channel", channel.name) == 1

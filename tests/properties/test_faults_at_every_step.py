@@ -59,13 +59,13 @@ faults = st.lists(
 )
 
 
-def expected(wanted: State) -> dict[str, Any]:
+def expected(desired: State) -> dict[str, Any]:
     """The clip as it is to be."""
     return {
-        "fields": wanted.fields,
-        "xmp": wanted.xmp,
-        "segments": sorted((n, s["start"], s["duration"], s["title"]) for n, s in wanted.segments.items()),
-        "markers": sorted((at, track, m["title"], m["comment"]) for (track, at), m in wanted.markers.items()),
+        "fields": desired.fields,
+        "xmp": desired.xmp,
+        "segments": sorted((n, s["start"], s["duration"], s["title"]) for n, s in desired.segments.items()),
+        "markers": sorted((at, track, m["title"], m["comment"]) for (track, at), m in desired.markers.items()),
     }
 
 
@@ -89,28 +89,28 @@ class FaultyServer(RuleBasedStateMachine):
         self.sim = Simulator(house=empty_house())
         self.sim.start()
         self.folder = tempfile.TemporaryDirectory()
-        self.stage = Stage(self.sim, Path(self.folder.name), patience=PATIENCE)
-        self.wanted: State | None = None
+        self.stage = Stage(self.sim, Path(self.folder.name), policy=PATIENCE)
+        self.desired: State | None = None
 
     @initialize(live=fully)
     def begin(self, live: State) -> None:
         self.clip = put_live(self.sim, live)
 
-    @rule(wanted=fully, faults=faults)
-    def apply(self, wanted: State, faults: list[str]) -> None:
-        self.wanted = wanted
+    @rule(desired=fully, faults=faults)
+    def apply(self, desired: State, faults: list[str]) -> None:
+        self.desired = desired
         self.sim.faults.replace(faults)
-        result = self.stage.apply(task(wanted, {"segments", "markers"}))
+        result = self.stage.apply(task(desired, {"segments", "markers"}))
         self._settle()
         for target in result.targets:
             told = (target.outcome, target.message, target.requests, target.differences)
-            assert target.outcome in {"changed", "failed", "unproved", "not attempted"}, told
+            assert target.outcome in {"changed", "failed", "unverified", "not attempted"}, told
             if target.outcome == "changed":
-                assert seen(self.clip) == expected(wanted), told
+                assert seen(self.clip) == expected(desired), told
             if target.outcome == "failed":
-                assert seen(self.clip) != expected(wanted), told
+                assert seen(self.clip) != expected(desired), told
 
-    @precondition(lambda self: self.wanted is not None)
+    @precondition(lambda self: self.desired is not None)
     @rule(faults=faults)
     def undo(self, faults: list[str]) -> None:
         self.sim.faults.replace(faults)
@@ -135,11 +135,11 @@ class FaultyServer(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if self.wanted is not None:
-                asked = task(self.wanted, {"segments", "markers"})
+            if self.desired is not None:
+                asked = task(self.desired, {"segments", "markers"})
                 again = self.stage.apply(asked)
                 assert again.ok, [(each.outcome, each.message, each.differences) for each in again.targets]
-                assert seen(self.clip) == expected(self.wanted)
+                assert seen(self.clip) == expected(self.desired)
                 assert self.stage.plan(asked).requests == 0
         finally:
             self.sim.stop()

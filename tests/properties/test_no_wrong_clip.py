@@ -55,7 +55,7 @@ names = st.one_of(
         st.booleans(),
     ),
 )
-wanted = st.one_of(
+desired = st.one_of(
     st.builds(lambda at: {"markers": [{"at": at, "track": "General", "title": "x"}]}, st.integers(0, 2)),
     st.builds(lambda at: {"markers": [{"at": at}], "exactly": ["markers"]}, st.integers(0, 2)),
     st.sampled_from(["a", "b"]).map(lambda text: {"fields": {"comment": text}}),
@@ -63,7 +63,7 @@ wanted = st.one_of(
     st.builds(lambda folder: {"links": [{"folder": folder}]}, st.sampled_from(FOLDERS)),
 )
 tasks = st.lists(
-    st.builds(lambda name, want: {"asset": {**name, **want, "missing": "skip"}}, names, wanted), min_size=1, max_size=3
+    st.builds(lambda name, want: {"asset": {**name, **want, "missing": "skip"}}, names, desired), min_size=1, max_size=3
 )
 
 

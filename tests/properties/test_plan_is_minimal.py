@@ -49,7 +49,7 @@ def live_markers(draw: st.DrawFn, size: int) -> Markers:
 @st.composite
 def wanted_markers(draw: st.DrawFn, live: Markers, size: int) -> list[dict[str, Any]]:
     """Wanted markers, consistent with each other: one for each place, by uid or by place; some absent."""
-    wanted: dict[Any, dict[str, Any]] = {}
+    desired: dict[Any, dict[str, Any]] = {}
     for _ in range(draw(st.integers(0, size))):
         item: dict[str, Any] = {"at": draw(st.integers(0, 3)), "track": draw(st.sampled_from(TRACKS))}
         if draw(st.booleans()):
@@ -57,9 +57,9 @@ def wanted_markers(draw: st.DrawFn, live: Markers, size: int) -> list[dict[str, 
         place = (item["at"], item["track"])
         if live and draw(st.integers(0, 3)) == 0:
             item["uid"] = draw(st.sampled_from([m["uid"] for m in live]))
-        if place not in wanted and item.get("uid") not in {w.get("uid", 0) for w in wanted.values()}:
-            wanted[place] = item
-    return list(wanted.values())
+        if place not in desired and item.get("uid") not in {w.get("uid", 0) for w in desired.values()}:
+            desired[place] = item
+    return list(desired.values())
 
 
 @st.composite
@@ -97,29 +97,29 @@ def wanted_segments(draw: st.DrawFn, size: int) -> list[dict[str, Any]]:
 @given(st.data())
 def test_planning_again_gives_nothing(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=5, segments=4)
-    scene = stage(live, dialect=dialect, folders={"Playout"})
+    context = stage(live, dialect=dialect, folders={"Playout"})
     intent = asset_intent({"title": "Film", **args})
-    first = scene.plan(intent)
-    scene.apply(first)
-    again = scene.plan(intent)
-    assert again.targets == (), scene.server.sent
+    first = context.plan(intent)
+    context.apply(first)
+    again = context.plan(intent)
+    assert again.targets == (), context.server.sent
 
 
 @settings(max_examples=100)
 @given(st.data())
 def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=4, segments=3)
-    scene = stage(live, dialect=dialect, folders={"Playout"})
+    context = stage(live, dialect=dialect, folders={"Playout"})
     intent = asset_intent({"title": "Film", **args})
-    found = scene.plan(intent)
-    before = scene.server.asset(scene.server.clips["Film"])
+    found = context.plan(intent)
+    before = context.server.asset(context.server.clips["Film"])
     for target in found.targets:
         words = final_expectations(target)
         live_before = LiveTarget(asset=before, xmp={k: tuple(v) for k, v in (live.xmp or {}).items()})
         assert any(holds(word, live_before) is not True for word in words)
-    scene.apply(found)
+    context.apply(found)
     for target in found.targets:
-        after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
+        after = asyncio.run(read_live(target, context.reader.fresh(), after=True))
         assert [difference(word, after) for word in final_expectations(target)] == [None] * len(
             final_expectations(target)
         )
@@ -131,12 +131,12 @@ def test_a_segmentation_is_reached_and_then_left_alone(data: st.DataObject) -> N
     live = data.draw(segments_of(4))
     duration, exact = data.draw(st.integers(1, 7)), data.draw(st.booleans())
     dialect = data.draw(st.sampled_from([Dialect(), Dialect(segment_update="overwrite")]))
-    scene = stage(Clip("Film", frames=FRAMES, segments=copy.deepcopy(live)), dialect=dialect)
+    context = stage(Clip("Film", frames=FRAMES, segments=copy.deepcopy(live)), dialect=dialect)
     args: dict[str, Any] = {"title": "Film", "segmentation": {"duration": duration}}
     args["segmentation"] |= data.draw(st.sampled_from([{}, {"title": "a"}]))
     intent = asset_intent({**args, "exactly": ["segments"] if exact else []})
-    scene.apply(scene.plan(intent))
-    after = scene.server.clips["Film"].segments.values()
+    context.apply(context.plan(intent))
+    after = context.server.clips["Film"].segments.values()
     grid = [(start, min(duration, FRAMES - start)) for start in range(0, FRAMES, duration)]
     there = [
         (s["start"], s["duration"])
@@ -145,8 +145,8 @@ def test_a_segmentation_is_reached_and_then_left_alone(data: st.DataObject) -> N
     ]
     assert set(grid) <= set(there)
     assert not exact or sorted((s["start"], s["duration"]) for s in after) == grid
-    assert len(scene.server.sent) <= len(live) + len(grid)
-    assert scene.plan(intent).targets == ()
+    assert len(context.server.sent) <= len(live) + len(grid)
+    assert context.plan(intent).targets == ()
 
 
 @settings(max_examples=100)
@@ -175,20 +175,20 @@ def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
     args["segments"] = [{**s, "start": s["start"] + 1, "duration": 1} for s in args["segments"]]
     dialect = replace(dialect, position_origin="in")
     hidden: dict[str, Any] = {"reported": frozenset({"comment"}), "reports_keywords": False}
-    scene = stage(live, dialect=dialect, folders={"Playout"}, **hidden)
+    context = stage(live, dialect=dialect, folders={"Playout"}, **hidden)
     intent = asset_intent({"title": "Film", **args})
-    scene.server.clips["Film"].xmp = None
-    first = scene.plan(intent)
+    context.server.clips["Film"].xmp = None
+    first = context.plan(intent)
     live.xmp = {}  # it takes what is written ...
     for target in first.targets:
         assert target.error is None or "two tasks" in target.error
         for request in target.requests:
-            scene.server.apply(request)
+            context.server.apply(request)
         live.xmp = None  # ... and shows nothing of it
-        after = asyncio.run(read_live(target, scene.reader.fresh(), after=True))
-        scene.memory.remember(target.id, memories(target, after))
-    again = scene.plan(intent)
-    assert [t for t in again.targets if t.error is None] == [], scene.server.sent
+        after = asyncio.run(read_live(target, context.reader.fresh(), after=True))
+        context.memory.remember(target.id, memories(target, after))
+    again = context.plan(intent)
+    assert [t for t in again.targets if t.error is None] == [], context.server.sent
 
 
 def _any_case(data: st.DataObject, *, markers: int, segments: int) -> tuple[Clip, dict[str, Any], Dialect]:
@@ -224,10 +224,10 @@ def _any_case(data: st.DataObject, *, markers: int, segments: int) -> tuple[Clip
 # No shorter way ------------------------------------------------------------------------------------------------
 
 
-def applied(scene: Stage, args: dict[str, Any]) -> int:
+def applied(context: Stage, args: dict[str, Any]) -> int:
     """Plan and apply; return how many requests that took."""
-    scene.apply(scene.plan(asset_intent({"title": "Film", **args})))
-    return len(scene.server.sent)
+    context.apply(context.plan(asset_intent({"title": "Film", **args})))
+    return len(context.server.sent)
 
 
 def shortest(start: Any, goal: Callable[[Any], bool], steps: Callable[[Any], Iterator[Any]], most: int) -> int:
@@ -255,23 +255,23 @@ MarkerState = frozenset[tuple[int, int, str, str]]
 @given(st.data())
 def test_no_shorter_way_for_markers(data: st.DataObject) -> None:
     live = data.draw(live_markers(3))
-    wanted = data.draw(wanted_markers(live, 3))
+    desired = data.draw(wanted_markers(live, 3))
     exact = data.draw(st.booleans())
-    args: dict[str, Any] = {"markers": wanted, "exactly": ["markers"] if exact else []}
-    scene = stage(Clip("Film", frames=FRAMES, markers=copy.deepcopy(live)))
-    planned = applied(scene, args)
-    start, goal = _markers(live), _marker_goal(_markers(live), wanted, exact)
-    assert goal(_markers(scene.server.clips["Film"].markers))
-    assert planned == shortest(start, goal, _marker_steps(start, wanted), planned)
+    args: dict[str, Any] = {"markers": desired, "exactly": ["markers"] if exact else []}
+    context = stage(Clip("Film", frames=FRAMES, markers=copy.deepcopy(live)))
+    planned = applied(context, args)
+    start, goal = _markers(live), _marker_goal(_markers(live), desired, exact)
+    assert goal(_markers(context.server.clips["Film"].markers))
+    assert planned == shortest(start, goal, _marker_steps(start, desired), planned)
 
 
 def _markers(live: Markers) -> MarkerState:
     return frozenset((m["uid"], m["frame"], m["track"], m.get("title", "")) for m in live)
 
 
-def _marker_goal(start: MarkerState, wanted: list[dict[str, Any]], exact: bool) -> Callable[[MarkerState], bool]:
-    places = {(w["at"], w["track"]) for w in wanted}
-    by_uid = {w["uid"] for w in wanted if "uid" in w}
+def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool) -> Callable[[MarkerState], bool]:
+    places = {(w["at"], w["track"]) for w in desired}
+    by_uid = {w["uid"] for w in desired if "uid" in w}
 
     def fits(want: dict[str, Any], marker: tuple[int, int, str, str]) -> bool:
         uid, frame, track, title = marker
@@ -279,30 +279,30 @@ def _marker_goal(start: MarkerState, wanted: list[dict[str, Any]], exact: bool) 
         return place and want.get("title", title) == title
 
     def goal(state: MarkerState) -> bool:
-        if not all(any(fits(w, m) for m in state) for w in wanted):
+        if not all(any(fits(w, m) for m in state) for w in desired):
             return False
         if exact:
-            return len(state) == len(wanted) and all(any(fits(w, m) for w in wanted) for m in state)
+            return len(state) == len(desired) and all(any(fits(w, m) for w in desired) for m in state)
         # Nobody else's markers are touched: those at no wanted place, and not named by uid, are as they were.
         others = {m for m in start if (m[1], m[2]) not in places and m[0] not in by_uid}
         named = {m for m in start if (m[1], m[2]) in places and m[0] not in by_uid}
         kept = {m[0] for m in state}
-        return others <= state and all(m[0] in kept for m in named) and _twins_untouched(named, state, wanted)
+        return others <= state and all(m[0] in kept for m in named) and _twins_untouched(named, state, desired)
 
     return goal
 
 
-def _twins_untouched(named: set[tuple[int, int, str, str]], state: MarkerState, wanted: list[dict[str, Any]]) -> bool:
+def _twins_untouched(named: set[tuple[int, int, str, str]], state: MarkerState, desired: list[dict[str, Any]]) -> bool:
     """Of several markers at one wanted place, at most one was changed, and none left its place."""
-    for want in wanted:
+    for want in desired:
         here = {m for m in named if (m[1], m[2]) == (want["at"], want["track"])}
         if len(here - state) > 1 or any((m[1], m[2]) != (n[1], n[2]) for m in here for n in state if n[0] == m[0]):
             return False
     return True
 
 
-def _marker_steps(start: MarkerState, wanted: list[dict[str, Any]]) -> Callable[[MarkerState], Iterator[MarkerState]]:
-    bodies = {(w["at"], w["track"], w.get("title", title)) for w in wanted for title in TITLES}
+def _marker_steps(start: MarkerState, desired: list[dict[str, Any]]) -> Callable[[MarkerState], Iterator[MarkerState]]:
+    bodies = {(w["at"], w["track"], w.get("title", title)) for w in desired for title in TITLES}
     kept = {m[0]: m[3] for m in start}
 
     def steps(state: MarkerState) -> Iterator[MarkerState]:
@@ -310,7 +310,7 @@ def _marker_steps(start: MarkerState, wanted: list[dict[str, Any]]) -> Callable[
         for body in bodies:
             yield state | {(fresh, *body)}
             for marker in state:
-                if body[2] in {w.get("title", kept.get(marker[0], "")) for w in wanted}:
+                if body[2] in {w.get("title", kept.get(marker[0], "")) for w in desired}:
                     yield (state - {marker}) | {(marker[0], *body)}
         for marker in state:
             yield state - {marker}
@@ -325,19 +325,19 @@ SegmentState = frozenset[tuple[int, int, int, str]]
 @given(st.data())
 def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
     live = data.draw(segments_of(3))
-    wanted = data.draw(wanted_segments(3))
+    desired = data.draw(wanted_segments(3))
     exact = data.draw(st.booleans())
     dialect = data.draw(st.sampled_from([Dialect(), Dialect(segment_update="overwrite")]))
-    if not exact and any("number" not in want for want in wanted):
+    if not exact and any("number" not in want for want in desired):
         exact = True  # without numbers and without `exactly`, which live segment is meant is a rule and no count
-    args: dict[str, Any] = {"segments": wanted, "exactly": ["segments"] if exact else []}
+    args: dict[str, Any] = {"segments": desired, "exactly": ["segments"] if exact else []}
     clip = Clip("Film", frames=FRAMES, segments=copy.deepcopy(live))
-    scene = stage(clip, dialect=dialect)
-    planned = applied(scene, args)
-    start, goal = _segments(live), _segment_goal(_segments(live), wanted, exact)
-    assert goal(_segments(scene.server.clips["Film"].segments))
+    context = stage(clip, dialect=dialect)
+    planned = applied(context, args)
+    start, goal = _segments(live), _segment_goal(_segments(live), desired, exact)
+    assert goal(_segments(context.server.clips["Film"].segments))
     assert planned == shortest(
-        start, goal, _segment_steps(wanted, overwrite=dialect.segment_update == "overwrite"), planned
+        start, goal, _segment_steps(desired, overwrite=dialect.segment_update == "overwrite"), planned
     )
 
 
@@ -345,30 +345,30 @@ def _segments(live: Segments) -> SegmentState:
     return frozenset((n, s["start"], s["duration"], s.get("title", "")) for n, s in live.items())
 
 
-def _segment_goal(start: SegmentState, wanted: list[dict[str, Any]], exact: bool) -> Callable[[SegmentState], bool]:
+def _segment_goal(start: SegmentState, desired: list[dict[str, Any]], exact: bool) -> Callable[[SegmentState], bool]:
     def fits(want: dict[str, Any], segment: tuple[int, int, int, str]) -> bool:
         number, begin, duration, title = segment
         same = (begin, duration) == (want["start"], want["duration"]) and want.get("number", number) == number
         return same and want.get("title", title) == title
 
-    numbers = {want.get("number") for want in wanted}
+    numbers = {want.get("number") for want in desired}
 
     def goal(state: SegmentState) -> bool:
-        if not all(any(fits(w, s) for s in state) for w in wanted):
+        if not all(any(fits(w, s) for s in state) for w in desired):
             return False
         if exact:
-            return len(state) == len(wanted)
+            return len(state) == len(desired)
         return {s for s in start if s[0] not in numbers} <= state
 
     return goal
 
 
 def _segment_steps(
-    wanted: list[dict[str, Any]], *, overwrite: bool
+    desired: list[dict[str, Any]], *, overwrite: bool
 ) -> Callable[[SegmentState], Iterator[SegmentState]]:
     def steps(state: SegmentState) -> Iterator[SegmentState]:
         taken = {segment[0] for segment in state}
-        for want in wanted:
+        for want in desired:
             for number in range(1, 8):
                 if (number in taken and not overwrite) or want.get("number", number) != number:
                     continue

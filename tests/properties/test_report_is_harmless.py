@@ -153,24 +153,26 @@ class Skeleton(HTMLParser):
         self.tags.append(("declaration", data))
 
 
-def with_text(plan: Plan, said: str) -> Plan:
+def with_text(plan: Plan, sourced: str) -> Plan:
     """The same plan, with one text wherever a text may stand alone."""
 
     def one(target: Target) -> Target:
-        told = tuple(replace(item, key=said, before=said, after={"at": 3, said: said}) for item in target.changes)
+        told = tuple(
+            replace(item, key=sourced, before=sourced, after={"at": 3, sourced: sourced}) for item in target.changes
+        )
         paths = tuple(
-            replace(request, path=said, body=Body(said.encode(errors="replace"))) for request in target.requests
+            replace(request, path=sourced, body=Body(sourced.encode(errors="replace"))) for request in target.requests
         )
         return replace(
-            target, server=said, database=said, name=said, folder=(said,), changes=told, requests=paths,
-            create_time=said, error=None if target.error is None else "x" + " ".join(said.split()),
+            target, server=sourced, database=sourced, name=sourced, folder=(sourced,), changes=told, requests=paths,
+            create_time=sourced, error=None if target.error is None else "x" + " ".join(sourced.split()),
         )  # fmt: skip
 
-    flat = " ".join(said.split())
+    flat = " ".join(sourced.split())
     return replace(
         plan,
-        created=said,
-        msauto=said,
+        created=sourced,
+        msauto=sourced,
         targets=tuple(map(one, plan.targets)),
         warnings=tuple("x" + flat for _ in plan.warnings),
         refusals=tuple(Refusal("x", flat, flat, "x" + flat) for _ in plan.refusals),
@@ -179,8 +181,8 @@ def with_text(plan: Plan, said: str) -> Plan:
 
 @given(plans(), TEXT)
 @settings(deadline=None, max_examples=150)
-def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, said: str) -> None:
-    hostile = html.render_plan(with_text(plan, f"q{said}"))
+def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, sourced: str) -> None:
+    hostile = html.render_plan(with_text(plan, f"q{sourced}"))
     assert Skeleton(hostile).tags == Skeleton(html.render_plan(with_text(plan, "q"))).tags
     assert is_harmless(hostile)
 
@@ -201,8 +203,8 @@ def is_whole_row(line: str) -> bool:
 
 @given(plans(), TEXT)
 @settings(deadline=None, max_examples=150)
-def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, said: str) -> None:
-    hostile = markdown.render_plan(with_text(plan, f"q{said}"))
+def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, sourced: str) -> None:
+    hostile = markdown.render_plan(with_text(plan, f"q{sourced}"))
     assert skeleton(hostile) == skeleton(markdown.render_plan(with_text(plan, "q")))
     assert all(map(is_whole_row, hostile.split("\n")))
     assert is_harmless(hostile)

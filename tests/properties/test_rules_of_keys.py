@@ -15,8 +15,7 @@ import jsonschema
 import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
-from msauto.playbook.schema.inventory import AuthArgs, BasicArgs
-from msauto.playbook.schema.inventory import HttpProxyArgs
+from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,

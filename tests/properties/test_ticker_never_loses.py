@@ -162,17 +162,17 @@ def test_a_guid_comes_to_stand_once(
     live: list[dict[str, Any]], desired: list[dict[str, Any]], exactly: bool, delete: str, update: Any
 ) -> None:
     dialect = Dialect(rss_update=update)
-    scene = stage(dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete)
+    context = stage(dialect=dialect, channels={"ticker": [dict(item) for item in live]}, rss_delete=delete)
     intent = rss_intent({"channel": "ticker", "items": desired, "exactly": exactly}, file="task.yml")
     runs = 0
-    while (found := scene.plan(intent)).targets:
-        wrong = scene.apply(found)
+    while (found := context.plan(intent)).targets:
+        wrong = context.apply(found)
         requests = [f"{each.method} {each.path}" for target in found.targets for each in target.requests]
         assert delete == "first" or len(set(requests)) == len(requests), "one DELETE for a guid"
         runs += 1
         assert runs <= len(live) + 2, "planned for ever"
     assert runs == 0 or not wrong
-    now = scene.server.channels["ticker"]
+    now = context.server.channels["ticker"]
     named = {item["guid"] for item in desired}
     present = [item for item in desired if "state" not in item]
     others = [item for item in live if not item["guid"] or (item["guid"] not in named and not exactly)]

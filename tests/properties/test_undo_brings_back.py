@@ -47,10 +47,10 @@ def seen(clip: SimClip) -> dict[str, Any]:
     }
 
 
-def stuck_links(wanted: State, live: State) -> set[tuple[tuple[str, ...], str]]:
+def stuck_links(desired: State, live: State) -> set[tuple[tuple[str, ...], str]]:
     """The new links that nothing takes away again: by the asset's own title, or by a title that two links bear."""
-    new = wanted.links - live.links
-    titles = [title for _, title in wanted.links | live.links]
+    new = desired.links - live.links
+    titles = [title for _, title in desired.links | live.links]
     stuck = {link for link in new if link[1].startswith("Back") or titles.count(link[1]) > 1}
     return {(tuple(folder_of_text(folder)), title) for folder, title in stuck}
 
@@ -61,23 +61,23 @@ def stuck_links(wanted: State, live: State) -> set[tuple[tuple[str, ...], str]]:
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(live=states, wanted=states, only=ONLY)
+@given(live=states, desired=states, only=ONLY)
 def test_undo_gives_the_state_before(
-    stage: tuple[Simulator, dict[str, str]], live: State, wanted: State, only: set[str]
+    stage: tuple[Simulator, dict[str, str]], live: State, desired: State, only: set[str]
 ) -> None:
     sim, ours = stage
     clip = put_live(sim, live)
     before = seen(clip)
     with tempfile.TemporaryDirectory() as folder:
         there = Stage(sim, Path(folder), dialect=ours)
-        first = there.apply(task(wanted, only))
+        first = there.apply(task(desired, only))
         assert first.ok, [(target.message, target.differences) for target in first.targets]
         after = seen(clip)
         undone = there.undo(first.run)
         assert undone.ok, [(target.message, target.target.error, target.differences) for target in undone.targets]
         told = "\n".join(undone.plan.warnings)
         assert "left alone" not in told
-        stuck = stuck_links(wanted, live)
+        stuck = stuck_links(desired, live)
         unknown = [c.key for target in first.plan.targets for c in target.changes if c.basis == "none"]
         assert told.count("cannot be undone") == len(stuck) + len(unknown)
         fields = before["fields"] | {name: after["fields"][name] for name in unknown}

@@ -68,8 +68,8 @@ def put_live(sim: Simulator, state: State) -> SimClip:
     clip.home.fields.update(state.fields)
     clip.xmp.update({name: list(values) for name, values in state.xmp.items()})
     clip.segments[:] = [
-        SimSegment(number, said["start"], said["duration"], [said["title"]] if "title" in said else [])
-        for number, said in state.segments.items()
+        SimSegment(number, sourced["start"], sourced["duration"], [sourced["title"]] if "title" in sourced else [])
+        for number, sourced in state.segments.items()
     ]
     clip.markers[:] = [
         SimMarker(uid, frame, {"track": track, **texts})
@@ -81,14 +81,14 @@ def put_live(sim: Simulator, state: State) -> SimClip:
     return clip
 
 
-def task(wanted: State, only: set[str]) -> dict[str, Any]:
+def task(desired: State, only: set[str]) -> dict[str, Any]:
     asset: dict[str, Any] = {
         "title": TITLE,
-        "fields": wanted.fields,
-        "xmp": wanted.xmp,
-        "segments": [{"number": number, **said} for number, said in wanted.segments.items()],
-        "markers": [{"at": at, "track": track, **texts} for (track, at), texts in wanted.markers.items()],
-        "links": [{"folder": folder, "title": title} for folder, title in sorted(wanted.links)],
+        "fields": desired.fields,
+        "xmp": desired.xmp,
+        "segments": [{"number": number, **sourced} for number, sourced in desired.segments.items()],
+        "markers": [{"at": at, "track": track, **texts} for (track, at), texts in desired.markers.items()],
+        "links": [{"folder": folder, "title": title} for folder, title in sorted(desired.links)],
         "exactly": sorted(only),
     }
     return {
@@ -97,68 +97,70 @@ def task(wanted: State, only: set[str]) -> dict[str, Any]:
     }
 
 
-def least_writes(live: State, wanted: State, only: set[str]) -> int:
-    count = sum(live.fields.get(name, "") != text for name, text in wanted.fields.items())
-    count += any(live.xmp.get(name, []) != values for name, values in wanted.xmp.items())
-    count += len(wanted.links - live.links)
-    count += least_segments(live.segments, wanted.segments, everything="segments" in only)
-    return count + least_markers(live.markers, wanted.markers, everything="markers" in only)
+def least_writes(live: State, desired: State, only: set[str]) -> int:
+    count = sum(live.fields.get(name, "") != text for name, text in desired.fields.items())
+    count += any(live.xmp.get(name, []) != values for name, values in desired.xmp.items())
+    count += len(desired.links - live.links)
+    count += least_segments(live.segments, desired.segments, everything="segments" in only)
+    return count + least_markers(live.markers, desired.markers, everything="markers" in only)
 
 
-def least_segments(live: dict[int, dict[str, Any]], wanted: dict[int, dict[str, Any]], *, everything: bool) -> int:
-    wrong = sum(number in live and not within(said, live[number]) for number, said in wanted.items())
-    extra = len(live.keys() - wanted.keys()) if everything else 0
-    return 2 * wrong + len(wanted.keys() - live.keys()) + extra
+def least_segments(live: dict[int, dict[str, Any]], desired: dict[int, dict[str, Any]], *, everything: bool) -> int:
+    wrong = sum(number in live and not within(sourced, live[number]) for number, sourced in desired.items())
+    extra = len(live.keys() - desired.keys()) if everything else 0
+    return 2 * wrong + len(desired.keys() - live.keys()) + extra
 
 
-def least_markers(live: dict[tuple[str, int], Any], wanted: dict[tuple[str, int], Any], *, everything: bool) -> int:
-    wrong = sum(key in live and not within(said, live[key]) for key, said in wanted.items())
-    new, extra = len(wanted.keys() - live.keys()), len(live.keys() - wanted.keys()) if everything else 0
+def least_markers(live: dict[tuple[str, int], Any], desired: dict[tuple[str, int], Any], *, everything: bool) -> int:
+    wrong = sum(key in live and not within(sourced, live[key]) for key, sourced in desired.items())
+    new, extra = len(desired.keys() - live.keys()), len(live.keys() - desired.keys()) if everything else 0
     return wrong + max(new, extra)  # a marker that would go is moved to where a new one is wanted
 
 
-def within(said: dict[str, Any], live: dict[str, Any]) -> bool:
-    return all(live.get(name, "") == value for name, value in said.items())
+def within(sourced: dict[str, Any], live: dict[str, Any]) -> bool:
+    return all(live.get(name, "") == value for name, value in sourced.items())
 
 
-def check_end(clip: SimClip, live: State, wanted: State, only: set[str]) -> None:
+def check_end(clip: SimClip, live: State, desired: State, only: set[str]) -> None:
     for name in NAMES:
-        assert clip.home.fields.get(name, "") == wanted.fields.get(name, live.fields.get(name, ""))
+        assert clip.home.fields.get(name, "") == desired.fields.get(name, live.fields.get(name, ""))
     for name in XMP_NAMES:
-        assert clip.xmp.get(name, []) == wanted.xmp.get(name, live.xmp.get(name, []))
+        assert clip.xmp.get(name, []) == desired.xmp.get(name, live.xmp.get(name, []))
     check_list(
         {s.number: {"start": s.start, "duration": s.duration, "title": "".join(s.titles)} for s in clip.segments},
-        live.segments, wanted.segments, everything="segments" in only,
+        live.segments, desired.segments, everything="segments" in only,
     )  # fmt: skip
     found = {(m.fields["track"], m.pos): m.fields for m in clip.markers}
     assert len(found) == len(clip.markers), "a twin"
-    check_list(found, live.markers, wanted.markers, everything="markers" in only)
+    check_list(found, live.markers, desired.markers, everything="markers" in only)
     entries = sorted((clip_entry.folder, clip_entry.title) for clip_entry in clip.entries[1:])
-    assert len(entries) == len(set(entries)) == len(live.links | wanted.links)
+    assert len(entries) == len(set(entries)) == len(live.links | desired.links)
 
 
-def check_list(found: dict[Any, Any], live: dict[Any, Any], wanted: dict[Any, Any], *, everything: bool) -> None:
-    assert found.keys() == (wanted.keys() if everything else wanted.keys() | live.keys())
-    for key, said in wanted.items():
-        assert within(said, found[key])
-        kept = live.get(key, {}).items() - said.items()
-        assert all(name in said or found[key].get(name, "") == value for name, value in kept), "lost what nobody named"
+def check_list(found: dict[Any, Any], live: dict[Any, Any], desired: dict[Any, Any], *, everything: bool) -> None:
+    assert found.keys() == (desired.keys() if everything else desired.keys() | live.keys())
+    for key, sourced in desired.items():
+        assert within(sourced, found[key])
+        kept = live.get(key, {}).items() - sourced.items()
+        assert all(name in sourced or found[key].get(name, "") == value for name, value in kept), (
+            "lost what nobody named"
+        )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(live=states, wanted=states, only=exactly)
+@given(live=states, desired=states, only=exactly)
 def test_the_server_is_as_wanted_with_the_fewest_writes(
-    sim: Simulator, live: State, wanted: State, only: set[str]
+    sim: Simulator, live: State, desired: State, only: set[str]
 ) -> None:
     clip = put_live(sim, live)
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(sim, Path(folder))
-        result = stage.apply(task(wanted, only))
+        result = stage.apply(task(desired, only))
         assert result.ok, [(target.outcome, target.message, target.target.error) for target in result.targets]
-        assert len(stage.sent()) == least_writes(live, wanted, only) == result.plan.requests
-        check_end(clip, live, wanted, only)
+        assert len(stage.sent()) == least_writes(live, desired, only) == result.plan.requests
+        check_end(clip, live, desired, only)
         sim.clear_log()
-        again = stage.plan(task(wanted, only))
+        again = stage.plan(task(desired, only))
         assert (again.requests, again.errors, again.unchanged) == (0, 0, 1)
         assert not stage.sent()
-        assert len(stage.reads()) == 1 + bool(wanted.xmp) + len({folder for folder, _ in wanted.links})
+        assert len(stage.reads()) == 1 + bool(desired.xmp) + len({folder for folder, _ in desired.links})

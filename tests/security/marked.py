@@ -21,8 +21,8 @@ def comment(desk: Desk, template: str, variables: str = "") -> None:
     write(desk, f"- asset: {{title: EP001, fields: {{comment: {json.dumps(template)}}}}}", variables)
 
 
-def silent(*said: Said) -> None:
-    for each in said:
+def silent(*sourced: Said) -> None:
+    for each in sourced:
         for text in (each.out, each.err):
             assert "Traceback" not in text
             assert TOKEN not in text
@@ -33,8 +33,8 @@ def silent(*said: Said) -> None:
 
 def plans(desk: Desk) -> Said:
     """Plan in every form; nothing shows. Returns the plan as JSON said it."""
-    said = [
+    sourced = [
         desk.run("plan", "play.yml", *INV, "--format", form, "-vv") for form in ("json", "text", "markdown", "html")
     ]
-    silent(*said, desk.run("validate", "play.yml", "inventory.yml"))
-    return said[0]
+    silent(*sourced, desk.run("validate", "play.yml", "inventory.yml"))
+    return sourced[0]

@@ -41,18 +41,20 @@ def repository(folder: Path, url: str, **block: Any) -> Desk:
 def plan_and_apply(desk: Desk, play: str) -> list[Said]:
     """Everything that can be asked for with a playbook, in every form."""
     flags = ("-i", "inventory.yml", "--state-dir", "state")
-    said = [desk.run("validate", play, "inventory.yml")]
-    said += [desk.run("plan", play, *flags, "--format", form, "-vv") for form in FORMATS]
-    said += [desk.run("plan", play, *flags, "--out", "plan.json")]
-    said += [desk.run("apply", play, *flags, "--yes", "--format", form, "-vv") for form in FORMATS]
-    said += [desk.run("history", "--state-dir", "state"), desk.run("history", "last", "--state-dir", "state")]
-    said += [desk.run("vars", "studio-a", "-i", "inventory.yml"), desk.run("undo", "last", *flags, "--yes")]
-    return said
+    sourced = [desk.run("validate", play, "inventory.yml")]
+    sourced += [desk.run("plan", play, *flags, "--format", form, "-vv") for form in FORMATS]
+    sourced += [desk.run("plan", play, *flags, "--out", "plan.json")]
+    sourced += [desk.run("apply", play, *flags, "--yes", "--format", form, "-vv") for form in FORMATS]
+    sourced += [desk.run("history", "--state-dir", "state"), desk.run("history", "last", "--state-dir", "state")]
+    sourced += [desk.run("vars", "studio-a", "-i", "inventory.yml"), desk.run("undo", "last", *flags, "--yes")]
+    return sourced
 
 
-def leaks(desk: Desk, said: list[Said], *secrets: str, spare: frozenset[str] = frozenset()) -> list[str]:
+def leaks(desk: Desk, sourced: list[Said], *secrets: str, spare: frozenset[str] = frozenset()) -> list[str]:
     """Return where a secret is found: in what was said, or in any file of the desk but those spared."""
-    found = [f"said {n}: {each.out}{each.err}" for n, each in enumerate(said) if _holds(each.out + each.err, secrets)]
+    found = [
+        f"said {n}: {each.out}{each.err}" for n, each in enumerate(sourced) if _holds(each.out + each.err, secrets)
+    ]
     files = (path for path in sorted(desk.folder.rglob("*")) if path.is_file() and path.name not in spare)
     return found + [str(path) for path in files if _holds(path.read_bytes().decode("utf-8", "replace"), secrets)]
 

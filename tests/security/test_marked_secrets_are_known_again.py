@@ -15,8 +15,8 @@ def test_the_old_secret_is_hidden_too(desk: Desk, sim: Simulator) -> None:
     comment(desk, "{{ token }}")
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
     desk.environment["TOKEN"] = OTHER
-    said = plans(desk)
-    (change,) = said.json["targets"][0]["changes"]
+    sourced = plans(desk)
+    (change,) = sourced.json["targets"][0]["changes"]
     assert (change["before"], change["after"]) == ("***", "***")
     applied = desk.run("apply", "play.yml", *INV, "--yes", "--format", "json")
     silent(applied, desk.run("history", "last", *INV, "--format", "json"), desk.run("undo", "last", "--check", *INV))
@@ -74,9 +74,9 @@ def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> 
 
 
 @pytest.mark.parametrize("said", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"])
-def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, said: str) -> None:
+def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, sourced: str) -> None:
     task = "{asset: {title: EP001, fields: {comment: '{{ token }}'}}}"
-    desk.write("play.yml", f"- hosts: all\n  vars: {{{said}}}\n  tasks: [{task}]\n")
+    desk.write("play.yml", f"- hosts: all\n  vars: {{{sourced}}}\n  tasks: [{task}]\n")
     assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
     anew = desk.run("plan", "play.yml", *INV, "-e", f"token={OTHER}", "-vv")
     assert "comment  ***  (secret" in anew.out
@@ -101,8 +101,8 @@ def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late
 """
     for word in ("one", "two"):
         desk.write("play.yml", play.replace("WORD", word))
-        said = desk.run("apply", "play.yml", *INV, "--yes", "-vv")
-        assert said.code == 0, said.err
-        silent(said)
+        sourced = desk.run("apply", "play.yml", *INV, "--yes", "-vv")
+        assert sourced.code == 0, sourced.err
+        silent(sourced)
     assert len(sim.house.clip("EP001").partner) == 1
     assert TOKEN in sim.house.clip("EP001").partner[0]["house_number"]

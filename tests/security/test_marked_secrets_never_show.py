@@ -32,9 +32,9 @@ def flags(desk: Desk, sim: Simulator) -> list[str]:
     return write_play(desk.folder, sim.url)
 
 
-def check(desk: Desk, *said: Said) -> None:
+def check(desk: Desk, *sourced: Said) -> None:
     """Nothing that was said, and nothing that was kept, tells a canary."""
-    for each in said:
+    for each in sourced:
         assert "Traceback" not in each.err
         assert "msauto itself failed" not in each.err, each.err
         assert leaks(each.out, each.err) == [], (each.out, each.err)
@@ -69,12 +69,12 @@ def check_arrived(sim: Simulator) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
 def test_no_form_of_a_plan_or_a_result_shows_one(desk: Desk, sim: Simulator, flags: list[str], form: str) -> None:
-    said = [desk.run("plan", "play.yml", *flags, "--format", form, *more) for more in ([], ["-v"], ["-vv"])]
-    assert [each.code for each in said] == [0, 0, 0], said[0].err
-    assert all("***" in each.out for each in said)
+    sourced = [desk.run("plan", "play.yml", *flags, "--format", form, *more) for more in ([], ["-v"], ["-vv"])]
+    assert [each.code for each in sourced] == [0, 0, 0], sourced[0].err
+    assert all("***" in each.out for each in sourced)
     applied = desk.run("apply", "play.yml", *flags, "--format", form, "-vv", "--yes")
     assert applied.code == 0, applied.out + applied.err
-    check(desk, *said, applied)
+    check(desk, *sourced, applied)
     check_arrived(sim)
     again = desk.run("plan", "play.yml", *flags, "--detailed-exitcode", "--format", "json")
     assert again.code == 0, again.out
@@ -86,7 +86,7 @@ def test_nothing_else_shows_one(desk: Desk, sim: Simulator, flags: list[str]) ->
     assert desk.run("apply", "play.yml", *flags, "--yes").code == 0
     state = flags[-2:]
     inventory = flags[:4]
-    said = [
+    sourced = [
         desk.run("history", *state),
         desk.run("history", "last", *state),
         desk.run("history", "last", *state, "--format", "json"),
@@ -95,9 +95,9 @@ def test_nothing_else_shows_one(desk: Desk, sim: Simulator, flags: list[str]) ->
         desk.run("undo", "last", "--check", *flags),
         desk.run("undo", "last", "--check", *flags, "--format", "json"),
     ]
-    assert all(each.code == 0 for each in said), [each.err for each in said]
-    check(desk, *said)
-    listed = said[5].out + said[5].err
+    assert all(each.code == 0 for each in sourced), [each.err for each in sourced]
+    check(desk, *sourced)
+    listed = sourced[5].out + sourced[5].err
     assert "EP001: field comment cannot be undone: it is secret" in listed
 
 
@@ -120,24 +120,24 @@ def test_validate_shows_none(desk: Desk, flags: list[str], form: str) -> None:
     vars_ = f"{{a: !secret '{canary('literal').replace(chr(39), '')}'}}"
     task = "{asset: {title: x, fields: {comment: [1], nope: '{{ a }}'}}}"
     desk.write("bad.yml", f"- hosts: all\n  vars: {vars_}\n  tasks: [{task}]\n")
-    said = desk.run("validate", "bad.yml", "inventory.yml", "--format", form)
-    assert said.code == 1
-    assert leaks(said.out, said.err) == []
-    check(desk, said, desk.run("validate", "play.yml", *flags[:4], "--format", form))
+    sourced = desk.run("validate", "bad.yml", "inventory.yml", "--format", form)
+    assert sourced.code == 1
+    assert leaks(sourced.out, sourced.err) == []
+    check(desk, sourced, desk.run("validate", "play.yml", *flags[:4], "--format", form))
 
 
 def test_a_server_that_repeats_all_it_hears_tells_nobody(desk: Desk, sim: Simulator) -> None:
     with parrot(sim.url) as server:
         flags = write_play(desk.folder, server.url)
-        said = [
+        sourced = [
             desk.run("apply", "play.yml", *flags, "--yes", "--format", form)
             for form in ("text", "json", "markdown", "html")
         ]
-        assert [each.code for each in said] == [3, 3, 3, 3], said[0].err
+        assert [each.code for each in sourced] == [3, 3, 3, 3], sourced[0].err
         assert leaks(*server.heard) != []
         history = desk.run("history", "last", *flags[-2:])
     assert "I was sent" in history.out
-    check(desk, *said, history)
+    check(desk, *sourced, history)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -154,25 +154,25 @@ def test_a_run_that_is_stopped_leaves_none_behind_and_the_next_one_mends_it(
     assert leaks(out, err) == []
     check(desk)
     sim.faults.clear()
-    said = desk.run("apply", "play.yml", *flags, "--yes")
-    assert said.code == 0, said.out + said.err
-    check(desk, said, desk.run("history", *flags[-2:]))
+    sourced = desk.run("apply", "play.yml", *flags, "--yes")
+    assert sourced.code == 0, sourced.out + sourced.err
+    check(desk, sourced, desk.run("history", *flags[-2:]))
     check_arrived(sim)
     again = desk.run("plan", "play.yml", *flags, "--format", "json")
     assert again.json["targets"] == []
 
 
 def test_a_plan_that_sends_one_is_neither_kept_nor_applied(desk: Desk, sim: Simulator, flags: list[str]) -> None:
-    said = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
-    assert said.code == 1
-    said.one_error("plan.json", "no plan file holds one", "apply the playbooks themselves")
+    sourced = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
+    assert sourced.code == 1
+    sourced.one_error("plan.json", "no plan file holds one", "apply the playbooks themselves")
     assert not (desk.folder / "plan.json").exists()
     printed = desk.run("plan", "play.yml", *flags, "--format", "json")
     desk.write("printed.json", printed.out)
     refused = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
     assert refused.code == 1
     refused.one_error("a request sends a secret", "apply the playbooks themselves")
-    check(desk, said, printed, refused)
+    check(desk, sourced, printed, refused)
     assert sim.writes() == []
 
 
@@ -185,8 +185,8 @@ def test_a_printed_plan_without_its_marks_sends_no_stars(desk: Desk, sim: Simula
             part.pop("secret", None)
     plan["checksum"] = checksum(plan)
     desk.write("printed.json", json.dumps(plan))
-    said = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
-    assert said.code == 1
+    sourced = desk.run("apply", "printed.json", *flags[:2], *flags[-2:], "--yes")
+    assert sourced.code == 1
     assert sim.writes() == []
 
 
@@ -199,11 +199,11 @@ def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]
         process.communicate()
     sim.faults.clear()
     sim.clear_log()
-    said = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
-    assert said.code == 4
-    said.one_error("to which it sends a secret")
+    sourced = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
+    assert sourced.code == 4
+    sourced.one_error("to which it sends a secret")
     assert sim.writes() == []
-    check(desk, said)
+    check(desk, sourced)
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,12 @@ def test_whatever_the_server_does_not_report_is_known_again(tmp_path: Path, habi
     with Simulator(dialect=[habit]) as sim:
         desk = Desk(tmp_path, sim.url, environment())
         flags = write_play(desk.folder, sim.url)
-        said = desk.run("apply", "play.yml", *flags, "--yes")
-        assert said.code == 0, said.out + said.err
+        sourced = desk.run("apply", "play.yml", *flags, "--yes")
+        assert sourced.code == 0, sourced.out + sourced.err
         check_arrived(sim)
         again = desk.run("plan", "play.yml", *flags, "--format", "json")
         assert again.json["targets"] == [], again.out
-        check(desk, said, again)
+        check(desk, sourced, again)
         sim.clear_log()
         assert desk.run("apply", "play.yml", *flags, "--yes").code == 0
         assert sim.writes() == []

@@ -82,11 +82,13 @@ def with_creds(desk: Desk, sim: Simulator) -> None:
 def test_whatever_is_made_with_a_secret_is_hidden_or_refused(desk: Desk, sim: Simulator, template: str) -> None:
     with_creds(desk, sim)
     comment(desk, template, VARIABLES)
-    said = plans(desk)
-    if said.code != 0:
-        assert "cannot be hidden" in said.err or "not shown" in said.err or "cannot stand here" in said.err, said.err
+    sourced = plans(desk)
+    if sourced.code != 0:
+        assert "cannot be hidden" in sourced.err or "not shown" in sourced.err or "cannot stand here" in sourced.err, (
+            sourced.err
+        )
         return
-    (change,) = said.json["targets"][0]["changes"]
+    (change,) = sourced.json["targets"][0]["changes"]
     assert (change["after"], change["secret"], change["reversible"]) == ("***", True, False)
 
 
@@ -114,9 +116,9 @@ def test_what_no_secret_took_part_in_is_shown(desk: Desk, sim: Simulator, templa
 )
 def test_what_is_too_short_to_be_hidden_is_refused(desk: Desk, template: str) -> None:
     comment(desk, template)
-    said = plans(desk)
-    assert said.code == 1
-    said.one_error("cannot be hidden", "play.yml:")
+    sourced = plans(desk)
+    assert sourced.code == 1
+    sourced.one_error("cannot be hidden", "play.yml:")
 
 
 @pytest.mark.parametrize(
@@ -157,10 +159,10 @@ def test_what_is_too_short_to_be_hidden_is_refused(desk: Desk, template: str) ->
 )
 def test_a_secret_that_would_have_to_be_shown_is_refused(desk: Desk, task: str) -> None:
     write(desk, task)
-    said = plans(desk)
-    assert said.code == 1
-    assert "play.yml:" in said.err
-    assert "secret" in said.err, said.err
+    sourced = plans(desk)
+    assert sourced.code == 1
+    assert "play.yml:" in sourced.err
+    assert "secret" in sourced.err, sourced.err
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,9 @@ def test_a_secret_that_would_have_to_be_shown_is_refused(desk: Desk, task: str) 
 )
 def test_plays_have_no_secret_names(desk: Desk, play: str, words: str) -> None:
     desk.write("play.yml", f"- {play}\n")
-    said = plans(desk)
-    assert said.code == 1
-    assert words in said.err, said.err
+    sourced = plans(desk)
+    assert sourced.code == 1
+    assert words in sourced.err, sourced.err
 
 
 @pytest.mark.parametrize(
@@ -212,9 +214,9 @@ def test_plays_have_no_secret_names(desk: Desk, play: str, words: str) -> None:
 )
 def test_errors_do_not_show_them(desk: Desk, line: str, words: str) -> None:
     comment(desk, "{{ a }}", f"    {line}\n")
-    said = plans(desk)
-    assert said.code == 1
-    assert words in said.err, said.err
+    sourced = plans(desk)
+    assert sourced.code == 1
+    assert words in sourced.err, sourced.err
 
 
 @pytest.mark.parametrize(
@@ -223,8 +225,8 @@ def test_errors_do_not_show_them(desk: Desk, line: str, words: str) -> None:
 )
 def test_conditions_do_not_show_them(desk: Desk, expression: str) -> None:
     write(desk, f"- {{asset: {{title: EP001, fields: {{comment: x}}}}, when: {json.dumps(expression)}}}")
-    said = plans(desk)
-    assert said.code == 1
+    sourced = plans(desk)
+    assert sourced.code == 1
     write(desk, f"- assert: {{that: {json.dumps(expression)}}}")
     assert plans(desk).code == 1
 
@@ -245,9 +247,9 @@ def test_what_stays_plain_in_an_item_is_shown(desk: Desk) -> None:
 
 def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
     comment(desk, "{{ token }} {{ broken }}", '    broken: "{{ nowhere }}"\n')
-    said = plans(desk)
-    assert said.code == 1
-    said.one_error("there is no variable 'nowhere'", "play.yml:4:")
+    sourced = plans(desk)
+    assert sourced.code == 1
+    sourced.one_error("there is no variable 'nowhere'", "play.yml:4:")
 
 
 @pytest.mark.parametrize(
@@ -268,6 +270,8 @@ def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
 def test_errors_of_planning_do_not_show_them(desk: Desk, sim: Simulator, task: str) -> None:
     write(desk, task)
     assert plans(desk).code == 1
-    said = [desk.run("apply", "play.yml", *INV, "--yes", "--keep-going", "--format", form) for form in ("text", "json")]
-    silent(*said, desk.run("history", "last", *INV))
+    sourced = [
+        desk.run("apply", "play.yml", *INV, "--yes", "--keep-going", "--format", form) for form in ("text", "json")
+    ]
+    silent(*sourced, desk.run("history", "last", *INV))
     assert sim.writes() == []

@@ -71,11 +71,11 @@ def test_no_plan_has_the_hash_of_a_file_that_holds_a_secret(desk: Desk, pin: str
     late = "late: \"{{ lookup('file', 'pin.txt') }}\""
     task = f"{{asset: {{title: EP001, fields: {{comment: {json.dumps(pin)}}}}}}}"
     desk.write("play.yml", f"- hosts: all\n  vars: {{{late}}}\n  tasks: [{task}]\n")
-    said = plans(desk)
-    assert said.code == 0, said.err
-    assert hashlib.sha256(TOKEN.encode()).hexdigest() not in said.out
-    assert hashlib.sha256((desk.folder / "c.yml").read_bytes()).hexdigest() not in said.out
-    inputs = {each["path"]: each["sha256"] for each in said.json["inputs"]}
+    sourced = plans(desk)
+    assert sourced.code == 0, sourced.err
+    assert hashlib.sha256(TOKEN.encode()).hexdigest() not in sourced.out
+    assert hashlib.sha256((desk.folder / "c.yml").read_bytes()).hexdigest() not in sourced.out
+    inputs = {each["path"]: each["sha256"] for each in sourced.json["inputs"]}
     assert inputs["play.yml"] == hashlib.sha256((desk.folder / "play.yml").read_bytes()).hexdigest()
     assert inputs.get("pin.txt", "***") == inputs.get("c.yml", "***") == "***"
 
@@ -108,22 +108,22 @@ def test_with_secrets_about_no_large_file_is_named_by_its_hash(desk: Desk) -> No
 def test_yaml_that_is_broken_beside_a_secret_does_not_show_it(desk: Desk, line: str) -> None:
     task = "{asset: {title: EP001, fields: {comment: '{{ a }}'}}}"
     desk.write("play.yml", f"- hosts: all\n  vars:\n    {line}\n  tasks: [{task}]\n")
-    said = plans(desk)
-    assert said.code == 1
-    assert "play.yml:" in said.err
+    sourced = plans(desk)
+    assert sourced.code == 1
+    assert "play.yml:" in sourced.err
 
 
 def test_the_line_of_a_tag_without_a_text_is_shown_as_it_is(desk: Desk) -> None:
     desk.write("play.yml", f"- hosts: all\n  vars:\n    a: !secret\n      - {TOKEN}\n  tasks: []\n")
-    said = plans(desk)
-    assert said.code == 1
-    assert "    a: !secret\n" in said.err
+    sourced = plans(desk)
+    assert sourced.code == 1
+    assert "    a: !secret\n" in sourced.err
 
 
 @pytest.mark.parametrize("given", [f"tok=!secret {TOKEN}", f"a=b tok='!secret {TOKEN}'", f"tok=!secret{TOKEN}"])
 def test_a_tag_where_it_would_be_text_is_refused(desk: Desk, given: str) -> None:
     desk.write("play.yml", "- hosts: all\n  tasks: [{asset: {title: EP001, fields: {comment: '{{ tok }}'}}}]\n")
-    said = desk.run("plan", "play.yml", *INV, "-e", given)
-    assert said.code == 1
-    said.one_error("what tok is given here is text", "-e @FILE")
-    silent(said)
+    sourced = desk.run("plan", "play.yml", *INV, "-e", given)
+    assert sourced.code == 1
+    sourced.one_error("what tok is given here is text", "-e @FILE")
+    silent(sourced)

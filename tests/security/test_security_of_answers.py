@@ -82,15 +82,15 @@ def test_no_answer_reads_a_file_grows_or_breaks_anything(tmp_path: Path, kind: s
         asset = {"title": "Film", "fields": {"comment": "x"}, "xmp": {"dc:title": ["y"]}}
         play = desk.play({"asset": asset}, {"rss": {"channel": "ticker", "items": [{"guid": "n", "text": "t"}]}})
         began = time.monotonic()
-        said = [desk.run("apply", play, *FLAGS, "--yes"), desk.run("show", "asset", "Film", "-i", "inventory.yml")]
+        sourced = [desk.run("apply", play, *FLAGS, "--yes"), desk.run("show", "asset", "Film", "-i", "inventory.yml")]
         assert time.monotonic() - began < 15
         listening.shutdown()
-    assert said[0].code in {1, 3}
-    for each in said:
+    assert sourced[0].code in {1, 3}
+    for each in sourced:
         assert "Traceback" not in each.err
         assert "msauto itself failed" not in each.err
         assert not HARMFUL.search(each.out + each.err)
-    assert leaks(desk, said, CANARY) == []
+    assert leaks(desk, sourced, CANARY) == []
 
 
 class Tags(HTMLParser):
@@ -118,11 +118,14 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
         rss = {"channel": "ticker", "items": items, "exactly": True}
         play = desk.play({"asset": asset}, {"name": f"Task {TEXT}{ESCAPES}", "rss": rss})
         outputs = {form: desk.run("plan", play, *FLAGS, "--format", form, "-vv") for form in FORMATS}
-        said = [*outputs.values(), *(desk.run("show", what, "-i", "inventory.yml") for what in ("assets", "channels"))]
-        said.append(desk.run("show", "asset", "Film", "-i", "inventory.yml"))
-        said.append(desk.run("export", "--title", "Film", "-i", "inventory.yml"))
+        sourced = [
+            *outputs.values(),
+            *(desk.run("show", what, "-i", "inventory.yml") for what in ("assets", "channels")),
+        ]
+        sourced.append(desk.run("show", "asset", "Film", "-i", "inventory.yml"))
+        sourced.append(desk.run("export", "--title", "Film", "-i", "inventory.yml"))
     assert all("alert" in each.out for each in outputs.values())
-    for each in said:
+    for each in sourced:
         assert not HARMFUL.search(each.out + each.err), each
     tags = Tags()
     tags.feed(outputs["html"].out)
@@ -149,12 +152,12 @@ def test_what_one_gets_in_with_never_shows(tmp_path: Path, way: str) -> None:
     with server(*switches) as sim:
         desk = repository(tmp_path, sim.url, auth=block)
         play = desk.comment("x", "Film")
-        said = plan_and_apply(desk, play)
-        assert any(entry.done for entry in sim.writes()), [each.err for each in said]
-        said.append(desk.run("show", "asset", "Film", "-i", "inventory.yml"))
-        said.append(desk.run("export", "--title", "Film", "-i", "inventory.yml"))
-        said.append(desk.run("probe", "-i", "inventory.yml"))
+        sourced = plan_and_apply(desk, play)
+        assert any(entry.done for entry in sim.writes()), [each.err for each in sourced]
+        sourced.append(desk.run("show", "asset", "Film", "-i", "inventory.yml"))
+        sourced.append(desk.run("export", "--title", "Film", "-i", "inventory.yml"))
+        sourced.append(desk.run("probe", "-i", "inventory.yml"))
         sim.faults.add("status:500@.")
-        said += plan_and_apply(desk, play)
-    said.append(desk.run("plan", play, *FLAGS))  # it is away now
-    assert leaks(desk, said, secret, spare=frozenset({"inventory.yml"})) == []
+        sourced += plan_and_apply(desk, play)
+    sourced.append(desk.run("plan", play, *FLAGS))  # it is away now
+    assert leaks(desk, sourced, secret, spare=frozenset({"inventory.yml"})) == []

@@ -42,8 +42,8 @@ def desk(tmp_path: Path, sim: Simulator) -> Desk:
         {"rss": {"channel": "ticker", "items": [{"guid": "n-1", "text": "Hello"}]}},
         {"thumbnail": {"title": "Film", "dest": "still.png"}},
     )
-    said = desk.run("plan", play, *FLAGS, "--out", "plan.json")
-    assert said.code == 0, said.err
+    sourced = desk.run("plan", play, *FLAGS, "--out", "plan.json")
+    assert sourced.code == 0, sourced.err
     return desk
 
 
@@ -107,9 +107,9 @@ FORGERIES: dict[str, Forgery] = {
 @pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES.keys())
 def test_a_forged_plan_is_refused(desk: Desk, sim: Simulator, forgery: Forgery) -> None:
     forge(desk.folder / "plan.json", forgery)
-    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert said.code == 1, said.out + said.err
-    said.one_error()
+    sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert sourced.code == 1, sourced.out + sourced.err
+    sourced.one_error()
     assert sim.writes() == []
     assert not (desk.folder / "other.png").exists()
 
@@ -126,8 +126,8 @@ def test_a_forged_plan_writes_no_file_where_no_playbook_may(desk: Desk, sim: Sim
 
     before = (desk.folder / "play.yml").read_text()
     forge(desk.folder / "plan.json", change)
-    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (sourced.code, sim.writes()) == (1, [])
     assert (desk.folder / "play.yml").read_text() == before
 
 
@@ -140,22 +140,22 @@ def test_a_forged_plan_is_held_to_the_limits_of_whoever_applies_it(desk: Desk, s
         data["refusals"] = []
 
     forge(desk.folder / "plan.json", change)
-    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (said.code, sim.writes()) == (4, [])
-    assert "--allow-delete" in said.err
+    sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (sourced.code, sim.writes()) == (4, [])
+    assert "--allow-delete" in sourced.err
 
 
 def test_a_forged_plan_names_no_server_that_the_inventory_lacks(desk: Desk, sim: Simulator) -> None:
     forge(desk.folder / "plan.json", lambda data: data["targets"][0].update(server="evil"))
-    said = desk.run("apply", "plan.json", *FLAGS, "--yes")
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", "plan.json", *FLAGS, "--yes")
+    assert (sourced.code, sim.writes()) == (1, [])
 
 
 def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
     with server("auth=bearer", f"auth_token={'Canary-7Q'}") as sim:
         desk = repository(tmp_path, sim.url, auth={"bearer": "Canary-7Q"})
-        said = desk.run("plan", desk.comment("x", "Film"), *FLAGS, "--out", "plan.json")
-        assert said.code == 0, said.err
+        sourced = desk.run("plan", desk.comment("x", "Film"), *FLAGS, "--out", "plan.json")
+        assert sourced.code == 0, sourced.err
         text = (desk.folder / "plan.json").read_text()
         assert "Canary" not in text
         assert CANARY not in text
@@ -165,7 +165,7 @@ def test_a_plan_holds_no_secret(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_plan_that_is_made_is_what_it_shows(path: Path) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
-    scene = _scene(case)
-    found = scene.plan(*_intents(case, scene))
+    context = _scene(case)
+    found = context.plan(*_intents(case, context))
     targets = tuple(target for target in found.targets if target.error is None)
     assert why_dishonest(Plan("", "", targets=targets)) is None

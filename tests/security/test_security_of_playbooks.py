@@ -61,10 +61,10 @@ ESCAPES = [
 @pytest.mark.parametrize("template", ESCAPES)
 def test_templates_reach_nothing_of_python(desk: Desk, sim: Simulator, template: str) -> None:
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
-    said = desk.run("apply", play, *FLAGS, "--yes")
-    assert said.code == 1, (said.out, said.err)
-    assert "Traceback" not in said.err
-    assert "msauto itself failed" not in said.err
+    sourced = desk.run("apply", play, *FLAGS, "--yes")
+    assert sourced.code == 1, (sourced.out, sourced.err)
+    assert "Traceback" not in sourced.err
+    assert "msauto itself failed" not in sourced.err
     assert sim.writes() == []
     assert not any("pwned" in name for name in desk.files())
 
@@ -83,8 +83,8 @@ BOMBS = [
 def test_templates_end_soon(desk: Desk, sim: Simulator, template: str) -> None:
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
     began = time.monotonic()
-    said = desk.run("plan", play, *FLAGS)
-    assert said.code == 1, said.out[:300]
+    sourced = desk.run("plan", play, *FLAGS)
+    assert sourced.code == 1, sourced.out[:300]
     assert time.monotonic() - began < 5
 
 
@@ -109,10 +109,10 @@ def test_lookups_stay_inside_the_repository(desk: Desk, sim: Simulator, template
     (desk.folder / "link.txt").symlink_to(desk.folder.parent / "outside.txt")
     (desk.folder / "linked").symlink_to(desk.folder.parent)
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
-    said = desk.run("apply", play, *FLAGS, "--yes")
-    assert said.code == 1, said.out
-    assert CANARY not in said.out + said.err
-    assert "root:" not in said.out + said.err
+    sourced = desk.run("apply", play, *FLAGS, "--yes")
+    assert sourced.code == 1, sourced.out
+    assert CANARY not in sourced.out + sourced.err
+    assert "root:" not in sourced.out + sourced.err
     assert sim.writes() == []
 
 
@@ -122,9 +122,9 @@ def test_vars_of_other_repositories_reach_no_server(desk: Desk, sim: Simulator) 
     (desk.folder / "linked.yml").symlink_to(desk.folder.parent / "secrets.yml")
     for name in ("../secrets.yml", str(desk.folder.parent / "secrets.yml"), "linked.yml"):
         play = desk.write("play.yml", [{"hosts": "all", "vars_files": [name], "tasks": [task]}])
-        said = desk.run("apply", play, *FLAGS, "--yes")
-        assert (said.code, sim.writes()) == (1, []), name
-        assert CANARY not in said.out + said.err
+        sourced = desk.run("apply", play, *FLAGS, "--yes")
+        assert (sourced.code, sim.writes()) == (1, []), name
+        assert CANARY not in sourced.out + sourced.err
     desk.write("msauto.toml", "[lookup]\nfolders = ['..']\n")
     assert desk.run("apply", play, *FLAGS, "--yes").code == 0, "a folder that the settings open"
 
@@ -140,10 +140,10 @@ def test_other_files_that_a_playbook_names_show_nothing_of_themselves(desk: Desk
     }[key]
     play = desk.write("play.yml", text)
     for command in (("apply", play, *FLAGS, "--yes"), ("validate", play, "inventory.yml"), ("plan", play, *FLAGS)):
-        said = desk.run(*command)
-        assert said.code == 1, said.out
-        assert "outside the playbook's repository" in said.out + said.err
-        assert CANARY not in said.out + said.err
+        sourced = desk.run(*command)
+        assert sourced.code == 1, sourced.out
+        assert "outside the playbook's repository" in sourced.out + sourced.err
+        assert CANARY not in sourced.out + sourced.err
     assert sim.writes() == []
 
 
@@ -169,12 +169,12 @@ def test_downloads_are_written_inside_the_repository(desk: Desk, sim: Simulator,
     before = {path for path in desk.folder.parent.rglob("*") if "state" not in path.parts}
     task = {module: {"title": "Film", "dest": dest} | ({"profile": "WP1"} if module == "proxy" else {})}
     play = desk.play(task)
-    said = desk.run("apply", play, *FLAGS, "--yes")
+    sourced = desk.run("apply", play, *FLAGS, "--yes")
     if dest == "~/escaped.png":  # no shell: it is the folder of that name
-        assert said.code in {1, 3, 0}
+        assert sourced.code in {1, 3, 0}
         assert not (Path.home() / "escaped.png").exists()
         return
-    assert said.code == 1, (said.out, said.err)
+    assert sourced.code == 1, (sourced.out, sourced.err)
     after = {path for path in desk.folder.parent.rglob("*") if "state" not in path.parts}
     assert after - before == {desk.folder / play}
 
@@ -197,9 +197,9 @@ def test_yaml_is_data_and_stays_small(desk: Desk, sim: Simulator, text: str) -> 
     play = desk.write("play.yml", text)
     began = time.monotonic()
     for command in (("validate", play), ("plan", play, *FLAGS), ("apply", play, *FLAGS, "--yes")):
-        said = desk.run(*command)
-        said.one_error()
-        assert said.code == 1
+        sourced = desk.run(*command)
+        sourced.one_error()
+        assert sourced.code == 1
     assert time.monotonic() - began < 10
     assert not any("pwned" in name for name in desk.files())
 
@@ -210,8 +210,8 @@ def test_a_playbook_never_gets_at_the_secrets_of_an_inventory(desk: Desk, sim: S
     desk.inventory({"studio-a": {"server": {"url": sim.url, "auth": auth}, "database": "NEWS"}})
     for template in ("{{ server }}", "{{ hostvars }}", "{{ hostvars['studio-a'] }}", "{{ vars }}", "{{ auth }}"):
         play = desk.play({"asset": {"title": "Film", "fields": {"comment": template}}})
-        said = plan_and_apply(desk, play)
-        assert leaks(desk, said, CANARY) == []
+        sourced = plan_and_apply(desk, play)
+        assert leaks(desk, sourced, CANARY) == []
     assert all(CANARY not in entry.target for entry in sim.log)
 
 
@@ -238,6 +238,6 @@ SETTINGS = [
 def test_settings_that_are_wrong_stop_everything(desk: Desk, sim: Simulator, text: str) -> None:
     desk.write("msauto.toml", text)
     play = desk.comment("x", "Film")
-    said = desk.run("apply", play, *FLAGS, "--yes")
-    said.one_error()
-    assert (said.code, sim.writes()) == (1, [])
+    sourced = desk.run("apply", play, *FLAGS, "--yes")
+    sourced.one_error()
+    assert (sourced.code, sim.writes()) == (1, [])

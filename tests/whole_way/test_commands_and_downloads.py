@@ -60,21 +60,21 @@ def test_once_is_once(stage: Theatre) -> None:
 @pytest.mark.parametrize("fault", ["cut_after", "cut_before", "status:500", "status:504"])
 def test_a_lost_command_is_told_and_not_sent_again(stage: Theatre, fault: str) -> None:
     stage.sim.faults.add(f"{fault}@PARTNER*1")
-    assert outcomes(stage.apply(play(command(run="once")))) == ["studio Long Film: unproved"]
+    assert outcomes(stage.apply(play(command(run="once")))) == ["studio Long Film: unverified"]
     again = stage.plan(play(command(run="once")))
     assert again.requests == 0
     (warning,) = again.warnings
     assert ("the server answered 5" if fault.startswith("status") else "its answer was lost") in warning
-    assert "--forget-owed" in warning
+    assert "--forget-pending" in warning
     assert "run: always" in warning
 
 
 def test_a_lost_command_taken_as_run(stage: Theatre) -> None:
     stage.sim.faults.add("cut_after@PARTNER*1")
     stage.apply(play(command(run="once")))
-    assert stage.plan(play(command(run="once")), forget_owed=True).warnings == ()
+    assert stage.plan(play(command(run="once")), forget_pending=True).warnings == ()
     assert len(stage.plan(play(command(run="once"))).warnings) == 1, "a plan writes nothing"
-    assert stage.apply(play(command(run="once")), forget_owed=True).ok
+    assert stage.apply(play(command(run="once")), forget_pending=True).ok
     again = stage.plan(play(command(run="once")))
     assert (again.requests, again.warnings) == (0, ())
 
@@ -119,7 +119,7 @@ def test_changed_whose_answer_was_lost_is_told_until_something_is_sure_to_change
     stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": "hidden"})
     field = {"asset": {"title": "Long Film", "fields": {"comment": "x"}}}
     stage.sim.faults.add(f"{fault}@EXPORT*1")
-    assert outcomes(stage.apply(play(command(run="changed"), field))) == ["studio Long Film: unproved"]
+    assert outcomes(stage.apply(play(command(run="changed"), field))) == ["studio Long Film: unverified"]
     again = stage.plan(play(command(run="changed"), field))
     assert again.requests == 0
     (warning,) = again.warnings
@@ -232,12 +232,12 @@ def test_a_position_beyond_the_clip(stage: Theatre) -> None:
 
 def test_elements_of_a_graphic_template(stage: Theatre) -> None:
     stage.sim.house.add_clip("Lower Third", "Graphics", mime_type=10, params=("headline",), frames=125)
-    wanted = {"title": "Lower Third", "params": {"headline": "Hi: a&b\nЯ"}, "dest": "out/third.png"}
+    desired = {"title": "Lower Third", "params": {"headline": "Hi: a&b\nЯ"}, "dest": "out/third.png"}
     stage.sim.clear_log()
-    assert stage.apply(play({"thumbnail": wanted})).ok
+    assert stage.apply(play({"thumbnail": desired})).ok
     (line,) = stage.writes()
     assert line.casefold() == "GET /storage/NEWS@Lower%20Third/GETICON?param=headline:Hi%3A%20a%26b%0a%D0%AF".casefold()
-    (error,) = errors(stage.plan(play({"thumbnail": {**wanted, "params": {"headlin": "x"}}})))
+    (error,) = errors(stage.plan(play({"thumbnail": {**desired, "params": {"headlin": "x"}}})))
     assert "headlin" in error
     assert "it has: headline" in error
 

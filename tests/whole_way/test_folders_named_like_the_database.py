@@ -22,8 +22,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield Stage(sim, tmp_path)
 
 
-def film(**wanted: Any) -> dict[str, Any]:
-    return {"name": "Film", "asset": {"title": "Film", **wanted}}
+def film(**desired: Any) -> dict[str, Any]:
+    return {"name": "Film", "asset": {"title": "Film", **desired}}
 
 
 def guarded(stage: Stage, folder: str) -> str | None:

@@ -174,15 +174,15 @@ def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     stage.sim.faults.add(f"{fault}@PARTNER*1")
     first = stage.apply(play(task))
-    assert outcomes(first) == ["studio Promo: unproved"]
+    assert outcomes(first) == ["studio Promo: unverified"]
     stage.sim.clear_log()
     again = stage.apply(play(task))
     assert (sent(stage), again.plan.left_out) == ([], 1)
     (warning,) = again.plan.warnings
     assert f"'Export' was sent by run {first.run} {words}" in warning
     assert "'Promo' is not deleted" in warning
-    assert "--forget-owed" in warning
-    assert stage.apply(play(task), forget_owed=True).ok
+    assert "--forget-pending" in warning
+    assert stage.apply(play(task), forget_pending=True).ok
     assert sent(stage) == ["Promo PARTNER_EXPORT_VERSION", "Promo"]
     assert stage.plan(play(task)).warnings == ()
 
@@ -220,7 +220,7 @@ def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(s
 @keeps(link_fields="reported")
 def test_a_handler_that_was_answered_with_500_is_not_called_lost(stage: Theatre) -> None:
     stage.sim.faults.add("status:500@EXPORT*1")
-    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unproved"]
+    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unverified"]
     again = stage.plan(play(comment("Film")))
     assert again.requests == 0
     (warning,) = again.warnings
@@ -236,7 +236,7 @@ def test_a_command_that_was_answered_with_500_is_not_called_lost(stage: Theatre,
         {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film", "run": run}},
     ]
     stage.sim.faults.add("status:500@EXPORT*1")
-    assert outcomes(stage.apply(play(*tasks))) == ["studio Film: unproved"]
+    assert outcomes(stage.apply(play(*tasks))) == ["studio Film: unverified"]
     again = stage.plan(play(*tasks))
     assert again.requests == 0
     (warning,) = again.warnings
@@ -252,10 +252,10 @@ def test_a_handler_that_was_not_reached_is_owed(stage: Theatre) -> None:
     result = stage.apply(play(task))
     assert outcomes(result) == ["studio Film: failed"]
     again = stage.plan(play(task))
-    owed = [(change.handler, change.pending) for target in again.targets for change in target.changes]
-    assert owed == [("Export", result.run), ("Copy", result.run)]
+    pending = [(change.handler, change.pending) for target in again.targets for change in target.changes]
+    assert pending == [("Export", result.run), ("Copy", result.run)]
     assert plan_from_json(plan_to_json(again)) == again
-    assert plan_to_json(again)["targets"][0]["changes"][0]["owed"] == result.run
+    assert plan_to_json(again)["targets"][0]["changes"][0]["pending"] == result.run
     stage.sim.clear_log()
     assert stage.apply(play(task)).ok
     assert sent(stage) == ["Film PARTNER_EXPORT_VERSION", "Film PARTNER_COPY_PROGRAM_FIELDS"]
@@ -278,9 +278,9 @@ def test_forgotten(stage: Theatre) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@EXPORT*1")
     stage.apply(play(task))
-    assert stage.plan(play(task), forget_owed=True).requests == 0
+    assert stage.plan(play(task), forget_pending=True).requests == 0
     assert stage.plan(play(task)).requests == 1, "a plan writes nothing"
-    result = stage.apply(play(task), forget_owed=True)
+    result = stage.apply(play(task), forget_pending=True)
     assert plan_from_json(plan_to_json(result.plan)) == result.plan
     last = stage.plan(play(task))
     assert (last.requests, last.warnings) == (0, ())
@@ -305,12 +305,12 @@ def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     (warning,) = again.warnings
     assert "'Export' was sent by run" in warning
     assert stage.apply(play(task)).ok
-    assert stage.plan(play(task), forget_owed=True).warnings == ()
+    assert stage.plan(play(task), forget_pending=True).warnings == ()
 
 
 @keeps(link_fields="reported")
 def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
-    """The server has done it, or will: the handler is owed if the change is there, and planned with it if not."""
+    """The server has done it, or will: the handler is pending if the change is there, and planned with it if not."""
     task = comment("Film")
     stage.sim.faults.add("delay:2@SETFIELD")
     stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
@@ -341,8 +341,8 @@ def test_a_playbook_that_does_not_know_the_handler(stage: Theatre) -> None:
     plan = stage.plan(play(comment("Film", notify="Copy")))
     assert plan.requests == 0
     (warning,) = plan.warnings
-    assert f"'Export' is owed since run {result.run}" in warning
-    assert "--forget-owed" in warning
+    assert f"'Export' is pending since run {result.run}" in warning
+    assert "--forget-pending" in warning
 
 
 def test_owed_after_a_rename(stage: Theatre) -> None:
@@ -371,13 +371,13 @@ def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
     stage.sim.clear_log()
     assert stage.apply(play(task)).ok
     assert sent(stage) == ["Film SETFIELD", "Film PARTNER_COPY_PROGRAM_FIELDS"]
-    assert stage.plan(play(task), forget_owed=True).warnings == ()
+    assert stage.plan(play(task), forget_pending=True).warnings == ()
 
 
 @keeps(link_fields="reported")
 def test_a_certain_change_calls_again_what_may_have_run(stage: Theatre) -> None:
     stage.sim.faults.add("cut_before@EXPORT*1")
-    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unproved"]
+    assert outcomes(stage.apply(play(comment("Film")))) == ["studio Film: unverified"]
     stage.sim.clear_log()
     result = stage.apply(play(comment("Film", "Ready again")))
     (warning,) = result.plan.warnings

@@ -22,11 +22,11 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     house = empty_house()
     house.add_clip("Film", "Raw", frames=500)
     with Simulator(house=house, dialect=["link_fields=hidden", "segment_keywords=hidden"]) as sim:
-        yield Stage(sim, tmp_path, patience=RetryPolicy(tries=1, backoff=(), looks=(), restore=(), doubt=()))
+        yield Stage(sim, tmp_path, policy=RetryPolicy(tries=1, backoff=(), looks=(), restore=(), doubt=()))
 
 
-def film(**wanted: Any) -> dict[str, Any]:
-    return {"name": "Film", "asset": {"title": "Film", **wanted}}
+def film(**desired: Any) -> dict[str, Any]:
+    return {"name": "Film", "asset": {"title": "Film", **desired}}
 
 
 def commands(stage: Stage) -> list[str]:

@@ -28,12 +28,12 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         yield Stage(sim, tmp_path)
 
 
-def asset(title: str, **wanted: Any) -> dict[str, Any]:
-    return {"name": title, "asset": {"title": title, **wanted}}
+def asset(title: str, **desired: Any) -> dict[str, Any]:
+    return {"name": title, "asset": {"title": title, **desired}}
 
 
-def selected(select: dict[str, Any], **wanted: Any) -> dict[str, Any]:
-    return {"name": "Selected", "asset": {"select": select, **wanted}}
+def selected(select: dict[str, Any], **desired: Any) -> dict[str, Any]:
+    return {"name": "Selected", "asset": {"select": select, **desired}}
 
 
 def errors(plan: Plan) -> list[str]:

@@ -145,20 +145,20 @@ def test_a_template_that_reads_xmp_is_an_error_naming_both(stage: Theatre, task:
 def test_a_lost_batch_is_told_and_not_sent_again(stage: Theatre, fault: str, words: str) -> None:
     stage.sim.faults.add(f"{fault}@PUT*1")
     result = stage.apply(play(load(), titled("News", "Ours")))
-    assert outcomes(result) == ["studio NEWS: unproved", "studio News: changed"], "the others go on"
+    assert outcomes(result) == ["studio NEWS: unverified", "studio News: changed"], "the others go on"
     again = stage.plan(play(load(), titled("News", "Ours")))
     assert again.requests == 0
     (warning,) = again.warnings
     assert words in warning
-    assert "--forget-owed" in warning
-    assert stage.apply(play(load()), forget_owed=True).ok
+    assert "--forget-pending" in warning
+    assert stage.apply(play(load()), forget_pending=True).ok
     assert stage.plan(play(load())).warnings == ()
 
 
 @keeps(errors="status")
 def test_a_refused_batch_is_tried_by_the_next_run(stage: Theatre) -> None:
     result = stage.apply(play(load(connector="NOBODY")))
-    assert outcomes(result) == ["studio NEWS: unproved"], "500, and nobody can see what came of it"
+    assert outcomes(result) == ["studio NEWS: unverified"], "500, and nobody can see what came of it"
     stage.sim.faults.add("status:403@TRAFFIC*1")
     assert outcomes(stage.apply(play(load()))) == ["studio NEWS: failed"]
     assert stage.apply(play(load())).ok

@@ -44,7 +44,7 @@ def stage(sim: Simulator, folder: Path, *switches: str, **dialect: str) -> Stage
     return Stage(sim, folder, dialect=dialect)
 
 
-def said(sim: Simulator, folder: Path, when: str, *switches: str, title: str = "Film") -> bool:
+def sourced(sim: Simulator, folder: Path, when: str, *switches: str, title: str = "Film") -> bool:
     """Plan one task with a condition; return whether it held. There must be neither error nor warning."""
     plan = stage(sim, folder, *switches).plan(task(title, when=when))
     assert [target.error for target in plan.targets if target.error] == []
@@ -54,20 +54,20 @@ def said(sim: Simulator, folder: Path, when: str, *switches: str, title: str = "
 
 @pytest.mark.parametrize("switch", [*ALL_AT_ONCE, *BY_NAME])
 def test_a_field_is_found_by_its_name_in_every_way(sim: Simulator, tmp_path: Path, switch: str) -> None:
-    assert said(sim, tmp_path, "'dc:title' in asset.xmp", switch)
-    assert said(sim, tmp_path, "asset.xmp['dc:title'] == ['Kept']", switch)
-    assert said(sim, tmp_path, "asset.xmp.get('dc:title', []) | first == 'Kept'", switch)
-    assert said(sim, tmp_path, "asset.xmp['dc:title'] is defined", switch)
+    assert sourced(sim, tmp_path, "'dc:title' in asset.xmp", switch)
+    assert sourced(sim, tmp_path, "asset.xmp['dc:title'] == ['Kept']", switch)
+    assert sourced(sim, tmp_path, "asset.xmp.get('dc:title', []) | first == 'Kept'", switch)
+    assert sourced(sim, tmp_path, "asset.xmp['dc:title'] is defined", switch)
     for absent in ("'dc:nothing' in asset.xmp", "asset.xmp['dc:nothing'] is defined", "asset.xmp.get('dc:nothing')"):
-        assert not said(sim, tmp_path, absent, switch)
-    assert not said(sim, tmp_path, "'dc:title' in asset.xmp", switch, title="Bare")
+        assert not sourced(sim, tmp_path, absent, switch)
+    assert not sourced(sim, tmp_path, "'dc:title' in asset.xmp", switch, title="Bare")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("switch", BY_NAME)
 def test_by_name_in_every_shape(sim: Simulator, tmp_path: Path, shape: str, switch: str) -> None:
-    assert said(sim, tmp_path, "asset.xmp['dc:title'] | join == 'Kept'", switch, f"xmp_shape={shape}")
-    assert not said(sim, tmp_path, "'dc:nothing' in asset.xmp", switch, f"xmp_shape={shape}")
+    assert sourced(sim, tmp_path, "asset.xmp['dc:title'] | join == 'Kept'", switch, f"xmp_shape={shape}")
+    assert not sourced(sim, tmp_path, "'dc:nothing' in asset.xmp", switch, f"xmp_shape={shape}")
 
 
 @pytest.mark.parametrize("switch", ["xmp_shape=attr", *BY_NAME])
@@ -137,7 +137,7 @@ WHOLE = [
 
 @pytest.mark.parametrize("when", WHOLE)
 def test_all_at_once_where_the_server_tells_that(sim: Simulator, tmp_path: Path, when: str) -> None:
-    assert said(sim, tmp_path, when)
+    assert sourced(sim, tmp_path, when)
 
 
 @pytest.mark.parametrize("when", WHOLE)
@@ -171,4 +171,4 @@ def test_all_at_once_is_an_error_where_names_have_shown_that_there_are_some(sim:
 
 def test_a_secret_beside_it_asks_for_nothing_more(sim: Simulator, tmp_path: Path) -> None:
     when = "'dc:title' in asset.xmp and ('hunter2-long' | secret) != asset.title"
-    assert said(sim, tmp_path, when, "xmp_without_field=error")
+    assert sourced(sim, tmp_path, when, "xmp_without_field=error")

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tests.wire.time_limit import NoWait
 
 from msauto.model.plan import Request
 from msauto.model.ports import PartialDownload
@@ -16,7 +17,6 @@ from msauto.server.downloads import fetching
 from msauto.server.downloads.fetching import FetchResult
 from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, Film, Notes
-from tests.wire.patience import NoWait
 from tests.wire.raw_server import Handler, RawServer
 
 GET = Request("GET", "/storage/N@x/WP1")

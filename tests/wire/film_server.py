@@ -80,10 +80,10 @@ class Film:
             return self._told(416, b"", f"Content-Range: bytes */{len(self.content)}\r\n"), 0
         body = self.content[max(0, first + self.shift) :][: self.most]
         span = f"Content-Range: bytes {first}-{first + len(body) - 1}/{len(self.content)}\r\n"
-        wanted = self.instead is None and self.tag in {"", condition}
+        desired = self.instead is None and self.tag in {"", condition}
         return self._told(206, body, span if self.instead is None else self.instead), first + len(
             body[: self.cut]
-        ) if wanted else 0
+        ) if desired else 0
 
     def _told(self, status: int, body: bytes, more: str) -> bytes:
         head = f"HTTP/1.1 {status} Some\r\nContent-Type: video/mp4\r\nDate: {DATE}\r\n{more}"

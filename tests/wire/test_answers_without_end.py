@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.wire.time_limit import NoWait
 
 from msauto.errors import InDoubtError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Request
 from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import ANSWER_BYTES, AsyncMediaServer
 from msauto.server.transport import TooSlowError
-from tests.wire.patience import NoWait
 from tests.wire.raw_server import Exchange, Handler, RawServer, answer
 
 MIB = 2**20

@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.wire.time_limit import NoWait
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError
 from msauto.model.plan import Request
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.server.client import AsyncMediaServer
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
-from tests.wire.patience import NoWait
 from tests.wire.proxy_server import Tunnel
 from tests.wire.raw_server import OK, Exchange, RawServer, answer, hang
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.wire.time_limit import NoWait
 
 from msauto.errors import RejectedError
 from msauto.server.client import AsyncMediaServer
-from tests.wire.patience import NoWait
 from tests.wire.raw_server import RawServer, answer
 
 

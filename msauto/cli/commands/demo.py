@@ -62,8 +62,8 @@ def command(*, no_color: bool) -> int:
         )
         surroundings = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
         with _standing_in(folder / "playbooks", surroundings, no_color=no_color):
-            for scene in STORY:
-                _play(scene)
+            for context in STORY:
+                _play(context)
         writes = server.writes()
         give(
             f"\nThe server has seen {len(server.log)} requests, {len(writes)} of them writes. That is the whole story."
@@ -72,15 +72,15 @@ def command(*, no_color: bool) -> int:
     return 0
 
 
-def _play(scene: DemoStep) -> None:
+def _play(context: DemoStep) -> None:
     from msauto.cli.main import main
 
-    give(f"\n# {scene.says}\n$ msauto {scene.command}")
-    code = main(shlex.split(scene.command))
+    give(f"\n# {context.says}\n$ msauto {context.command}")
+    code = main(shlex.split(context.command))
     if code == 130:
         raise KeyboardInterrupt("the story is not over")
-    if code != scene.ends:
-        raise MsautoError(f"the story broke: `msauto {scene.command}` ended with {code}, not {scene.ends}")
+    if code != context.ends:
+        raise MsautoError(f"the story broke: `msauto {context.command}` ended with {code}, not {context.ends}")
     if code:
         give(f"(exit code {code})")
 

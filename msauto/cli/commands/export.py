@@ -104,10 +104,10 @@ class _Exporter:
         """Say what was exported, and what was not; return the exit code."""
         for warning in self.warnings:
             say(f"Warning: {warning}")
-        said = [f"{self.assets} asset(s)"] if self.assets or not self.channels else []
-        said += [f"{self.channels} channel(s)"] if self.channels else []
+        sourced = [f"{self.assets} asset(s)"] if self.assets or not self.channels else []
+        sourced += [f"{self.channels} channel(s)"] if self.channels else []
         files = f" in {len(self.sink.written)} file(s)" if isinstance(self.sink, FolderExport) else ""
-        say(f"Exported {' and '.join(said)}{files}.")
+        say(f"Exported {' and '.join(sourced)}{files}.")
         if self.links and not self.asked.whole:
             say(f"{self.links} link(s) met: a link is exported with its clip, where that lives.")
         return 1 if self.broken else 0

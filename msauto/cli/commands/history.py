@@ -146,7 +146,7 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
         for request, came in zip(planned["requests"], record.requests, strict=True)
     ]
     differences = [
-        {"aspect": each.aspect, "key": each.key, "wanted": each.desired, "live": each.live}
+        {"aspect": each.aspect, "key": each.key, "desired": each.desired, "live": each.live}
         for each in record.differences
     ]
     result = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from msauto.aio import SystemClock
-from msauto.cli.flags import Flags, for_stdout, forget_owed_flag, keep_going_flag, plan_options, shared_flags
+from msauto.cli.flags import Flags, for_stdout, forget_pending_flag, keep_going_flag, plan_options, shared_flags
 from msauto.cli.runs.allowed_times import times_of, window_flag, with_times
 from msauto.cli.runs.planning import give_plan, plan_now
 
@@ -19,7 +19,7 @@ _out, _detailed_exitcode = plan_options()
 @_out
 @_detailed_exitcode
 @keep_going_flag
-@forget_owed_flag
+@forget_pending_flag
 @window_flag
 @shared_flags
 def command(
@@ -29,14 +29,14 @@ def command(
     out: str | None,
     detailed_exitcode: bool,
     keep_going: bool,
-    forget_owed: bool,
+    forget_pending: bool,
     window: str | None,
 ) -> int:
     """Show what would change: reads the servers and writes nothing."""
     del playbooks  # they came with the flags
     flags = for_stdout(flags, out)
     try:
-        plan = plan_now(replace(flags, forget_owed=forget_owed))
+        plan = plan_now(replace(flags, forget_pending=forget_pending))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("planning only reads; nothing was sent") from None
     plan = with_times(plan, times_of(flags, window), SystemClock().now())

@@ -46,7 +46,7 @@ def _tell_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
 
 def _may_have_changed(run: RunSummary) -> bool:
     """Tell what the summary alone can: a run that has not ended has not counted yet."""
-    counted = ("changed", "failed", "unproved")
+    counted = ("changed", "failed", "unverified")
     return run.ended is None or any(run.summary.get(each) for each in counted)
 
 

@@ -63,7 +63,7 @@ class PlaybookSource:
     """Playbooks."""
 
     resolved: ResolvedPlaybooks
-    forget_owed: bool = False
+    forget_pending: bool = False
 
     @property
     def specs(self) -> tuple[ServerSpec, ...]:
@@ -82,9 +82,11 @@ class PlaybookSource:
 
     async def plan(self, memory: Memory, clock: Clock, forks: int, limits: Limits) -> PlannedRun:
         """Read, compare, plan."""
-        forget = self.forget_owed
+        forget = self.forget_pending
         return PlannedRun(
-            await make_plan(self.resolved, memory=memory, clock=clock, forks=forks, limits=limits, forget_owed=forget)
+            await make_plan(
+                self.resolved, memory=memory, clock=clock, forks=forks, limits=limits, forget_pending=forget
+            )
         )
 
 
@@ -118,12 +120,12 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
     """Return the playbooks, or the saved plan, that the paths name; raises :class:`InputError`."""
     saved = [path for path in paths if is_plan_file(path)]
     if not saved:
-        return PlaybookSource(resolve(flags.options), flags.forget_owed)
+        return PlaybookSource(resolve(flags.options), flags.forget_pending)
     if len(paths) > 1:
         raise _refuse(saved[0], "a saved plan is applied alone", "give the plan, or playbooks")
     options = flags.options
     told = {"--limit": options.limit, "--tags": options.tags, "--skip-tags": options.skip_tags}
-    for flag, given in {**told, "--forget-owed": flags.forget_owed}.items():
+    for flag, given in {**told, "--forget-pending": flags.forget_pending}.items():
         if given:
             raise _refuse(saved[0], f"a saved plan is applied as it was shown: {flag} has no say in it", "plan anew")
     plan = read_plan_file(saved[0])

@@ -38,7 +38,7 @@ def plan_now(flags: Flags, limits: Limits | None = None) -> Plan:
                 clock=SystemClock(),
                 forks=flags.forks,
                 limits=limits or flags.settings.limits,
-                forget_owed=flags.forget_owed,
+                forget_pending=flags.forget_pending,
             )
         )
         return with_state(plan, flags, ledger)

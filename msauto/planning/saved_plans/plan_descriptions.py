@@ -97,7 +97,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "source": "where the playbook says it",
         "exactly": "it goes because exactly does not name it",
         "handler": "the handler that runs",
-        "owed": "the earlier run that left the handler undone",
+        "pending": "the earlier run that left the handler undone",
         "secret": "its values are secret and shown as ***; it cannot be undone, for the earlier one is not kept",
     },
     "Source": {

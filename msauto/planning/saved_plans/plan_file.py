@@ -122,7 +122,7 @@ def _change(change: Change) -> dict[str, Any]:
             "task": source.task,
         },
     }
-    more = {"exactly": change.exactly, "handler": change.handler, "owed": change.pending, "secret": change.secret}
+    more = {"exactly": change.exactly, "handler": change.handler, "pending": change.pending, "secret": change.secret}
     return shown | {name: value for name, value in more.items() if value}
 
 

@@ -64,7 +64,7 @@ class _Change(_Model):
     source: _Source
     exactly: bool = False
     handler: str = ""
-    owed: str = ""
+    pending: str = ""
     secret: bool = False
 
     def value(self) -> Change:
@@ -79,7 +79,7 @@ class _Change(_Model):
             self.source.value(),
             self.exactly,
             self.handler,
-            self.owed,
+            self.pending,
             self.secret,
         )
 

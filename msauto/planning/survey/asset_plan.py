@@ -64,15 +64,15 @@ class LocatedAsset:
         return TargetId(self.server.name, self.database, "asset", title, self.asset.link_id, self.create_time)
 
 
-def title_after(found: LocatedAsset, wanted: DesiredAsset | None) -> str:
+def title_after(found: LocatedAsset, desired: DesiredAsset | None) -> str:
     """Return what the asset is called after the run."""
-    return wanted.title.value if wanted and wanted.title else found.title
+    return desired.title.value if desired and desired.title else found.title
 
 
-def link_places(found: LocatedAsset, wanted: DesiredAsset) -> tuple[Folder, ...]:
+def link_places(found: LocatedAsset, desired: DesiredAsset) -> tuple[Folder, ...]:
     """Return the folders that links are wanted in, without the asset's own home."""
-    title = title_after(found, wanted)
-    folders = (said.value.folder for said in wanted.links if not _at_home(found.asset, title, said.value))
+    title = title_after(found, desired)
+    folders = (sourced.value.folder for sourced in desired.links if not _at_home(found.asset, title, sourced.value))
     return tuple(dict.fromkeys(folders))
 
 
@@ -97,14 +97,14 @@ class ComparisonInputs:
 class AssetPlanner:
     """One asset while it is planned: its tasks, then the handlers that their changes call, then the target."""
 
-    def __init__(self, found: LocatedAsset, wanted: DesiredAsset | None, given: ComparisonInputs) -> None:
-        self.draft = PlanBuilder()
+    def __init__(self, found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> None:
+        self.builder = PlanBuilder()
         self.held = False
         self._found = found
-        self._wanted = wanted
-        self._scene = _scene(found, wanted, given)
+        self._wanted = desired
+        self._scene = _scene(found, desired, given)
         self._ran: set[tuple[str, str]] = set()
-        self.draft.look(*found.looked)
+        self.builder.look(*found.looked)
 
     @property
     def deleting(self) -> bool:
@@ -113,34 +113,36 @@ class AssetPlanner:
 
     def tasks(self, runs: Sequence[DesiredOperation]) -> None:
         """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
-        found, wanted, draft = self._found, self._wanted, self.draft
-        _run_all([*_aspects(self._scene, found, wanted, draft), *(_run(self._scene, run, draft, TASK) for run in runs)])
+        found, desired, builder = self._found, self._wanted, self.builder
+        _run_all(
+            [*_aspects(self._scene, found, desired, builder), *(_run(self._scene, run, builder, TASK) for run in runs)]
+        )
 
     def know(self, memory: Mapping[str, Json]) -> None:
         """Take what is remembered as it is known by now."""
         self._scene = replace(self._scene, memory=memory)
 
-    def handler(self, wanted: DesiredOperation, name: str, owed: str) -> None:
+    def handler(self, desired: DesiredOperation, name: str, pending: str) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
-        cause = Trigger(name, owed, before=self.deleting)
+        cause = Trigger(name, pending, before=self.deleting)
         mine = PlanBuilder()
-        _run(self._scene, wanted, mine, cause)()
+        _run(self._scene, desired, mine, cause)()
         keys = {(change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
-            _run(self._scene, wanted, self.draft, cause)()
+            _run(self._scene, desired, self.builder, cause)()
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""
-        kept, self.draft = self.draft.warnings, PlanBuilder()
-        self.draft.warnings += kept
+        kept, self.builder = self.builder.warnings, PlanBuilder()
+        self.builder.warnings += kept
         self.held = True
 
     def target(self, looked: Collection[str], live: LiveTarget) -> tuple[Target, tuple[str, ...]]:
         """Return the target, and warnings. Raises ``PlanningError`` for what no request can hold."""
-        found, draft = self._found, self.draft
-        draft.look(*looked)
-        _check_requests(found.server, draft)
+        found, builder = self._found, self.builder
+        builder.look(*looked)
+        _check_requests(found.server, builder)
         target = Target(
             server=found.server.name,
             database=found.database,
@@ -154,33 +156,33 @@ class AssetPlanner:
             rate=found.asset.rate,
             places=self._scene.places,
         )
-        return _drafted(target, draft, live), tuple(draft.warnings)
+        return _drafted(target, builder, live), tuple(builder.warnings)
 
 
 def plan_database(
     server: ServerSpec, database: str, batches: Sequence[DesiredXmpBatch], memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a database, with the batches that are to be loaded; and warnings."""
-    draft = PlanBuilder()
+    builder = PlanBuilder()
     seen: set[tuple[str, bytes]] = set()
     for batch in batches:
         if (batch.connector, batch.content) not in seen:
-            plan_batch(server, database, batch, memory, draft)
+            plan_batch(server, database, batch, memory, builder)
         seen.add((batch.connector, batch.content))
-    _check_requests(server, draft)
+    _check_requests(server, builder)
     address = Address(database)
     target = Target(server.name, database, "database", database, address=address, address_after=address)
-    return _drafted(target, draft, LiveTarget()), tuple(draft.warnings)
+    return _drafted(target, builder, LiveTarget()), tuple(builder.warnings)
 
 
 def plan_channel(
-    server: ServerSpec, channel: RssChannel, wanted: DesiredChannel, memory: Mapping[str, Json]
+    server: ServerSpec, channel: RssChannel, desired: DesiredChannel, memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a channel, and warnings."""
-    draft = PlanBuilder()
-    draft.warnings += wanted.notes
-    plan_items(ChannelContext(server, channel, memory, wanted.still), wanted.items, wanted.exactly, draft)
-    _check_requests(server, draft)
+    builder = PlanBuilder()
+    builder.warnings += desired.notes
+    plan_items(ChannelContext(server, channel, memory, desired.still), desired.items, desired.exactly, builder)
+    _check_requests(server, builder)
     address = Address(channel.name)
     live = LiveTarget(channel=channel)
     target = Target(
@@ -191,27 +193,27 @@ def plan_channel(
         address=address,
         address_after=address,
     )
-    return _drafted(target, draft, live), tuple(draft.warnings)
+    return _drafted(target, builder, live), tuple(builder.warnings)
 
 
-def _drafted(target: Target, draft: PlanBuilder, live: LiveTarget) -> Target:
-    if not draft.changes:
+def _drafted(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
+    if not builder.changes:
         return target  # only counted, never kept: its fingerprint would be made for nothing
-    looked = tuple(sorted(draft.looked))
+    looked = tuple(sorted(builder.looked))
     return replace(
         target,
-        changes=tuple(draft.changes),
-        requests=draft.requests(),
+        changes=tuple(builder.changes),
+        requests=builder.requests(),
         looked=looked,
         fingerprint=fingerprint(looked, live),
-        wait=draft.wait,
-        emptied=tuple(draft.emptied),
+        wait=builder.wait,
+        emptied=tuple(builder.emptied),
     )
 
 
-def _scene(found: LocatedAsset, wanted: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
+def _scene(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
-    title = title_after(found, wanted)
+    title = title_after(found, desired)
     renamed = title != found.title and not found.address.namespace
     after = asset_path(found.database, Address(title), dialect=found.server.dialect) if renamed else before
     return PlanContext(
@@ -223,7 +225,7 @@ def _scene(found: LocatedAsset, wanted: DesiredAsset | None, given: ComparisonIn
         asset=found.asset,
         live=given.live,
         memory=given.memory,
-        lossy=wanted.lossy if wanted else False,
+        lossy=desired.lossy if desired else False,
         address=found.address if found.address.namespace else Address(title),
         files=given.files,
         batch=given.batch,
@@ -237,58 +239,58 @@ Step = Callable[[], None]
 
 
 def _aspects(
-    scene: PlanContext, found: LocatedAsset, wanted: DesiredAsset | None, draft: PlanBuilder
+    context: PlanContext, found: LocatedAsset, desired: DesiredAsset | None, builder: PlanBuilder
 ) -> Iterator[Step]:
-    if wanted is None:
+    if desired is None:
         return
-    scene = replace(scene, still=wanted.still)
-    draft.warnings += wanted.notes
-    if not wanted.present:
-        yield lambda: plan_deletion(scene, wanted.source, draft)
+    context = replace(context, still=desired.still)
+    builder.warnings += desired.notes
+    if not desired.present:
+        yield lambda: plan_deletion(context, desired.source, builder)
         return
-    title, restore, segmentation = wanted.title, wanted.restore, wanted.segmentation
+    title, restore, segmentation = desired.title, desired.restore, desired.segmentation
     if title is not None:
-        yield lambda: plan_title(scene, found.title, title, draft)
+        yield lambda: plan_title(context, found.title, title, builder)
     if restore is not None:
-        yield lambda: plan_restore(scene, restore, draft)
-    yield lambda: plan_fields(scene, wanted.fields, draft)
-    yield lambda: plan_xmp(scene, wanted.xmp, draft)
-    yield lambda: _check_in_point(scene, wanted, draft)
-    exactly = wanted.exactly
+        yield lambda: plan_restore(context, restore, builder)
+    yield lambda: plan_fields(context, desired.fields, builder)
+    yield lambda: plan_xmp(context, desired.xmp, builder)
+    yield lambda: _check_in_point(context, desired, builder)
+    exactly = desired.exactly
     if segmentation is not None:
-        yield lambda: _check_either(wanted)
-        yield lambda: plan_segmentation(scene, segmentation, exactly.segments, draft)
-    elif wanted.segments or exactly.segments:
-        yield lambda: plan_segments(scene, wanted.segments, exactly.segments, draft)
-    if wanted.markers or exactly.markers:
-        yield lambda: plan_markers(scene, wanted.markers, exactly, draft)
-    yield lambda: plan_links(scene, wanted.links, exactly.links, draft)
-    yield lambda: check_editorial(scene, wanted, draft)
+        yield lambda: _check_either(desired)
+        yield lambda: plan_segmentation(context, segmentation, exactly.segments, builder)
+    elif desired.segments or exactly.segments:
+        yield lambda: plan_segments(context, desired.segments, exactly.segments, builder)
+    if desired.markers or exactly.markers:
+        yield lambda: plan_markers(context, desired.markers, exactly, builder)
+    yield lambda: plan_links(context, desired.links, exactly.links, builder)
+    yield lambda: check_editorial(context, desired, builder)
 
 
-def _run(scene: PlanContext, wanted: DesiredOperation, draft: PlanBuilder, cause: Trigger) -> Step:
-    if isinstance(wanted, DesiredCommand):
-        return lambda: plan_command(scene, wanted, draft, cause)
-    if isinstance(wanted, DesiredThumbnail):
-        return lambda: plan_thumbnail(scene, wanted, draft, cause)
-    return lambda: plan_proxy(scene, wanted, draft, cause)
+def _run(context: PlanContext, desired: DesiredOperation, builder: PlanBuilder, cause: Trigger) -> Step:
+    if isinstance(desired, DesiredCommand):
+        return lambda: plan_command(context, desired, builder, cause)
+    if isinstance(desired, DesiredThumbnail):
+        return lambda: plan_thumbnail(context, desired, builder, cause)
+    return lambda: plan_proxy(context, desired, builder, cause)
 
 
-def _check_either(wanted: DesiredAsset) -> None:
-    if wanted.segments and wanted.segmentation:
+def _check_either(desired: DesiredAsset) -> None:
+    if desired.segments and desired.segmentation:
         raise refuse(
-            f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
-            f"({wanted.segmentation.source.place})",
-            wanted.segments[0].source,
+            f"segments are wanted one by one ({desired.segments[0].source.place}) and as a segmentation "
+            f"({desired.segmentation.source.place})",
+            desired.segments[0].source,
             "say one of the two",
         )
 
 
-def _check_in_point(scene: PlanContext, wanted: DesiredAsset, draft: PlanBuilder) -> None:
+def _check_in_point(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Refuse to move the in point together with positions that the server counts from it."""
-    counted = wanted.segments or wanted.markers or wanted.segmentation or wanted.exactly.markers
-    moved = [change for change in draft.changes if change.aspect == "field" and change.key == "first_frame"]
-    if scene.server.dialect.counts_from_in and moved and counted:
+    counted = desired.segments or desired.markers or desired.segmentation or desired.exactly.markers
+    moved = [change for change in builder.changes if change.aspect == "field" and change.key == "first_frame"]
+    if context.server.dialect.counts_from_in and moved and counted:
         raise refuse(
             "first_frame changes, and this server counts the positions of segments and markers from it",
             moved[0].source,
@@ -310,12 +312,12 @@ def _run_all(steps: Sequence[Step]) -> None:
         raise PlanningError("\n".join(map(str, errors)))
 
 
-def _check_requests(server: ServerSpec, draft: PlanBuilder) -> None:
+def _check_requests(server: ServerSpec, builder: PlanBuilder) -> None:
     """Refuse a request whose line is longer than the server takes: it would be cut, or refused half-way."""
-    for request in draft.requests():
+    for request in builder.requests():
         length = requests.request_line_length(request)
         if length > server.request_line:
-            change = draft.changes[request.changes[0]]
+            change = builder.changes[request.changes[0]]
             raise refuse(
                 f"{change.aspect} {change.key}: its request line has {length} bytes, and the cap is "
                 f"{server.request_line}",

@@ -45,7 +45,7 @@ State = Literal["changed", "unchanged", "skipped", "left out"]
 class SurveyContext:
     """What the survey of one server works with.
 
-    ``owing`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
+    ``pending`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
     settled. ``answers`` is what is known of XMP fields here. ``secrets`` tells those that came up so far.
     """
 
@@ -54,7 +54,7 @@ class SurveyContext:
     memory: Memory
     find_links: bool = False
     disk: Disk = field(default_factory=NoDisk)
-    owing: frozenset[tuple[str, str]] = frozenset()
+    pending: frozenset[tuple[str, str]] = frozenset()
     forget: bool = False
     answers: XmpAnswers = field(default_factory=XmpAnswers)
     secrets: Callable[[], Secrets] = Secrets
@@ -109,19 +109,19 @@ def in_error(world: SurveyContext, group: IntentGroup, error: Exception) -> Targ
 
 async def _survey(world: SurveyContext, group: IntentGroup, finder: ClipFinder) -> SurveyedTarget:
     layers = Layers(world.reader, group.database, finder, world.answers)
-    said, unknown = await _evaluate(layers, group, finder)
-    owing = _is_owing(world, group)
-    if not said and not unknown and not owing:
+    sourced, unknown = await _evaluate(layers, group, finder)
+    pending = _is_owing(world, group)
+    if not sourced and not unknown and not pending:
         return SurveyedTarget("skipped")
     clip = await layers.clip()
-    here, away = finder.divide(said)
+    here, away = finder.divide(sourced)
     missing = await _not_there(world, group, away, unknown)
-    if clip is None or (not here and not owing):
+    if clip is None or (not here and not pending):
         told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        return SurveyedTarget(missing if said or unknown else "skipped", warnings=tuple(filter(None, told)))
+        return SurveyedTarget(missing if sourced or unknown else "skipped", warnings=tuple(filter(None, told)))
     asset, address, title = clip
     group = finder.named()
-    here = [(member, finder.renamed(member, wanted)) for member, wanted in here]
+    here = [(member, finder.renamed(member, desired)) for member, desired in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
     found = LocatedAsset(world.server, group.database, asset, address, title, looked)
@@ -134,22 +134,22 @@ async def _evaluate(
     layers: Layers, group: IntentGroup, finder: ClipFinder
 ) -> tuple[list[Asked], list[IntentGroupMember]]:
     """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
-    said: list[Asked] = []
+    sourced: list[Asked] = []
     unknown: list[IntentGroupMember] = []
     evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
     for member in group.members:
         try:
-            wanted = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
+            desired = await layers.evaluate(member.intent.evaluate, member.entry, member.intent.source)
         except NoAssetError:
             unknown.append(member)
         else:
-            evaluated.append((member, wanted))
-            said += [(member, wanted)] if wanted is not None else []
-    if said:
+            evaluated.append((member, desired))
+            sourced += [(member, desired)] if desired is not None else []
+    if sourced:
         await layers.clip()
-    for member, wanted in evaluated:
-        finder.check_entry(member, wanted)
-    return said, unknown
+    for member, desired in evaluated:
+        finder.check_entry(member, desired)
+    return sourced, unknown
 
 
 async def _not_there(
@@ -165,10 +165,10 @@ async def _not_there(
             "look at the databases with `msauto show databases`",
         )
     state: State = "unchanged"
-    for member, wanted in (*away, *((member, None) for member in unknown)):
-        if member.intent.absent or (isinstance(wanted, DesiredAsset) and not wanted.present):
+    for member, desired in (*away, *((member, None) for member in unknown)):
+        if member.intent.absent or (isinstance(desired, DesiredAsset) and not desired.present):
             continue
-        if member.intent.missing != "skip" and not (isinstance(wanted, DesiredAsset) and wanted.missing == "skip"):
+        if member.intent.missing != "skip" and not (isinstance(desired, DesiredAsset) and desired.missing == "skip"):
             raise refuse(
                 f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
                 member.intent.named or member.intent.source,
@@ -195,43 +195,43 @@ async def _compare(
     here: Sequence[Asked],
     aliases: Sequence[LocatedAsset],
 ) -> SurveyedTarget:
-    wanteds = [wanted for _, wanted in here if isinstance(wanted, DesiredAsset)]
-    runs = [wanted for _, wanted in here if isinstance(wanted, DesiredOperation)]
-    wanted = None
+    wanteds = [desired for _, desired in here if isinstance(desired, DesiredAsset)]
+    runs = [desired for _, desired in here if isinstance(desired, DesiredOperation)]
+    desired = None
     if wanteds:
         title = next((w.title.value for w in wanteds if w.title), found.title)
-        wanted = merge_desired(wanteds, found.asset, title)
+        desired = merge_desired(wanteds, found.asset, title)
         if not _finalized(found, min(wanteds, key=_strictness)):
             return SurveyedTarget("skipped")
-        if wanted.folder is not None:
-            check_guard(found.asset, found.title, wanted.folder)
+        if desired.folder is not None:
+            check_guard(found.asset, found.title, desired.folder)
             found = replace(found, looked=found.looked | {"folder"})
     entries = None
-    if wanted is not None and not wanted.present:
+    if desired is not None and not desired.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
-        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, wanted)
+        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, desired)
         entries = await check_deletion(world.reader, deletion)
         if entries is None:
-            return SurveyedTarget("unchanged", warnings=wanted.notes)
-    live = await _read_rest(world, layers, found, wanted)
+            return SurveyedTarget("unchanged", warnings=desired.notes)
+    live = await _read_rest(world, layers, found, desired)
     recalled = recall(world.memory, found, group.names, aliases, forget=world.forget)
     files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
     given = ComparisonInputs(live, recalled.items, files, world.answers.batches.get(group.database))
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan = AssetPlanner(found, wanted, replace(given, places=places))
+    plan = AssetPlanner(found, desired, replace(given, places=places))
     plan.tasks(runs)
-    repeating(here, layers, found, live.xmp, plan.draft)
-    await check_unlinks(world.reader, found.database, found.asset, found.title, plan.draft.changes)
+    repeating(here, layers, found, live.xmp, plan.builder)
+    await check_unlinks(world.reader, found.database, found.asset, found.title, plan.builder.changes)
     known = world.secrets()
 
     def recalled_anew() -> RecalledMemory:
         again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
         return recall(world.memory, found, group.names, aliases, forget=world.forget) if again else recalled
 
-    warnings = await _call_handlers(plan, layers, group, here, wanted, recalled_anew)
+    warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
     live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, told = plan.target(layers.looked, live)
-    if world.find_links and entries is None and removes(plan.draft.changes):
+    if world.find_links and entries is None and removes(plan.builder.changes):
         titled = replace(found.asset, title=found.title)
         shown = await read_entries_of(world.reader, found.database, titled)
         target = replace(target, places=places_of(titled, found.title, shown))
@@ -253,7 +253,7 @@ def _is_owing(world: SurveyContext, group: IntentGroup) -> bool:
     names = {plain(name) for name in (*group.names, group.name)}
     if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
         names.add(plain(group.by_id[1].title))
-    return any((group.database, plain(name)) in world.owing for name in names)
+    return any((group.database, plain(name)) in world.pending for name in names)
 
 
 async def _call_handlers(
@@ -261,13 +261,13 @@ async def _call_handlers(
     layers: Layers,
     group: IntentGroup,
     here: Sequence[Asked],
-    wanted: DesiredAsset | None,
+    desired: DesiredAsset | None,
     recalled: Callable[[], RecalledMemory],
 ) -> list[str]:
-    """Plan the handlers that the changes call, and those that are owed; return what cannot be run, and why."""
-    asked = [(member.intent.notify, said) for member, said in here]
-    called = notified(asked, wanted, plan.draft.changes)
-    surely = notified(asked, wanted, certain(plan.draft.changes))
+    """Plan the handlers that the changes call, and those that are pending; return what cannot be run, and why."""
+    asked = [(member.intent.notify, sourced) for member, sourced in here]
+    called = notified(asked, desired, plan.builder.changes)
+    surely = notified(asked, desired, certain(plan.builder.changes))
     waits = held_back(recalled().items, called) if plan.deleting else []
     if waits:
         plan.hold()
@@ -278,39 +278,39 @@ async def _call_handlers(
     plan.know(recalled().items)
     for call, run in zip(calls, runs, strict=True):
         if isinstance(run, DesiredOperation):
-            plan.handler(run, call.handler.name, call.owed)
+            plan.handler(run, call.handler.name, call.pending)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
-def _finalized(found: LocatedAsset, wanted: DesiredAsset) -> bool:
+def _finalized(found: LocatedAsset, desired: DesiredAsset) -> bool:
     """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
-    if found.asset.finalized is not False or wanted.unfinalized == "allow":
+    if found.asset.finalized is not False or desired.unfinalized == "allow":
         return True
-    if wanted.unfinalized == "skip":
+    if desired.unfinalized == "skip":
         return False
     raise refuse(
         f"{found.title!r} is still being recorded (finalized is false)",
-        wanted.source,
+        desired.source,
         "wait until it is done, or say `unfinalized: skip` or `unfinalized: allow`",
     )
 
 
-def _strictness(wanted: DesiredAsset) -> int:
+def _strictness(desired: DesiredAsset) -> int:
     """The least is the task that allows the least of a clip still being recorded."""
-    return ("error", "skip", "allow").index(wanted.unfinalized)
+    return ("error", "skip", "allow").index(desired.unfinalized)
 
 
 async def _read_rest(
-    world: SurveyContext, layers: Layers, found: LocatedAsset, wanted: DesiredAsset | None
+    world: SurveyContext, layers: Layers, found: LocatedAsset, desired: DesiredAsset | None
 ) -> LiveTarget:
     """Read what only the comparison needs: XMP fields, the folders of links, all links."""
     xmp, links = layers.xmp, layers.links
-    if wanted is None:
+    if desired is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    if wanted.xmp and xmp is None and found.database not in world.answers.batches:
-        names = frozenset(wanted.xmp)
+    if desired.xmp and xmp is None and found.database not in world.answers.batches:
+        names = frozenset(desired.xmp)
         xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
-    if links is None and (wanted.exactly.links or not wanted.present):
+    if links is None and (desired.exactly.links or not desired.present):
         links = await world.reader.read_links(found.database, found.asset)
-    folders = await read_folders(world.reader, found.database, link_places(found, wanted))
+    folders = await read_folders(world.reader, found.database, link_places(found, desired))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

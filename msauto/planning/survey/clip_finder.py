@@ -191,20 +191,20 @@ class ClipFinder:
 
     # What each member means, once the clip is found ------------------------------------------------------------
 
-    def check_entry(self, member: IntentGroupMember, wanted: Desired | None) -> None:
+    def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
         """Raise ``PlanningError`` where a select chose another clip than the one that was found by its title."""
         found = self._of(member)
-        if member.entry is None or found is None or (wanted is None and not _needs_clip(member)):
+        if member.entry is None or found is None or (desired is None and not _needs_clip(member)):
             return
         check_entry(member.entry, found[1][0], member.intent.source)
 
     def divide(self, asked: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
         """Return the members that mean the clip that was found, and those whose own asset is missing."""
-        renames = any(_renames(member, wanted) for member, wanted in asked)
-        here = [(member, wanted) for member, wanted in asked if self._is_meant(member, wanted, renames=renames)]
+        renames = any(_renames(member, desired) for member, desired in asked)
+        here = [(member, desired) for member, desired in asked if self._is_meant(member, desired, renames=renames)]
         return here, [one for one in asked if one not in here]
 
-    def _is_meant(self, member: IntentGroupMember, wanted: Desired, *, renames: bool) -> bool:
+    def _is_meant(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
         """Tell whether a member means the clip; a former title means the renamed one only while a task renames it."""
         one = self._of(member)
         if one is None:
@@ -217,46 +217,46 @@ class ClipFinder:
         was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
         if any(same_text(title, name) for name in was):
             return True
-        absent = isinstance(wanted, DesiredAsset) and not wanted.present
+        absent = isinstance(desired, DesiredAsset) and not desired.present
         return renames and not absent and any(same_text(member.title, name) for name in part.names)
 
-    def renamed(self, member: IntentGroupMember, wanted: Desired) -> Desired:
+    def renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
         """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
         one = self._of(member)
-        if one is None or member.title is None or not isinstance(wanted, DesiredAsset):
-            return wanted
+        if one is None or member.title is None or not isinstance(desired, DesiredAsset):
+            return desired
         part, (asset, _, title) = one
-        if wanted.folder is not None and not self._is_main(title):
-            check_guard(asset, title, wanted.folder)  # of this entry, and not of the one that the target goes by
-            wanted = replace(wanted, folder=None)
-        if not wanted.present:
-            return replace(wanted, title=None)
-        wanted = replace(wanted, links=tuple(self._titled(said, title) for said in wanted.links))
+        if desired.folder is not None and not self._is_main(title):
+            check_guard(asset, title, desired.folder)  # of this entry, and not of the one that the target goes by
+            desired = replace(desired, folder=None)
+        if not desired.present:
+            return replace(desired, title=None)
+        desired = replace(desired, links=tuple(self._titled(sourced, title) for sourced in desired.links))
         if not self._is_main(title):
-            wanted = replace(wanted, fields=_not_yet(wanted, asset))
+            desired = replace(desired, fields=_not_yet(desired, asset))
         if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
-            return replace(wanted, title=Sourced(part.name, wanted.title.source if wanted.title else wanted.source))
-        return replace(wanted, title=None)
+            return replace(desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source))
+        return replace(desired, title=None)
 
-    def _titled(self, said: Sourced[DesiredLink], title: str) -> Sourced[DesiredLink]:
+    def _titled(self, sourced: Sourced[DesiredLink], title: str) -> Sourced[DesiredLink]:
         """Give a link of a merged group the title that its task knows the asset by, where it names none."""
-        if not self._group.merged or said.value.title is not ABSENT or self._is_main(title):
-            return said
-        return replace(said, value=replace(said.value, title=title))
+        if not self._group.merged or sourced.value.title is not ABSENT or self._is_main(title):
+            return sourced
+        return replace(sourced, value=replace(sourced.value, title=title))
 
     def check_aliases(self, asked: Sequence[Asked]) -> None:
         """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
-        for member, wanted in asked:
+        for member, desired in asked:
             one = self._of(member)
-            if one is None or not isinstance(wanted, DesiredAsset) or not wanted.fields:
+            if one is None or not isinstance(desired, DesiredAsset) or not desired.fields:
                 continue
             title = one[1][2]
             if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, asked):
-                name, said = next(iter(wanted.fields.items()))
+                name, sourced = next(iter(desired.fields.items()))
                 raise refuse(
                     f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
                     "for one of them beside other tasks for the other",
-                    said.source,
+                    sourced.source,
                     "declare the fields of a link under `links:` of the clip, or in a run of their own",
                 )
 
@@ -305,9 +305,9 @@ def _shown(folder: Folder) -> str:
     return show_folder(folder) or "/"
 
 
-def _not_yet(wanted: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
+def _not_yet(desired: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
     """Return the link fields that another entry of the clip does not have yet: those that it has need no request."""
-    return {name: said for name, said in wanted.fields.items() if not _has_field(asset, name, said.value)}
+    return {name: sourced for name, sourced in desired.fields.items() if not _has_field(asset, name, sourced.value)}
 
 
 def _has_field(asset: Asset, name: str, value: str | Position) -> bool:
@@ -324,10 +324,10 @@ def _is_home(entry: Entry | None, asset: Asset) -> bool:
     return entry is not None and asset.folder is not None and same_folder(entry.folder, asset.folder)
 
 
-def _renames(member: IntentGroupMember, wanted: Desired) -> bool:
+def _renames(member: IntentGroupMember, desired: Desired) -> bool:
     """Tell whether a task renames the clip: it names former titles and wants the clip there."""
     ref = member.intent.ref
-    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(wanted, DesiredAsset) and wanted.present
+    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(desired, DesiredAsset) and desired.present
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:

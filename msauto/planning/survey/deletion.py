@@ -28,7 +28,7 @@ class Deletion:
     title: str
     address: Address
     chosen: Sequence[Entry]
-    wanted: DesiredAsset
+    desired: DesiredAsset
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -61,11 +61,11 @@ async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | No
     _check_is_no_link(deletion, entries)
     _check_namesakes(deletion, entries)
     own = _own_entry(asset, deletion.title, entries.same)
-    if any(entry is not own for entry in entries.same) and not deletion.wanted.with_links:
+    if any(entry is not own for entry in entries.same) and not deletion.desired.with_links:
         raise refuse(
             f"{deletion.title!r} shows in more than one place ({_listed(entries.same)}), "
             "and a clip is not deleted while links show it",
-            deletion.wanted.source,
+            deletion.desired.source,
             "remove the links first, or write `with_links: true` to delete the clip with all of them",
         )
     return entries
@@ -93,7 +93,7 @@ def _check_is_no_link(deletion: Deletion, entries: ClipEntries) -> None:
     raise refuse(
         f"the entry {_shown(named[0])} is a link, and its clip is not deleted for a link; it shows in: "
         f"{_listed(entries.same)}",
-        deletion.wanted.source,
+        deletion.desired.source,
         "name the clip by its own title, or select it where it lives",
     )
 
@@ -116,11 +116,11 @@ def _is_named(deletion: Deletion, entry: Entry) -> bool:
 
 def _check_namesakes(deletion: Deletion, entries: ClipEntries) -> None:
     """Refuse to delete by a title that two clips have, unless the task says where its clip lives."""
-    if not entries.namesakes or deletion.address.namespace or deletion.wanted.folder is not None:
+    if not entries.namesakes or deletion.address.namespace or deletion.desired.folder is not None:
         return
     raise refuse(
         f"two clips have the title {deletion.title!r}: {_listed([*entries.same, *entries.namesakes])}",
-        deletion.wanted.source,
+        deletion.desired.source,
         "write `folder:` to say where the clip lives, or address it by a key field with `id:`",
     )
 

@@ -24,17 +24,17 @@ from msauto.verification.expectations import mapping
 _START, _END = "Profanity Start", "Profanity End"
 
 
-def check_editorial(scene: PlanContext, wanted: DesiredAsset, draft: PlanBuilder) -> None:
+def check_editorial(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Warn of what the changes of an asset make of it; refuse an in point after the out point where tasks name both.
 
     Raises ``PlanningError``.
     """
-    if not draft.changes:
+    if not builder.changes:
         return
-    after = asset_after(scene.asset, draft.requests())
-    _check_in_and_out(scene, wanted, after, draft)
-    warnings = [*_outside(scene, wanted, after, draft), *_unpaired(scene, after, draft), *_blank_ends(draft)]
-    draft.warnings += [f"{scene.title}: {warning}" for warning in dict.fromkeys(warnings)]
+    after = asset_after(context.asset, builder.requests())
+    _check_in_and_out(context, desired, after, builder)
+    warnings = [*_outside(context, desired, after, builder), *_unpaired(context, after, builder), *_blank_ends(builder)]
+    builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
 # In and out ----------------------------------------------------------------------------------------------------
@@ -68,28 +68,28 @@ class _Span:
         return None
 
 
-def _moved(draft: PlanBuilder) -> list[Change]:
+def _moved(builder: PlanBuilder) -> list[Change]:
     names = {"first_frame", "last_frame"}
-    return [change for change in draft.changes if change.aspect == "field" and change.key in names]
+    return [change for change in builder.changes if change.aspect == "field" and change.key in names]
 
 
-def _check_in_and_out(scene: PlanContext, wanted: DesiredAsset, after: Asset, draft: PlanBuilder) -> None:
-    moved, span = _moved(draft), _Span.of(after)
+def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> None:
+    moved, span = _moved(builder), _Span.of(after)
     if not moved or not span.is_reversed:
         return
     told = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
-    if {"first_frame", "last_frame"} <= wanted.fields.keys() and not wanted.still:  # undo brings back what there was
+    if {"first_frame", "last_frame"} <= desired.fields.keys() and not desired.still:  # undo brings back what there was
         raise refuse(told, moved[0].source, "let first_frame be at most last_frame")
-    draft.warnings.append(f"{scene.title}: {told} ({moved[0].source.place})")
+    builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
 
 
-def _outside(scene: PlanContext, wanted: DesiredAsset, after: Asset, draft: PlanBuilder) -> Iterator[str]:
+def _outside(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> Iterator[str]:
     """Yield the named markers and segments outside the in and out points, where the run sets them or these points."""
-    span, moved = _Span.of(after), bool(_moved(draft))
+    span, moved = _Span.of(after), bool(_moved(builder))
     if span.is_reversed:
         return
-    set_here = {change.source.place for change in draft.changes if change.aspect in {"marker", "segment"}}
-    for what, first, last, source in (*_markers(scene, wanted), *_segments(scene, wanted)):
+    set_here = {change.source.place for change in builder.changes if change.aspect in {"marker", "segment"}}
+    for what, first, last, source in (*_markers(context, desired), *_segments(context, desired)):
         where = span.misses(first, last) if moved or source.place in set_here else None
         if where is not None:
             yield f"{what} {where} ({source.place})"
@@ -99,31 +99,31 @@ Item = tuple[str, int, int, TaskSource]
 """What it is, its first and its last frame, and where a task names it."""
 
 
-def _markers(scene: PlanContext, wanted: DesiredAsset) -> Iterator[Item]:
-    for said in wanted.markers:
-        value = said.value
-        frame = _frames(scene, value.at) if value.present else None
+def _markers(context: PlanContext, desired: DesiredAsset) -> Iterator[Item]:
+    for sourced in desired.markers:
+        value = sourced.value
+        frame = _frames(context, value.at) if value.present else None
         if frame is not None:
             track = DEFAULT_TRACK if value.track is ABSENT else value.track
             name = f"marker {track}@{frame}" if value.uid is ABSENT else f"marker uid {value.uid} (frame {frame})"
-            yield name, frame, frame, said.source
+            yield name, frame, frame, sourced.source
 
 
-def _segments(scene: PlanContext, wanted: DesiredAsset) -> Iterator[Item]:
-    for said in wanted.segments:
-        value = said.value
-        start, length = _frames(scene, value.start), _frames(scene, value.duration)
+def _segments(context: PlanContext, desired: DesiredAsset) -> Iterator[Item]:
+    for sourced in desired.segments:
+        value = sourced.value
+        start, length = _frames(context, value.start), _frames(context, value.duration)
         if value.present and start is not None and length:
             name = "segment" if value.number is ABSENT else f"segment {value.number}"
-            yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, said.source
+            yield f"{name} (frames {start} to {start + length - 1})", start, start + length - 1, sourced.source
 
 
-def _frames(scene: PlanContext, position: Position | Absent) -> int | None:
+def _frames(context: PlanContext, position: Position | Absent) -> int | None:
     """Return the frame of a position; ``None`` where none is named, or it is wrong, which its own aspect tells."""
     if position is ABSENT:
         return None
     try:
-        return position.to_frames(scene.rate or Fraction(1))
+        return position.to_frames(context.rate or Fraction(1))
     except TimecodeError:
         return None
 
@@ -131,14 +131,14 @@ def _frames(scene: PlanContext, position: Position | Absent) -> int | None:
 # Profanity -----------------------------------------------------------------------------------------------------
 
 
-def _unpaired(scene: PlanContext, after: Asset, draft: PlanBuilder) -> Iterator[str]:
+def _unpaired(context: PlanContext, after: Asset, builder: PlanBuilder) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
-    touched = [change for change in draft.changes if change.aspect == "marker"]
+    touched = [change for change in builder.changes if change.aspect == "marker"]
     if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
         return
-    before = {(marker.uid, track_of(marker)) for marker in _alone(scene.asset.markers)}
-    live = {marker.uid: marker for marker in scene.asset.markers}
-    origin = in_point(scene.asset, scene.server.dialect)
+    before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
+    live = {marker.uid: marker for marker in context.asset.markers}
+    origin = in_point(context.asset, context.server.dialect)
     source = touched[0].source
     for marker in _alone(after.markers):
         if (marker.uid, track_of(marker)) in before and live[marker.uid].frame == marker.frame:
@@ -171,9 +171,9 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 # Titles --------------------------------------------------------------------------------------------------------
 
 
-def _blank_ends(draft: PlanBuilder) -> Iterator[str]:
+def _blank_ends(builder: PlanBuilder) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
-    for change in _set(draft, "title", "segment", "segmentation", "marker", "link"):
+    for change in _set(builder, "title", "segment", "segmentation", "marker", "link"):
         title, had = _title(change, change.after), _title(change, change.before)
         if title != title.strip() and title != had:
             what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
@@ -188,5 +188,5 @@ def _title(change: Change, side: object) -> str:
     return str(side.get("title", "")) if isinstance(side, Mapping) else ""
 
 
-def _set(draft: PlanBuilder, *aspects: str) -> Iterator[Change]:
-    return (change for change in draft.changes if change.aspect in aspects and change.action in {"add", "change"})
+def _set(builder: PlanBuilder, *aspects: str) -> Iterator[Change]:
+    return (change for change in builder.changes if change.aspect in aspects and change.action in {"add", "change"})

@@ -14,16 +14,16 @@ from msauto.model.desired import Desired, DesiredAsset, Handler, Sourced
 from msauto.model.plan import Change, Json
 from msauto.verification.expectations import mapping
 
-PENDING_PREFIX = "owed:handler:"
+PENDING_PREFIX = "pending:handler:"
 """What the ledger calls a handler whose target a run has changed, and that was not done since."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall:
-    """A handler that is to run; ``owed`` names the run that left it undone."""
+    """A handler that is to run; ``pending`` names the run that left it undone."""
 
     handler: Handler
-    owed: str = ""
+    pending: str = ""
 
 
 def notified(
@@ -31,11 +31,11 @@ def notified(
 ) -> list[Handler]:
     """Return the handlers that the changes call, each once, in the order in which the plays define them."""
     places = {change.source.place for change in changes}
-    for said in _said(united) if united else ():
-        if said.source.place in places:
-            places.update(source.place for source in said.also)
+    for sourced in _said(united) if united else ():
+        if sourced.source.place in places:
+            places.update(source.place for source in sourced.also)
     called = (
-        handler for handlers, wanted in asked if handlers and places & set(_places(wanted)) for handler in handlers
+        handler for handlers, desired in asked if handlers and places & set(_places(desired)) for handler in handlers
     )
     return in_order(called)
 
@@ -89,14 +89,14 @@ def pending_calls(
     return [runs[order] for order in sorted(runs)], warnings
 
 
-_NOT_AGAIN = "it is not sent again by itself\nlook on the server; --forget-owed ends this warning"
+_NOT_AGAIN = "it is not sent again by itself\nlook on the server; --forget-pending ends this warning"
 _HELD = (
     "it is not sent again for a value that the server does not report, and that may be there already\n"
-    "look on the server; if it has to run, run it by a task of its own; --forget-owed ends this warning"
+    "look on the server; if it has to run, run it by a task of its own; --forget-pending ends this warning"
 )
 _DELETION_WAITS = (
     "it runs before the deletion: neither is sent\n"
-    "look on the server; --forget-owed sends the handler again, and then deletes"
+    "look on the server; --forget-pending sends the handler again, and then deletes"
 )
 
 
@@ -114,25 +114,25 @@ def _in_doubt(name: str, value: Mapping[str, Json], then: str) -> str:
 
 def _stranger(name: str, run: str) -> str:
     return (
-        f"the handler {name!r} is owed since run {run}, and no task of this run notifies it\n"
-        "run the playbook that has it, or drop it with --forget-owed"
+        f"the handler {name!r} is pending since run {run}, and no task of this run notifies it\n"
+        "run the playbook that has it, or drop it with --forget-pending"
     )
 
 
 # Where a wanted value was said ---------------------------------------------------------------------------------
 
 
-def _places(wanted: Desired) -> Iterator[SourceLocation]:
-    yield wanted.source.place
-    if isinstance(wanted, DesiredAsset):
-        yield from (said.source.place for said in _said(wanted))
-        for exactly in (wanted.exactly.segments, wanted.exactly.markers, wanted.exactly.links):
+def _places(desired: Desired) -> Iterator[SourceLocation]:
+    yield desired.source.place
+    if isinstance(desired, DesiredAsset):
+        yield from (sourced.source.place for sourced in _said(desired))
+        for exactly in (desired.exactly.segments, desired.exactly.markers, desired.exactly.links):
             if exactly is not None:
                 yield exactly.place
 
 
-def _said(wanted: DesiredAsset) -> Iterator[Sourced[object]]:
-    for field in fields(wanted):
-        value = getattr(wanted, field.name)
+def _said(desired: DesiredAsset) -> Iterator[Sourced[object]]:
+    for field in fields(desired):
+        value = getattr(desired, field.name)
         parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
         yield from (part for part in parts if isinstance(part, Sourced))

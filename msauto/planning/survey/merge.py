@@ -64,26 +64,26 @@ def merge_desired(wanteds: Sequence[DesiredAsset], asset: Asset, title: str) -> 
         exactly=_exactly([w.exactly for w in wanteds]),
         still={name: value for w in wanteds for name, value in w.still.items()},
         notes=tuple(note for w in wanteds for note in w.notes),
-        restore=max((w.restore for w in wanteds if w.restore), key=lambda said: said.value, default=None),
+        restore=max((w.restore for w in wanteds if w.restore), key=lambda sourced: sourced.value, default=None),
     )
 
 
 def unite_channel(wanteds: Sequence[DesiredChannel]) -> DesiredChannel:
     """Return what all tasks want of one channel."""
     for one in (w for w in wanteds if w.exactly):
-        named = {plain(said.value.guid) for said in one.items}
+        named = {plain(sourced.value.guid) for sourced in one.items}
         for other in (w for w in wanteds if w is not one):
-            for said in other.items:
-                if said.value.present and plain(said.value.guid) not in named:
-                    raise _removed_and_wanted(f"item {said.value.guid}", one.exactly, said.source)
+            for sourced in other.items:
+                if sourced.value.present and plain(sourced.value.guid) not in named:
+                    raise _removed_and_wanted(f"item {sourced.value.guid}", one.exactly, sourced.source)
     items: dict[str, Sourced[DesiredRssItem]] = {}
-    for said in (said for wanted in wanteds for said in wanted.items):
-        earlier = items.setdefault(plain(said.value.guid), said)
-        if earlier.value.present != said.value.present:
-            gone, kept = (earlier, said) if said.value.present else (said, earlier)
-            raise _removed_and_wanted(f"item {said.value.guid}", gone.source, kept.source)
-        if replace(earlier.value, guid=said.value.guid) != said.value:
-            raise _contradiction(f"item {said.value.guid}", earlier, said)
+    for sourced in (sourced for desired in wanteds for sourced in desired.items):
+        earlier = items.setdefault(plain(sourced.value.guid), sourced)
+        if earlier.value.present != sourced.value.present:
+            gone, kept = (earlier, sourced) if sourced.value.present else (sourced, earlier)
+            raise _removed_and_wanted(f"item {sourced.value.guid}", gone.source, kept.source)
+        if replace(earlier.value, guid=sourced.value.guid) != sourced.value:
+            raise _contradiction(f"item {sourced.value.guid}", earlier, sourced)
     return DesiredChannel(
         wanteds[0].source,
         tuple(items.values()),
@@ -93,8 +93,8 @@ def unite_channel(wanteds: Sequence[DesiredChannel]) -> DesiredChannel:
     )
 
 
-def _has_lists(wanted: DesiredAsset) -> bool:
-    return len(wanted.segments) > 1 or len(wanted.markers) > 1 or len(wanted.links) > 1
+def _has_lists(desired: DesiredAsset) -> bool:
+    return len(desired.segments) > 1 or len(desired.markers) > 1 or len(desired.links) > 1
 
 
 def _check_presence(wanteds: Sequence[DesiredAsset]) -> None:
@@ -104,11 +104,11 @@ def _check_presence(wanteds: Sequence[DesiredAsset]) -> None:
         raise _removed_and_wanted("the asset", gone.source, kept.source)
 
 
-def _removed_and_wanted(what: str, gone: TaskSource | None, wanted: TaskSource) -> Exception:
+def _removed_and_wanted(what: str, gone: TaskSource | None, desired: TaskSource) -> Exception:
     removing = gone.description if gone else "one task"
     return refuse(
-        f"{what} is removed by {removing} and wanted by {wanted.description}",
-        wanted,
+        f"{what} is removed by {removing} and wanted by {desired.description}",
+        desired,
         "let one of the two tasks go, or let both say the same",
     )
 
@@ -198,9 +198,9 @@ class _MergeKeys:
 # Uniting -------------------------------------------------------------------------------------------------------
 
 
-def _one(what: str, said: Iterable[Sourced[T] | None], key: Callable[[object], Hashable]) -> Sourced[T] | None:
+def _one(what: str, sourced: Iterable[Sourced[T] | None], key: Callable[[object], Hashable]) -> Sourced[T] | None:
     first: Sourced[T] | None = None
-    for other in (s for s in said if s is not None):
+    for other in (s for s in sourced if s is not None):
         if first is None:
             first = other
         elif key(first.value) != key(other.value):
@@ -209,10 +209,10 @@ def _one(what: str, said: Iterable[Sourced[T] | None], key: Callable[[object], H
 
 
 def _mapping(
-    what: str, said: Iterable[Mapping[str, Sourced[T]]], key: Callable[[str, object], Hashable]
+    what: str, sourced: Iterable[Mapping[str, Sourced[T]]], key: Callable[[str, object], Hashable]
 ) -> dict[str, Sourced[T]]:
     united: dict[str, Sourced[T]] = {}
-    for name, other in ((name, other) for fields in said for name, other in fields.items()):
+    for name, other in ((name, other) for fields in sourced for name, other in fields.items()):
         first = united.setdefault(name, other)
         if key(name, first.value) != key(name, other.value):
             raise _contradiction(f"{what} {name}", first, other)
@@ -226,16 +226,16 @@ def _xmp(wanteds: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]]
     """
     united: dict[str, Sourced[tuple[str, ...]]] = {}
     whole: set[str] = set()
-    for wanted in wanteds:
-        for name, said in wanted.xmp.items():
-            first = united.setdefault(name, said)
-            if name not in wanted.xmp_lists or not said.value:
+    for desired in wanteds:
+        for name, sourced in desired.xmp.items():
+            first = united.setdefault(name, sourced)
+            if name not in desired.xmp_lists or not sourced.value:
                 whole.add(name)
-            if first is said or same_list(first.value, said.value):
+            if first is sourced or same_list(first.value, sourced.value):
                 continue
             if name in whole:
-                raise _contradiction(f"the XMP field {name}", first, said)
-            united[name] = replace(first, value=_joined(first.value, said.value), also=(*first.also, said.source))
+                raise _contradiction(f"the XMP field {name}", first, sourced)
+            united[name] = replace(first, value=_joined(first.value, sourced.value), also=(*first.also, sourced.source))
     return united
 
 
@@ -251,10 +251,10 @@ def _list(
     what: str, lists: Iterable[Sequence[Sourced[V]]], identity: Callable[[V], Hashable], keys: _MergeKeys
 ) -> tuple[Sourced[V], ...]:
     united: dict[Hashable, Sourced[V]] = {}
-    for said in (said for items in lists for said in items):
-        key = identity(said.value)
+    for sourced in (sourced for items in lists for sourced in items):
+        key = identity(sourced.value)
         first = united.get(key)
-        united[key] = said if first is None else _merge(f"{what} {_show_key(key)}", first, said, keys)
+        united[key] = sourced if first is None else _merge(f"{what} {_show_key(key)}", first, sourced, keys)
     return tuple(united.values())
 
 
@@ -276,16 +276,16 @@ def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> S
         raise _removed_and_wanted(what, gone.source, kept.source)
     named: dict[str, Any] = {}
     for name in _ATTRIBUTES[type(one.value)]:
-        values = [Sourced(getattr(said.value, name), said.source) for said in (one, other)]
-        told = [said for said in values if said.value is not ABSENT]
+        values = [Sourced(getattr(sourced.value, name), sourced.source) for sourced in (one, other)]
+        told = [sourced for sourced in values if sourced.value is not ABSENT]
         if len(told) == 2 and keys.plainly(told[0].value) != keys.plainly(told[1].value):
             raise _contradiction(f"{name} of {what}", *told)
         if told:
             named[name] = told[0].value
-    fields = [_own_fields(said.value, said.source) for said in (one, other)]
+    fields = [_own_fields(sourced.value, sourced.source) for sourced in (one, other)]
     if any(fields):
         united = _mapping(f"{what}:", fields, keys.field)
-        named["fields"] = {name: said.value for name, said in united.items()}
+        named["fields"] = {name: sourced.value for name, sourced in united.items()}
     united_value = replace(one.value, **named)
     more: tuple[TaskSource, ...] = () if united_value == one.value else (other.source,)
     return replace(one, value=united_value, also=(*one.also, *more))
@@ -315,10 +315,10 @@ def _exactly(all_of: Sequence[CompleteLists]) -> CompleteLists:
 def _check_exactly(wanteds: Sequence[DesiredAsset], keys: _MergeKeys) -> None:
     """Refuse what one task wants and another removes by ``exactly``, for its list does not name it."""
     for one in (w for w in wanteds if w.exactly.segments or w.exactly.markers or w.exactly.links):
-        for other in (wanted for wanted in wanteds if wanted is not one):
+        for other in (desired for desired in wanteds if desired is not one):
             _check_list("segment", one.exactly.segments, one.segments, other.segments, keys.segment)
             _check_list("link", one.exactly.links, one.links, other.links, keys.link)
-            covered = [said for said in other.markers if _covers(one.exactly, keys.track(said.value))]
+            covered = [sourced for sourced in other.markers if _covers(one.exactly, keys.track(sourced.value))]
             _check_list("marker", one.exactly.markers, one.markers, covered, keys.marker)
 
 
@@ -335,7 +335,7 @@ def _check_list(
 ) -> None:
     if exactly is None:
         return
-    named = {identity(said.value) for said in complete}
-    for said in others:
-        if said.value.present and identity(said.value) not in named:
-            raise _removed_and_wanted(f"{what} {_show_key(identity(said.value))}", exactly, said.source)
+    named = {identity(sourced.value) for sourced in complete}
+    for sourced in others:
+        if sourced.value.present and identity(sourced.value) not in named:
+            raise _removed_and_wanted(f"{what} {_show_key(identity(sourced.value))}", exactly, sourced.source)

@@ -44,9 +44,9 @@ def recall(
 
 
 def settlements_of(target: TargetId, items: Mapping[str, Json]) -> list[Settlement]:
-    """Return how what is open is settled: owed handlers are dropped, what may have run counts as run."""
+    """Return how what is open is settled: pending handlers are dropped, what may have run counts as run."""
     return [
-        Settlement(target, item, None if item.startswith("owed:") else True)
+        Settlement(target, item, None if item.startswith("pending:") else True)
         for item, value in items.items()
-        if item.startswith("owed:") or mapping(value).get("unproved")
+        if item.startswith("pending:") or mapping(value).get("unverified")
     ]

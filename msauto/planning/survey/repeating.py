@@ -31,21 +31,21 @@ def repeating(
     layers: Layers,
     found: LocatedAsset,
     xmp: Xmp | None,
-    draft: PlanBuilder,
+    builder: PlanBuilder,
 ) -> None:
     """Warn of each value that the next run would change again."""
-    suspects = {(change.aspect, change.key) for change in draft.changes if _is_looked_at(change, layers.looked)}
+    suspects = {(change.aspect, change.key) for change in builder.changes if _is_looked_at(change, layers.looked)}
     if not suspects:
         return
-    requests = draft.requests()
+    requests = builder.requests()
     after = replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
     fields = xmp_after(layers.with_xmp(xmp), requests)
     warnings: list[str] = []
-    for member, wanted in asked:
+    for member, desired in asked:
         again = _again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
-        if isinstance(wanted, DesiredAsset) and again is not None:
-            warnings += _told(wanted, again, suspects)
-    draft.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
+        if isinstance(desired, DesiredAsset) and again is not None:
+            warnings += _told(desired, again, suspects)
+    builder.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
 def _is_looked_at(change: Change, looked: Collection[str]) -> bool:
@@ -56,10 +56,10 @@ def _is_looked_at(change: Change, looked: Collection[str]) -> bool:
 
 def _again(intent: Intent, facts: Facts) -> DesiredAsset | None:
     try:
-        wanted = intent.evaluate(facts)
+        desired = intent.evaluate(facts)
     except (Need, NoAssetError, MsautoError):
         return None
-    return wanted if isinstance(wanted, DesiredAsset) and wanted.present else None
+    return desired if isinstance(desired, DesiredAsset) and desired.present else None
 
 
 def _told(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
@@ -77,16 +77,16 @@ def _told(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str,
 def _both(
     now: Mapping[str, Sourced[T]], then: Mapping[str, Sourced[T]]
 ) -> Iterator[tuple[str, Sourced[T], Sourced[T]]]:
-    return ((name, said, then[name]) for name, said in now.items() if name in then)
+    return ((name, sourced, then[name]) for name, sourced in now.items() if name in then)
 
 
 def _of_list(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[str]:
-    items = {said.source.place: said for said in then}
-    for said in now:
-        other = items.get(said.source.place)
-        if other is not None and other.value != said.value:
-            yield _warning(f"a {aspect}", said)
+    items = {sourced.source.place: sourced for sourced in then}
+    for sourced in now:
+        other = items.get(sourced.source.place)
+        if other is not None and other.value != sourced.value:
+            yield _warning(f"a {aspect}", sourced)
 
 
-def _warning(what: str, said: Sourced[Any]) -> str:
-    return f"{what} ({said.source.place}) reads what it sets: the next run would change it again"
+def _warning(what: str, sourced: Sourced[Any]) -> str:
+    return f"{what} ({sourced.source.place}) reads what it sets: the next run would change it again"

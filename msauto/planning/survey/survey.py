@@ -48,19 +48,19 @@ async def survey(
     forks: int,
     find_links: bool = False,
     disk: Disk | None = None,
-    forget_owed: bool = False,
+    forget_pending: bool = False,
     secrets: Callable[[], Secrets] = Secrets,
 ) -> Survey:
     """Plan one server, at most ``forks`` targets at once. Errors stay with their target: nothing is raised for one.
 
     ``find_links`` also reads where assets are linked that are to be deleted, or from which something is to be removed:
-    for limits that protect folders. ``disk`` is where downloads may be already. ``forget_owed`` takes what earlier runs
+    for limits that protect folders. ``disk`` is where downloads may be already. ``forget_pending`` takes what earlier runs
     have left open as settled. ``secrets`` tells those that came up so far.
     """
     del clock  # templates have their own `now`; kept in the seam for waits that later aspects need
-    owing = memory.owing(work.server.name)
+    pending = memory.pending(work.server.name)
     world = SurveyContext(
-        work.server, reader, memory, find_links, disk or NoDisk(), owing, forget_owed, secrets=secrets
+        work.server, reader, memory, find_links, disk or NoDisk(), pending, forget_pending, secrets=secrets
     )
     whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     found = _Found()
@@ -182,8 +182,8 @@ async def _plan(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
 
 async def _plan_channel(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     layers = Layers(world.reader, "", _nothing)
-    said = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    wanteds = [wanted for wanted in said if isinstance(wanted, DesiredChannel)]
+    sourced = [await layers.evaluate(member.intent.evaluate) for member in group.members]
+    wanteds = [desired for desired in sourced if isinstance(desired, DesiredChannel)]
     if not wanteds:
         return SurveyedTarget("skipped")
     channel = await world.reader.read_channel(group.name)
@@ -200,8 +200,8 @@ async def _plan_channel(world: SurveyContext, group: IntentGroup) -> SurveyedTar
 
 async def _plan_database(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     layers = Layers(world.reader, group.database, _nothing)
-    said = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    batches = [wanted for wanted in said if isinstance(wanted, DesiredXmpBatch)]
+    sourced = [await layers.evaluate(member.intent.evaluate) for member in group.members]
+    batches = [desired for desired in sourced if isinstance(desired, DesiredXmpBatch)]
     if not batches:
         return SurveyedTarget("skipped")
     name = TargetId(world.server.name, group.database, "database", group.database)

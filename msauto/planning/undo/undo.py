@@ -65,7 +65,7 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
             warnings += [] if why is None else [f"{name}: {_called(record, one.change)} cannot be undone: {why}"]
         if kept:
             intents.setdefault(name, []).append(_intent(record, tuple(kept), specs[name], run))
-    work = tuple(ServerIntents(specs[name], tuple(wanted)) for name, wanted in intents.items())
+    work = tuple(ServerIntents(specs[name], tuple(desired)) for name, desired in intents.items())
     return ResolvedPlaybooks(work, warnings=tuple(warnings))
 
 
@@ -84,7 +84,7 @@ def _made(record: TargetRecord) -> Iterator[AppliedChange]:
         both = zip(record.target.requests, record.requests, strict=False)
         mine = [(request, known.state) for request, known in both if number in request.changes]
         sent = tuple(request for request, state in mine if state not in {"planned", "not sent"})
-        if any(state in {"done", "unproved", "sending"} or _in_part(request, state) for request, state in mine):
+        if any(state in {"done", "unverified", "sending"} or _in_part(request, state) for request, state in mine):
             yield AppliedChange(change, sent, whole=all(state == "done" for _, state in mine))
 
 

@@ -230,13 +230,13 @@ def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -
 
 
 def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    sourced: dict[str, Any] = {
         "number": segment.number,
         "start": _position(start, rate),
         "duration": _position(segment.duration, rate),
     }
     texts = {"title": segment.title, "keywords": segment.keywords}
-    return said | {name: text for name, text in texts.items() if text}
+    return sourced | {name: text for name, text in texts.items() if text}
 
 
 def _lossy(segment: Segment) -> Iterator[str]:
@@ -281,21 +281,21 @@ def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid
     if by_uid and marker.uid < 0:
         part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
         return
-    said: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
-    said |= {"at": _position(frame, asset.rate)} if inside else {}
-    said |= {"track": _track(marker)} if known else {}
-    said |= {name: text for name in _MARKER_TEXTS if (text := marker.fields.get(name))}
+    sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
+    sourced |= {"at": _position(frame, asset.rate)} if inside else {}
+    sourced |= {"track": _track(marker)} if known else {}
+    sourced |= {name: text for name in _MARKER_TEXTS if (text := marker.fields.get(name))}
     further, unnamed = _attributes(marker)
     notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
     notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
     notes += [f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in unnamed]
     rating = _rating(marker)
     if isinstance(rating, int):
-        said |= {"rating": rating} if rating else {}
+        sourced |= {"rating": rating} if rating else {}
     else:
         notes.append(f"rating of marker {marker.uid}, which no task can set: {rating}")
-    said |= {"attributes": further} if further else {}
-    part.items.append(CommentedValue(tuple(notes), FlowStyle(said)) if notes else FlowStyle(said))
+    sourced |= {"attributes": further} if further else {}
+    part.items.append(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))
 
 
 def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
@@ -332,8 +332,8 @@ def _links(snapshot: AssetSnapshot) -> _Part:
     places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
     for folder, name in places:
         if name.strip():
-            said = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
-            part.items.append(FlowStyle(said))
+            sourced = {"folder": show_folder(folder) or "/"} | ({} if name == title else {"title": name})
+            part.items.append(FlowStyle(sourced))
         else:
             part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
     return part

@@ -20,15 +20,15 @@ def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
     counts = Counter(item.guid for item in channel.items)
     for guid in dict.fromkeys(item.guid for item in channel.items):
         item = next(each for each in channel.items if each.guid == guid)
-        said = _item(item, rss_guid)
-        why = _unfit(item, counts[guid], rss_guid) or _taken(said, taken, rss_guid)
-        items.append(said if why is None else CommentedValue((f"an item is left out: {why}",)))
-    said = {"channel": channel.name, "items": items}
+        sourced = _item(item, rss_guid)
+        why = _unfit(item, counts[guid], rss_guid) or _taken(sourced, taken, rss_guid)
+        items.append(sourced if why is None else CommentedValue((f"an item is left out: {why}",)))
+    sourced = {"channel": channel.name, "items": items}
     if not any(isinstance(item, CommentedValue) for item in items):
-        said["exactly"] = True
+        sourced["exactly"] = True
     if all(isinstance(item, CommentedValue) for item in items):
-        said["items"] = CommentedValue(tuple(note for item in items for note in item.notes), [])
-    return {"name": channel.name, "rss": said}
+        sourced["items"] = CommentedValue(tuple(note for item in items for note in item.notes), [])
+    return {"name": channel.name, "rss": sourced}
 
 
 def _unfit(item: RssItem, count: int, rss_guid: str) -> str | None:
@@ -44,14 +44,14 @@ def _unfit(item: RssItem, count: int, rss_guid: str) -> str | None:
     return None
 
 
-def _taken(said: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
+def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
     """Return why an item cannot stand beside those before it: the channel may show both under one name."""
-    file = said.get("file") or default_file(said["guid"], text="text" in said)
-    names = {file_key(name) for name in _shown_names(said["guid"], file, rss_guid)}
+    file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
+    names = {file_key(name) for name in _shown_names(sourced["guid"], file, rss_guid)}
     other = next((taken[name] for name in names if name in taken), None)
     if other is not None:
-        return f"{said['guid']} may be the same file as the item {other}; `rss_guid` of the dialect would tell"
-    taken |= dict.fromkeys(names, said["guid"])
+        return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect would tell"
+    taken |= dict.fromkeys(names, sourced["guid"])
     return None
 
 
@@ -62,19 +62,19 @@ def _shown_names(guid: str, file: str, rss_guid: str) -> Iterable[str]:
 def _item(item: RssItem, rss_guid: str) -> dict[str, Any]:
     """Say an item as a text where it came in one, else by its fields; empty ones are not said."""
     fields = dict(zip(_FIELDS, (item.title, item.description, item.link, item.pub_date), strict=True))
-    said = {name: text for name, text in fields.items() if text and text.strip()}
+    sourced = {name: text for name, text in fields.items() if text and text.strip()}
     ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""
     named = rss_guid == "file" or ending in {".txt", ".xml"}
     head = {"guid": item.guid} | ({"file": item.guid} if named else {})
     form = "item" if ending == ".xml" else form_of(item)
-    if form == "item" and not (ending == ".txt" and not said.keys() & {"link", "pubDate"}):
-        return head | {"item": said}
-    return head | {"text": _text(said)}
+    if form == "item" and not (ending == ".txt" and not sourced.keys() & {"link", "pubDate"}):
+        return head | {"item": sourced}
+    return head | {"text": _text(sourced)}
 
 
-def _text(said: dict[str, str]) -> str:
+def _text(sourced: dict[str, str]) -> str:
     """Return the text that an item came in: its description is the whole, where the title is its first line."""
-    title, description = said.get("title", ""), said.get("description", "")
+    title, description = sourced.get("title", ""), sourced.get("description", "")
     if description.strip() == title.strip() or description.replace("\r\n", "\n").startswith(f"{title}\n"):
         return description
     return "\n".join(part for part in (title, description) if part)

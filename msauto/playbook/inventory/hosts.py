@@ -29,8 +29,8 @@ def load_hosts(
 ) -> Inventory:
     """Return the inventory, or that of ``--server URL``: one server, named by its host; groups are not known there."""
     if server_url is not None and inventories:
-        spot = said_outside("--server", server_url)
-        raise spot.error("--server and -i cannot be given together", "put the server into the inventory, and use -l")
+        node = said_outside("--server", server_url)
+        raise node.error("--server and -i cannot be given together", "put the server into the inventory, and use -l")
     if server_url is not None:
         return _single(server_url)
     if not inventories:
@@ -42,9 +42,9 @@ def load_hosts(
 
 
 def _single(url: str) -> Inventory:
-    spot = said_outside("--server", url)
-    name = host_of(url, spot)
-    host = Host(name, spot, (Variable("server", {"url": url}, Level.INVENTORY_HOST, spot),))
+    node = said_outside("--server", url)
+    name = host_of(url, node)
+    host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
     return Inventory({name: host}, {"all": (name,)}, single=True)
 
 
@@ -54,7 +54,7 @@ class ServerAddress:
 
     name: str
     url: str
-    spot: SourceNode
+    node: SourceNode
     host: SourceNode
 
 
@@ -81,7 +81,7 @@ class Hosts:
         self._scopes: dict[str, dict[str, TemplateScope]] = {}
         self._servers: dict[str, ServerSpec | InputError] = {}
 
-    def match(self, pattern: str, spot: SourceNode) -> list[str]:
+    def match(self, pattern: str, node: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` where it matches nothing.
 
         With ``--server`` there is one server, and every play means it, whatever group or host the play names.
@@ -91,7 +91,7 @@ class Hosts:
         try:
             return match_hosts(pattern, list(self.inventory.hosts), self.inventory.groups)
         except PatternError as error:
-            raise spot.error(str(error), error.remedy) from error
+            raise node.error(str(error), error.remedy) from error
 
     def limit(self, pattern: str | None) -> frozenset[str]:
         """Return the hosts that ``--limit`` leaves; with ``--server`` it must name that server."""
@@ -130,8 +130,8 @@ class Hosts:
     def _block(self, name: str) -> Variable:
         variable = self._variables[name].winner("server")
         if variable is None:
-            spot = self.inventory.hosts[name].spot
-            raise spot.error(f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True)
+            node = self.inventory.hosts[name].node
+            raise node.error(f"the host {name!r} has no server", "add server: {url: http://host:7901}", key=True)
         return variable
 
     def address(self, name: str) -> ServerAddress | None:
@@ -140,11 +140,11 @@ class Hosts:
         if variable is None:
             return None
         with suppress(InputError, UrlError):
-            block = render_data(variable.value, self._lenient_scope(name), variable.spot, keep=True)
+            block = render_data(variable.value, self._lenient_scope(name), variable.node, keep=True)
             url = block.get("url") if isinstance(block, dict) else None
             if isinstance(url, str) and not isinstance(url, UnrenderedTemplate):
                 shown = parse_server_url(url).shown()
-                return ServerAddress(name, shown, variable.spot.child("url"), self.inventory.hosts[name].spot)
+                return ServerAddress(name, shown, variable.node.child("url"), self.inventory.hosts[name].node)
         return None
 
     def _lenient_scope(self, name: str) -> TemplateScope:

@@ -24,7 +24,7 @@ class GroupBuilder:
     """A group while it is read: its own hosts and groups, and what its vars say."""
 
     name: str
-    spot: SourceNode
+    node: SourceNode
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Host:
     """A host: a media server, with all that the inventory says of it, weakest first."""
 
     name: str
-    spot: SourceNode
+    node: SourceNode
     variables: tuple[Variable, ...] = ()
 
 
@@ -96,36 +96,36 @@ class _Tree:
 
     def add(self, document: Document) -> None:
         """Read one file; its flaws are told by whoever calls, and raised here too where they leave a value unknown."""
-        spot = SourceNode(document)
+        node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
-            raise spot.error("this is a playbook, not an inventory", "an inventory begins with all:")
+            raise node.error("this is a playbook, not an inventory", "an inventory begins with all:")
         problems = Problems()
         with problems.gather():
-            read_as(InventoryFile, data, spot)
+            read_as(InventoryFile, data, node)
         if document.broken:
             problems.add(*document.flaws)
         problems.check()
         for name, body in data.items():
             with problems.gather():
-                self._group(name, body or {}, spot.child(name))
+                self._group(name, body or {}, node.child(name))
         problems.check()
 
-    def _group(self, name: str, body: dict[str, Any], spot: SourceNode) -> None:
-        _check_host_name(name, spot)
-        group = self.groups.setdefault(name, GroupBuilder(name, spot))
-        group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, spot.child("vars"))
+    def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
+        _check_host_name(name, node)
+        group = self.groups.setdefault(name, GroupBuilder(name, node))
+        group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, node.child("vars"))
         for host, values in (body.get("hosts") or {}).items():
-            self._host(host, values, spot.child("hosts", host))
+            self._host(host, values, node.child("hosts", host))
             group.hosts[host] = None
         for child, inner in (body.get("children") or {}).items():
-            self._group(child, inner or {}, spot.child("children", child))
+            self._group(child, inner or {}, node.child("children", child))
             group.children[child] = None
 
-    def _host(self, name: str, values: Any, spot: SourceNode) -> None:
-        _check_host_name(name, spot)
-        self.hosts.setdefault(name, spot)
-        found = read_variables(values, Level.INVENTORY_HOST, spot)
+    def _host(self, name: str, values: Any, node: SourceNode) -> None:
+        _check_host_name(name, node)
+        self.hosts.setdefault(name, node)
+        found = read_variables(values, Level.INVENTORY_HOST, node)
         self.host_variables.setdefault(name, []).extend(found)
 
     def check_loops(self) -> None:
@@ -137,7 +137,7 @@ class _Tree:
     def _descend(self, name: str, above: tuple[str, ...], sound: set[str]) -> None:
         if name in above:
             chain = " → ".join([*above[above.index(name) :], name])
-            raise self.groups[name].spot.error(f"the group is in itself: {chain}", key=True)
+            raise self.groups[name].node.error(f"the group is in itself: {chain}", key=True)
         if name not in sound:
             for child in self.groups[name].children:
                 self._descend(child, (*above, name), sound)
@@ -156,15 +156,15 @@ class _Tree:
         problems.check()
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
-        spot = SourceNode(document)
+        node = SourceNode(document)
         if kind == "host_vars":
             if name not in self.hosts:
                 self._warn(document.file, "host", name, self.hosts)
             else:
-                self.host_variables.setdefault(name, []).extend(_file_variables(document, Level.HOST_VARS, spot))
+                self.host_variables.setdefault(name, []).extend(_file_variables(document, Level.HOST_VARS, node))
             return
         level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-        found = _file_variables(document, level, spot)
+        found = _file_variables(document, level, node)
         if name in self.groups or name == "all":
             self.extra.setdefault(name, []).extend(found)
         else:
@@ -184,8 +184,8 @@ class _Tree:
             self._gather_members(name, members)
         ordered = sorted(self.groups, key=lambda name: (depth[name], name))
         hosts = {
-            name: Host(name, spot, tuple(self._variables(name, [each for each in ordered if name in members[each]])))
-            for name, spot in self.hosts.items()
+            name: Host(name, node, tuple(self._variables(name, [each for each in ordered if name in members[each]])))
+            for name, node in self.hosts.items()
         }
         groups = {name: tuple(host for host in self.hosts if host in members[name]) for name in ordered}
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
@@ -247,12 +247,12 @@ def _is_ignored(entry: Path) -> bool:
     return entry.name.startswith(".") or entry.name.endswith("~")
 
 
-def _file_variables(document: Document, level: Level, spot: SourceNode) -> list[Variable]:
-    return read_variables(document.data or {}, level, spot)
+def _file_variables(document: Document, level: Level, node: SourceNode) -> list[Variable]:
+    return read_variables(document.data or {}, level, node)
 
 
-def _check_host_name(name: str, spot: SourceNode) -> None:
+def _check_host_name(name: str, node: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
-        raise spot.error(
+        raise node.error(
             f"{name!r} cannot be the name of a host or group", "no spaces, and none of , : & ! * ? [ ]", key=True
         )

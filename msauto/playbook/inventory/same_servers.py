@@ -26,8 +26,8 @@ def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
 
 
 def _problem(one: ServerAddress, other: ServerAddress) -> Problem:
-    of_group = one.spot.place == other.spot.place  # both have it from there, and the hosts are what differs
-    first = one.host.key_place if of_group else one.spot.place
+    of_group = one.node.place == other.node.place  # both have it from there, and the hosts are what differs
+    first = one.host.key_place if of_group else one.node.place
     urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
     message = f"the hosts {one.name!r} ({first}) and {other.name!r} are one server: {urls}"
-    return (other.host if of_group else other.spot).problem(message, _REMEDY, key=of_group)
+    return (other.host if of_group else other.node).problem(message, _REMEDY, key=of_group)

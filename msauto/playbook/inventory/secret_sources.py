@@ -14,7 +14,7 @@ _LARGEST: Final = 65536
 
 
 def read_secret(
-    text: str | None, file: str | None, keyring: str | None, user: str, spot: SourceNode, key: str
+    text: str | None, file: str | None, keyring: str | None, user: str, node: SourceNode, key: str
 ) -> Secret | None:
     """Return a secret as it was said, from its file beside the inventory, or from the keyring entry of a user.
 
@@ -22,37 +22,37 @@ def read_secret(
     ``<key>_keyring``. Raises :class:`InputError`, which never shows what was read.
     """
     if file is not None:
-        return _of_file(file, spot.child(f"{key}_file"))
+        return _of_file(file, node.child(f"{key}_file"))
     if keyring is not None:
-        return _of_keyring(keyring, user, spot.child(f"{key}_keyring"))
+        return _of_keyring(keyring, user, node.child(f"{key}_keyring"))
     return None if text is None else Secret(text)
 
 
-def _of_file(file: str, spot: SourceNode) -> Secret:
-    path = Path(beside(spot.document.file, file))
+def _of_file(file: str, node: SourceNode) -> Secret:
+    path = Path(beside(node.document.file, file))
     try:
         if not path.is_dir() and path.stat().st_size > _LARGEST:
-            raise spot.error(f"the file {file!r} is too large for a secret", "name a file that holds it alone")
+            raise node.error(f"the file {file!r} is too large for a secret", "name a file that holds it alone")
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise spot.error(f"the file {file!r} cannot be read: {why}", "name a file that holds the secret") from None
+        raise node.error(f"the file {file!r} cannot be read: {why}", "name a file that holds the secret") from None
     text = text.removesuffix("\n").removesuffix("\r")  # editors leave a line end there
     if not text:
-        raise spot.error(f"the file {file!r} is empty", "write the secret into it")
+        raise node.error(f"the file {file!r} is empty", "write the secret into it")
     return Secret(text)
 
 
-def _of_keyring(service: str, user: str, spot: SourceNode) -> Secret:
+def _of_keyring(service: str, user: str, node: SourceNode) -> Secret:
     try:
         text = import_module("keyring").get_password(service, user)
     except ImportError:
         remedy = "pip install 'keyring>=25', or take the secret from the environment or a file"
-        raise spot.error("the system keyring needs a package that is not installed: keyring", remedy) from None
+        raise node.error("the system keyring needs a package that is not installed: keyring", remedy) from None
     except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
         why = type(error).__name__
-        raise spot.error(f"the system keyring cannot be asked ({why})", "unlock it, or use a file") from None
+        raise node.error(f"the system keyring cannot be asked ({why})", "unlock it, or use a file") from None
     if not text:
         remedy = f"keyring set {service} {user}"
-        raise spot.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy)
+        raise node.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy)
     return Secret(text)

@@ -20,8 +20,8 @@ from msauto.secrets.tainted_text import Way, unfit
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
-    spot = variable.spot
-    args = read_as(ServerArgs, _rendered(variable, scope), spot)
+    node = variable.node
+    args = read_as(ServerArgs, _rendered(variable, scope), node)
     default = ServerSpec(name, "")
     connections = default.connections if args.connections is None else args.connections
     return ServerSpec(
@@ -29,23 +29,23 @@ def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerS
         url=args.url,
         version=args.version,
         timezone=args.timezone,
-        auth=_auth(args.auth, name, spot.child("auth")),
-        tls=_tls(args.tls, spot),
+        auth=_auth(args.auth, name, node.child("auth")),
+        tls=_tls(args.tls, node),
         timeouts=Timeouts(**_named(args.timeouts)),
         connections=connections,
         request_line=default.request_line if args.request_line is None else args.request_line,
         dialect=Dialect(**_named(args.dialect)),
-        proxy=_proxy(args.proxy, spot.child("proxy")),
+        proxy=_proxy(args.proxy, node.child("proxy")),
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
     )
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> Any:
     """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
-    data = render_data(variable.value, scope, variable.spot)
+    data = render_data(variable.value, scope, variable.node)
     problems = Problems()
     for way, message, remedy in unfit(data, _may_be_secret):
-        problems.add(variable.spot.child(*way).problem(message, remedy))
+        problems.add(variable.node.child(*way).problem(message, remedy))
     problems.check()
     return data
 
@@ -56,45 +56,45 @@ def _may_be_secret(way: Way) -> bool:
 
 def check_server(variable: Variable, scope: TemplateScope) -> None:
     """Raise for what is wrong with a block even where parts of it cannot be known yet."""
-    data = render_data(variable.value, scope, variable.spot, keep=True)
-    read_as(ServerArgs, data, variable.spot)
+    data = render_data(variable.value, scope, variable.node, keep=True)
+    read_as(ServerArgs, data, variable.node)
 
 
-def host_of(url: str, spot: SourceNode) -> str:
+def host_of(url: str, node: SourceNode) -> str:
     """Return the name of the one server of ``--server URL``: its host."""
-    return urlsplit(read_as(ServerArgs, {"url": url}, spot).url).hostname or ""
+    return urlsplit(read_as(ServerArgs, {"url": url}, node).url).hostname or ""
 
 
 def _named(args: Model | None) -> dict[str, Any]:
     return {key: getattr(args, key) for key in args.model_fields_set} if args is not None else {}
 
 
-def _auth(args: AuthArgs | None, name: str, spot: SourceNode) -> Auth:
+def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
     if args is None:
         return Auth()
     basic = args.basic
     return Auth(
         username=basic.username if basic else None,
-        password=_password(basic, spot.child("basic")) if basic else None,
-        bearer=read_secret(args.bearer, args.bearer_file, args.bearer_keyring, name, spot, "bearer"),
+        password=_password(basic, node.child("basic")) if basic else None,
+        bearer=read_secret(args.bearer, args.bearer_file, args.bearer_keyring, name, node, "bearer"),
         headers=tuple((name, Secret(value)) for name, value in (args.headers or {}).items()),
     )
 
 
-def _proxy(args: HttpProxyArgs | None, spot: SourceNode) -> Proxy | None:
-    return Proxy(args.url, args.username, _password(args, spot)) if args is not None else None
+def _proxy(args: HttpProxyArgs | None, node: SourceNode) -> Proxy | None:
+    return Proxy(args.url, args.username, _password(args, node)) if args is not None else None
 
 
-def _password(args: BasicArgs | HttpProxyArgs, spot: SourceNode) -> Secret | None:
+def _password(args: BasicArgs | HttpProxyArgs, node: SourceNode) -> Secret | None:
     user = args.username or ""
-    return read_secret(args.password, args.password_file, args.password_keyring, user, spot, "password")
+    return read_secret(args.password, args.password_file, args.password_keyring, user, node, "password")
 
 
-def _tls(args: TlsArgs | None, spot: SourceNode) -> Tls:
+def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     if args is None:
         return Tls()
     paths = {name: getattr(args, name) for name in ("ca", "cert", "key")}
-    found = {name: beside(spot.document.file, path) for name, path in paths.items() if path is not None}
+    found = {name: beside(node.document.file, path) for name, path in paths.items() if path is not None}
     verify = True if args.verify is None else args.verify
     password = None if args.key_password is None else Secret(args.key_password)
     return Tls(verify=verify, key_password=password, **found)

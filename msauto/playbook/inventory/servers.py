@@ -72,7 +72,7 @@ def _database(hosts: Hosts, name: str) -> str | None:
     if variable is None:
         return None
     try:
-        value = render_data(variable.value, scope, variable.spot)
+        value = render_data(variable.value, scope, variable.node)
     except InputError:
         return None
     return value if isinstance(value, str) else None

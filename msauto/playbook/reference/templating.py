@@ -72,9 +72,9 @@ class _SampleFiles(Files):
 
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:
-    spot = said_outside("reference")
+    node = said_outside("reference")
     around = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
-    variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, spot))
+    variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, node))
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
     scopes: dict[str, TemplateScope] = {}
     given = {

@@ -37,7 +37,7 @@ from msauto.playbook.schema.values import (
     Value,
     one_or_list,
     reportable,
-    said,
+    sourced,
 )
 
 State = Literal["present", "absent"]
@@ -132,11 +132,11 @@ def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
     name = reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
-        raise said(f"{str(value)[:60]!r} is not the name of an attribute", "write a text without blanks at its ends")
+        raise sourced(f"{str(value)[:60]!r} is not the name of an attribute", "write a text without blanks at its ends")
     if name.casefold() in _MARKER_KEYS:
-        raise said(f"{name} is not a further attribute", f"write it beside attributes, as {name.casefold()}: …")
+        raise sourced(f"{name} is not a further attribute", f"write it beside attributes, as {name.casefold()}: …")
     if name.casefold() in _MARKER_PARAMETERS:
-        raise said(f"{name} is a parameter of the command itself", "give the attribute another name")
+        raise sourced(f"{name} is a parameter of the command itself", "give the attribute another name")
     return name
 
 

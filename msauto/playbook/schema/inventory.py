@@ -14,15 +14,26 @@ from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema.key_rules import Needs, OneOf
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.values import TEMPLATED, Between, Flag, Name, Opt, Quoted, Seconds, SecretText, Value, said
+from msauto.playbook.schema.values import (
+    TEMPLATED,
+    Between,
+    Flag,
+    Name,
+    Opt,
+    Quoted,
+    Seconds,
+    SecretText,
+    Value,
+    sourced,
+)
 
 
 def _version(value: Any) -> tuple[int, ...]:
     if isinstance(value, bool) or not isinstance(value, str):
         written = getattr(value, "text", str(value).lower())
-        raise said(f"must be text, and {written} is none", f'quote it: "{written}"')
+        raise sourced(f"must be text, and {written} is none", f'quote it: "{written}"')
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
-        raise said(f"{value[:40]!r} is no version", 'write it as "2.9.87"')
+        raise sourced(f"{value[:40]!r} is no version", 'write it as "2.9.87"')
     return tuple(int(part) for part in value.strip().split("."))
 
 
@@ -31,14 +42,14 @@ def _timezone(value: Any) -> str:
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise said(f"there is no time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+        raise sourced(f"there is no time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
     return name
 
 
 def _separator(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
-    raise said("must be a text of one sign or more")
+    raise sourced("must be a text of one sign or more")
 
 
 def _url(value: Any) -> str:
@@ -53,7 +64,7 @@ def _proxy_url(value: Any) -> str:
         value, ("http",), example, "say it beside the url: proxy: {url: ..., username: ..., password: ...}"
     )
     if found.port is None:
-        raise said("must begin with http://, name a host and a port", f"write {example}")
+        raise sourced("must begin with http://, name a host and a port", f"write {example}")
     return found.shown()
 
 
@@ -62,9 +73,9 @@ def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -
     try:
         found = parse_server_url(value if isinstance(value, str) else "", schemes)
     except UrlError as error:
-        raise said(str(error), f"write {example}") from error
+        raise sourced(str(error), f"write {example}") from error
     if found.username is not None:
-        raise said("must not hold a password", password)
+        raise sourced("must not hold a password", password)
     return found
 
 

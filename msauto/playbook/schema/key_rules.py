@@ -209,8 +209,10 @@ class Complete:
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
-        said = given.get("exactly")
-        value = said.get(self.name) if isinstance(said, dict) else isinstance(said, list) and self.name in said
+        sourced = given.get("exactly")
+        value = (
+            sourced.get(self.name) if isinstance(sourced, dict) else isinstance(sourced, list) and self.name in sourced
+        )
         if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
             message = f"exactly names {self.name}, and there is no list {self.name}"
             yield BrokenRule(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
@@ -235,8 +237,8 @@ class AllOrNone:
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
         """Yield how a mapping breaks the rule."""
-        said = given.get(self.items)
-        pairs = enumerate(said if isinstance(said, list) else [])
+        sourced = given.get(self.items)
+        pairs = enumerate(sourced if isinstance(sourced, list) else [])
         has = {index: self.key in item for index, item in pairs if isinstance(item, dict)}
         if any(has.values()) and not all(has.values()):
             first = next(index for index, there in has.items() if not there)

@@ -35,7 +35,7 @@ from msauto.playbook.schema.values import (
     UnrenderedTemplate,
     Value,
     one_or_list,
-    said,
+    sourced,
 )
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
@@ -139,7 +139,7 @@ class HandlerArgs(_TaskKeys):
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
         if isinstance(self.name, UnrenderedTemplate):
-            raise said("the name of a handler cannot be a template", "write it out", key="name")
+            raise sourced("the name of a handler cannot be a template", "write it out", key="name")
         return self
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, Validat
 from pydantic_core import CoreSchema
 
 from msauto.playbook.schema.key_rules import BrokenRule, KeyRule
-from msauto.playbook.schema.values import said
+from msauto.playbook.schema.values import sourced
 
 
 class Model(BaseModel):
@@ -33,7 +33,7 @@ class Model(BaseModel):
             info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
             info.context.setdefault("broken", {})[id(data)] = found
         elif found:
-            raise said(found[0].message, found[0].remedy)
+            raise sourced(found[0].message, found[0].remedy)
         return data
 
     @classmethod

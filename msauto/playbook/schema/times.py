@@ -9,17 +9,17 @@ from typing import Annotated, Any, Final
 from pydantic import PlainValidator, WithJsonSchema
 
 from msauto.model.timecode import Timecode, TimecodeError
-from msauto.playbook.schema.values import said, shown_value
+from msauto.playbook.schema.values import shown_value, sourced
 
 
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
-        raise said(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
+        raise sourced(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
     try:
         return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
-        raise said(str(error)) from error
+        raise sourced(str(error)) from error
 
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
@@ -29,7 +29,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def _span(value: Any) -> timedelta:
     match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
-        raise said(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
+        raise sourced(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
@@ -45,7 +45,7 @@ def _when(value: Any) -> datetime | date:
             raise ValueError(text)
         return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
     except ValueError as error:
-        raise said(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
+        raise sourced(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
 
 
 def _clearable(value: Any) -> Timecode | str:

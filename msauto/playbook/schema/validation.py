@@ -27,9 +27,9 @@ class SchemaProblem:
     problem: Problem
 
 
-def read_as(model: type[M], data: Any, spot: SourceNode) -> M:
+def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
-    found = findings(model, data, spot)
+    found = findings(model, data, node)
     if isinstance(found, list):
         raise InputError([each.problem for each in found])
     return found
@@ -43,7 +43,7 @@ def well_formed(model: type[M], data: Any) -> M | None:
         return None
 
 
-def findings(model: type[M], data: Any, spot: SourceNode) -> M | list[SchemaProblem]:
+def findings(model: type[M], data: Any, node: SourceNode) -> M | list[SchemaProblem]:
     """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
 
     What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
@@ -57,25 +57,25 @@ def findings(model: type[M], data: Any, spot: SourceNode) -> M | list[SchemaProb
         models = context.get("known", {})
         errors = error.errors(include_url=False)
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
-        found += [_finding(each, data, spot, models) for each in errors if not _is_of_group(each, groups)]
+        found += [_finding(each, data, node, models) for each in errors if not _is_of_group(each, groups)]
     broken = {key: rules for key, rules in context.get("broken", {}).items() if rules}
-    found += _rule_findings(data, spot, broken, ()) if broken else ()
+    found += _rule_findings(data, node, broken, ()) if broken else ()
     if valid is not None and not found:
         return valid
-    return [each for each in found if not spot.document.is_broken(each.path)]
+    return [each for each in found if not node.document.is_broken(each.path)]
 
 
 def _rule_findings(
-    data: Any, spot: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
+    data: Any, node: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
 ) -> Iterator[SchemaProblem]:
     """Yield the rules that do not hold, of a mapping and of all in it."""
     for each in broken.get(id(data), ()):
         about = _about(each.message, path)
-        target = spot.child(*path, *each.way)
+        target = node.child(*path, *each.way)
         yield SchemaProblem(target.path, target.problem(about, each.remedy, key=each.on_key))
     pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in pairs:
-        yield from _rule_findings(value, spot, broken, (*path, key))
+        yield from _rule_findings(value, node, broken, (*path, key))
 
 
 _GROUPS = ("block", "import_tasks")
@@ -90,13 +90,13 @@ _Models = Mapping[int, tuple[object, type[BaseModel]]]
 """Which model met which mapping, by the mapping's identity."""
 
 
-def _finding(error: Any, data: Any, spot: SourceNode, models: _Models) -> SchemaProblem:
+def _finding(error: Any, data: Any, node: SourceNode, models: _Models) -> SchemaProblem:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
     message, remedy, on_key = _words(error, path, on_key, data, models)
     if context.get("key") and isinstance(_at(data, path), dict):
         path, on_key = (*path, context["key"]), True
-    target = spot.child(*path)
+    target = node.child(*path)
     return SchemaProblem(target.path, target.problem(message, remedy, key=on_key))
 
 

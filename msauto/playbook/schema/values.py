@@ -75,7 +75,7 @@ def has_pending(data: Any) -> bool:
     return isinstance(data, UnrenderedTemplate)
 
 
-def said(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+def sourced(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
     """Return an error in plain words; ``key`` names the key of the mapping that it is about."""
     text = message.replace("{", "{{").replace("}", "}}")
     return PydanticCustomError("said", text, {"said": message, "remedy": remedy, "key": key})
@@ -95,7 +95,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise said("has no value", 'write "" to clear it, or leave the key out')
+            raise sourced("has no value", 'write "" to clear it, or leave the key out')
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
@@ -148,43 +148,43 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise said("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
+        raise sourced("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise said(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
+        raise sourced(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        raise said("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
+        raise sourced("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
     if isinstance(value, datetime | date):
         return value.isoformat()
-    raise said(f"must be text, not {kind_of(value)}")
+    raise sourced(f"must be text, not {kind_of(value)}")
 
 
 def reportable(text: str) -> str:
     """Return a text that a server can report; raise for any other."""
     why = unreportable(text)
     if why is not None:
-        raise said(why, "leave the character out")
+        raise sourced(why, "leave the character out")
     return text
 
 
 def _strict_text(value: Any) -> str:
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise said(f"must be text, and {written} is a number", f'quote it: "{written}"')
+        raise sourced(f"must be text, and {written} is a number", f'quote it: "{written}"')
     return _text(value)
 
 
 def _name(value: Any) -> str:
     text = _text(value)
     if not text.strip():
-        raise said("must not be empty")
+        raise sourced("must not be empty")
     return text
 
 
 def _secret(value: Any) -> str:
     if not isinstance(value, str):
-        raise said(f"must be text, not {kind_of(value)}", "quote it")
+        raise sourced(f"must be text, not {kind_of(value)}", "quote it")
     return str(value)
 
 
@@ -193,22 +193,22 @@ def _whole(value: Any) -> int:
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
     remedy = "leave the quotes out, or add | int to the template" if digits else ""
-    raise said(f"must be a whole number, not {shown_value(value)}", remedy)
+    raise sourced(f"must be a whole number, not {shown_value(value)}", remedy)
 
 
 def _rating(value: Any) -> int:
     number = _whole(value)
     if -MOST - 1 <= number <= MOST:
         return number
-    raise said("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
+    raise sourced("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
 
 
 def _count(value: Any) -> int:
     number = _whole(value)
     if number < 0:
-        raise said("must not be negative")
+        raise sourced("must not be negative")
     if number > MOST:
-        raise said("is too large", f"at most {MOST}")
+        raise sourced("is too large", f"at most {MOST}")
     return number
 
 
@@ -228,25 +228,25 @@ class Between:
     def _read(self, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
             return int(value)
-        raise said(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
+        raise sourced(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise said(f"must be a number of 0 or more, not {shown_value(value)}")
+    raise sourced(f"must be a number of 0 or more, not {shown_value(value)}")
 
 
 def _seconds(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
         return float(value)
-    raise said(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
+    raise sourced(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
 
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise said(f"must be true or false, not {shown_value(value)}")
+    raise sourced(f"must be true or false, not {shown_value(value)}")
 
 
 def shown_value(value: Any) -> str:
@@ -268,10 +268,10 @@ def _expression(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and is_template(value):
-        raise said("is an expression already", "leave the braces {{ }} out")
+        raise sourced("is an expression already", "leave the braces {{ }} out")
     if isinstance(value, str) and value.strip():
         return str(value)
-    raise said(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
+    raise sourced(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
 
 
 def as_list(value: Any) -> Any:
@@ -291,13 +291,13 @@ def one_or_list(value: Any) -> str:
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
         return reportable(value)
-    raise said(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
+    raise sourced(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
 
 
 def _key_id(value: Any) -> str:
     text = _name(value)
     if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
-        raise said(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
+        raise sourced(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
     return text
 
 

@@ -18,7 +18,7 @@ from msauto.playbook.files import FILE_MIB, MOST_FILE_MIB, how_to_find
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, as_list, said
+from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, as_list, sourced
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
@@ -34,9 +34,9 @@ def _clock(value: Any) -> time:
     try:
         read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
     except ValueError as error:
-        raise said("must be a time of day such as 18:00") from error
+        raise sourced("must be a time of day such as 18:00") from error
     if read.tzinfo is not None:
-        raise said("must be a time of day without a zone, such as 18:00", "say the zone as tz")
+        raise sourced("must be a time of day without a zone, such as 18:00", "say the zone as tz")
     return read
 
 
@@ -54,7 +54,7 @@ class LimitArgs(Model):
 
 def _some(days: list[Day]) -> list[Day]:
     if not days:
-        raise said("names no day, so that it never holds", "leave `days` out for every day, or the freeze for none")
+        raise sourced("names no day, so that it never holds", "leave `days` out for every day, or the freeze for none")
     return days
 
 

@@ -19,13 +19,13 @@ from msauto.playbook.schema.values import UnrenderedTemplate
 from msauto.playbook.yaml.document import SourceNode
 
 
-def check_asset(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
+def check_asset(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
     """Yield all that is wrong with the arguments of an asset, each at its place."""
-    yield from _segments(args, spot)
-    yield from _markers(args, spot)
-    yield from _links(args, spot)
-    yield from _exactly(args, spot)
-    yield from _select(args, spot)
+    yield from _segments(args, node)
+    yield from _markers(args, node)
+    yield from _links(args, node)
+    yield from _exactly(args, node)
+    yield from _select(args, node)
 
 
 def _known(items: Any, kind: type[Any]) -> Iterator[tuple[int, Any]]:
@@ -34,8 +34,8 @@ def _known(items: Any, kind: type[Any]) -> Iterator[tuple[int, Any]]:
             yield index, item
 
 
-def _segments(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
-    here = spot.child("segments")
+def _segments(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    here = node.child("segments")
     items = list(_known(args.segments, SegmentArgs))
     for index, item in items:
         if item.state != "absent" and _zero(item.duration):
@@ -47,8 +47,8 @@ def _zero(position: Any) -> bool:
     return isinstance(position, Timecode) and not (position.frames or position.seconds or position.fraction)
 
 
-def _markers(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
-    here = spot.child("markers")
+def _markers(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    here = node.child("markers")
     items = list(_known(args.markers, MarkerArgs))
     yield from _twice(items, here, lambda item: item.uid, "uid", "the marker uid")
     without = [(index, item) for index, item in items if item.uid is None]
@@ -61,8 +61,8 @@ def _track_and_position(item: Any) -> Hashable:
     return item.track, item.at
 
 
-def _links(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
-    here = spot.child("links")
+def _links(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    here = node.child("links")
     items = list(_known(args.links, LinkArgs))
     yield from _twice(items, here, _folder_and_title, "folder", "a link of this folder and title")
 
@@ -76,7 +76,7 @@ def _folder_and_title(item: Any) -> Hashable:
 
 
 def _twice(
-    items: list[tuple[int, Any]], spot: SourceNode, name_of: Callable[[Any], Hashable], key: str, words: str
+    items: list[tuple[int, Any]], node: SourceNode, name_of: Callable[[Any], Hashable], key: str, words: str
 ) -> Iterator[Problem]:
     """Find items of one list that name the same thing."""
     seen: dict[Hashable, int] = {}
@@ -85,24 +85,24 @@ def _twice(
         if name is None or isinstance(name, UnrenderedTemplate):
             continue
         if name in seen:
-            first = spot.child(seen[name]).place.line
+            first = node.child(seen[name]).place.line
             shown = f" {name}" if isinstance(name, int) else ""
-            yield spot.child(index, key).problem(
+            yield node.child(index, key).problem(
                 f"{words}{shown} stands twice (first in line {first})", "leave one out"
             )
         else:
             seen[name] = index
 
 
-def _exactly(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
-    here = spot.child("exactly")
+def _exactly(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    here = node.child("exactly")
     narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
     if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
         yield here.child("markers", "tracks").problem("tracks is empty, so nothing could be removed", "name a track")
 
 
-def _select(args: AssetArgs, spot: SourceNode) -> Iterator[Problem]:
+def _select(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
     expect = getattr(args.select, "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield spot.child("select", "expect").problem(f"min {low} is more than max {high}")
+        yield node.child("select", "expect").problem(f"min {low} is more than max {high}")

@@ -78,10 +78,10 @@ def ref_of(
     return _select(select, database, where)
 
 
-def named_at(args: TargetKeys | AssetArgs, spot: SourceNode, task: str) -> TaskSource | None:
+def named_at(args: TargetKeys | AssetArgs, node: SourceNode, task: str) -> TaskSource | None:
     """Return where a task names its asset; ``None`` where it names none."""
     name = next((name for name in ("title", "id", "select") if getattr(args, name) is not None), None)
-    return None if name is None else TaskSource(spot.child(name).place, task)
+    return None if name is None else TaskSource(node.child(name).place, task)
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
@@ -101,41 +101,41 @@ def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
     )
 
 
-def desired_asset(data: Any, spot: SourceNode, task: str, separator: str) -> DesiredAsset:
+def desired_asset(data: Any, node: SourceNode, task: str, separator: str) -> DesiredAsset:
     """Return what rendered arguments want; raises :class:`InputError` with all that is wrong.
 
     ``separator`` is the server's list separator: no XMP value may hold it.
     """
-    args = read_as(AssetArgs, data, spot)
-    problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
+    args = read_as(AssetArgs, data, node)
+    problems = [*check_asset(args, node), *check_separators(args, node, separator)]
     if problems:
         raise InputError(problems)
-    return _AssetConverter(args, spot, task).build()
+    return _AssetConverter(args, node, task).build()
 
 
-def check_separators(args: AssetArgs, spot: SourceNode, separator: str) -> Iterator[Problem]:
+def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
     """Yield the XMP values that hold the server's list separator; pending templates are left alone."""
     fields: Any = args.xmp  # still a template, perhaps
     for name, values in fields.items() if isinstance(fields, dict) else ():
         for index, value in enumerate(as_list(values)):
             if separator in value and not isinstance(value, UnrenderedTemplate):
-                yield _value_spot(spot.child("xmp", name), index).problem(
+                yield _value_spot(node.child("xmp", name), index).problem(
                     f"the value holds {separator!r}, which separates the values of an XMP field on this server",
                     "write it without; or set dialect: {list_separator: ...} as the server is set",
                 )
 
 
-def _value_spot(spot: SourceNode, index: int) -> SourceNode:
-    inner = spot.child(index)
-    return inner if inner.path in inner.document.places else spot
+def _value_spot(node: SourceNode, index: int) -> SourceNode:
+    inner = node.child(index)
+    return inner if inner.path in inner.document.places else node
 
 
 class _AssetConverter:
     """Converts one task's arguments, each value with its place."""
 
-    def __init__(self, args: AssetArgs, spot: SourceNode, task: str) -> None:
+    def __init__(self, args: AssetArgs, node: SourceNode, task: str) -> None:
         self._args = args
-        self._spot = spot
+        self._spot = node
         self._task = task
 
     def build(self) -> DesiredAsset:
@@ -162,8 +162,8 @@ class _AssetConverter:
 
     def _source(self, *path: str | int) -> TaskSource:
         """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
-        spot = self._spot.child(*path)
-        return TaskSource(spot.key_place if path else spot.place, self._task)
+        node = self._spot.child(*path)
+        return TaskSource(node.key_place if path else node.place, self._task)
 
     def _position(self, timecode: Timecode | None) -> Position | Absent:
         return ABSENT if timecode is None else Position(timecode, self._args.origin)
@@ -173,8 +173,8 @@ class _AssetConverter:
         fields = self._args.fields
         for name in fields.model_fields_set if fields else ():
             value = getattr(fields, name)
-            said = Position(value, self._args.origin) if isinstance(value, Timecode) else value
-            found[name] = Sourced(said, self._source("fields", name))
+            sourced = Position(value, self._args.origin) if isinstance(value, Timecode) else value
+            found[name] = Sourced(sourced, self._source("fields", name))
         return dict(sorted(found.items()))
 
     def _segments(self) -> Iterator[Sourced[DesiredSegment]]:

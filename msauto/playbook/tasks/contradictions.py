@@ -53,8 +53,8 @@ def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _DesiredValue]) ->
     name = _target(intent.ref)
     if name is None:
         return
-    wanted = constant_of(intent)
-    for claim in _claims(wanted) if wanted is not None else ():
+    desired = constant_of(intent)
+    for claim in _claims(desired) if desired is not None else ():
         first = seen.setdefault((*name, *claim.key), claim)
         problem = _problem(first, claim) if first is not claim else None
         if problem is not None:
@@ -72,40 +72,40 @@ def _target(ref: Ref) -> tuple[Hashable, ...] | None:
 def constant_of(intent: Intent) -> DesiredAsset | DesiredChannel | None:
     """Return what an intent wants whatever the asset is; ``None`` where the facts decide."""
     try:
-        wanted = intent.evaluate(Facts())
+        desired = intent.evaluate(Facts())
     except (Need, NoAssetError, UsesAssetError):
         return None
-    return wanted if isinstance(wanted, DesiredAsset | DesiredChannel) else None
+    return desired if isinstance(desired, DesiredAsset | DesiredChannel) else None
 
 
-def _claims(wanted: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
-    if isinstance(wanted, DesiredChannel):
-        for item in wanted.items:
+def _claims(desired: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
+    if isinstance(desired, DesiredChannel):
+        for item in desired.items:
             told = {"text": item.value.text, **_mapping(item.value.item)}
             yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, told)
         return
-    yield _DesiredValue(("state",), "the asset", True if wanted.present else ABSENT, wanted.source)
-    if wanted.folder is not None:
-        yield _DesiredValue(("folder",), "the folder", wanted.folder.value, wanted.folder.source)
-    for name, said in wanted.fields.items():
-        yield _DesiredValue(("field", name), f"the field {name}", said.value, said.source)
-    for name, values in wanted.xmp.items():
-        if name not in wanted.xmp_lists:  # lists of several tasks are united
+    yield _DesiredValue(("state",), "the asset", True if desired.present else ABSENT, desired.source)
+    if desired.folder is not None:
+        yield _DesiredValue(("folder",), "the folder", desired.folder.value, desired.folder.source)
+    for name, sourced in desired.fields.items():
+        yield _DesiredValue(("field", name), f"the field {name}", sourced.value, sourced.source)
+    for name, values in desired.xmp.items():
+        if name not in desired.xmp_lists:  # lists of several tasks are united
             yield _DesiredValue(("xmp", name), f"the XMP field {name}", values.value, values.source)
-    yield from _lists(wanted)
+    yield from _lists(desired)
 
 
-def _lists(wanted: DesiredAsset) -> Iterator[_DesiredValue]:
-    if wanted.segmentation is not None:
-        said = wanted.segmentation
-        yield _DesiredValue(("segmentation",), "the segmentation", said.value.duration, said.source)
-    for segment in wanted.segments:
+def _lists(desired: DesiredAsset) -> Iterator[_DesiredValue]:
+    if desired.segmentation is not None:
+        sourced = desired.segmentation
+        yield _DesiredValue(("segmentation",), "the segmentation", sourced.value.duration, sourced.source)
+    for segment in desired.segments:
         if segment.value.number is not ABSENT:
             told = {name: getattr(segment.value, name) for name in ("start", "duration", "title", "keywords")}
             yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, told)
-    for marker in wanted.markers:
+    for marker in desired.markers:
         yield from _marker(marker)
-    for link in wanted.links:
+    for link in desired.links:
         folder = "/".join(link.value.folder)
         title = "" if link.value.title is ABSENT else f" named {link.value.title}"
         yield from _item(
@@ -113,25 +113,25 @@ def _lists(wanted: DesiredAsset) -> Iterator[_DesiredValue]:
         )
 
 
-def _marker(said: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
-    value = said.value
+def _marker(sourced: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
+    value = sourced.value
     if value.uid is not ABSENT:
         told = {"at": value.at, "track": value.track, **value.fields}
-        yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", said, told)
+        yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", sourced, told)
     elif value.at is not ABSENT:
         track = "General" if value.track is ABSENT else value.track
         code, origin = value.at.timecode, None if value.at.timecode.kind == "frames" else value.at.origin
         key = ("marker", track, code.kind, code.seconds, code.frames, code.fraction, origin)
-        yield from _item(key, f"the marker at {value.at} ({track})", said, value.fields)
+        yield from _item(key, f"the marker at {value.at} ({track})", sourced, value.fields)
 
 
 def _item(
-    key: tuple[Hashable, ...], words: str, said: Sourced[Any], told: Mapping[str, Any]
+    key: tuple[Hashable, ...], words: str, sourced: Sourced[Any], told: Mapping[str, Any]
 ) -> Iterator[_DesiredValue]:
-    yield _DesiredValue(key, words, True if said.value.present else ABSENT, said.source)
-    for name, value in told.items() if said.value.present else ():
+    yield _DesiredValue(key, words, True if sourced.value.present else ABSENT, sourced.source)
+    for name, value in told.items() if sourced.value.present else ():
         if value is not ABSENT:
-            yield _DesiredValue((*key, name), f"the {name} of {words}", value, said.source)
+            yield _DesiredValue((*key, name), f"the {name} of {words}", value, sourced.source)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -18,10 +18,10 @@ def never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
         names = _notified(play)
         if names is None:
             continue  # a template says who is notified
-        for name, spot in _handlers(play):
+        for name, node in _handlers(play):
             if name not in names:
                 hint = nearest(name, names)
-                problem = spot.problem(
+                problem = node.problem(
                     f"nobody notifies the handler {name!r}, so it never runs",
                     hint if hint.startswith("did") else "add notify: to a task, or leave the handler out",
                 )
@@ -33,14 +33,14 @@ def _handlers(play: Play) -> Iterator[tuple[str, SourceNode]]:
     for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
         name = handler.get("name") if isinstance(handler, dict) else None
         if isinstance(name, str) and not is_template(name):
-            yield str(name), play.spot.child("handlers", index, "name")
+            yield str(name), play.node.child("handlers", index, "name")
 
 
 def _notified(play: Play) -> set[str] | None:
     """Return all names that are notified; ``None`` where that is not known."""
     texts = list(_notify_in({name: play.data.get(name) for name in ("tasks", "handlers")}))
-    for document in {id(task.spot.document): task.spot.document for task in play.tasks}.values():
-        if document is not play.spot.document:
+    for document in {id(task.node.document): task.node.document for task in play.tasks}.values():
+        if document is not play.node.document:
             texts += _notify_in(document.data)
     return None if any(is_template(text) for text in texts) else set(texts)
 

@@ -65,7 +65,7 @@ def _notified(task: Task, setting: TaskContext, scope: TemplateScope) -> tuple[H
                 if str(name) not in setting.handlers:
                     if str(name) in task.around.handlers:
                         continue  # there is one, and what is wrong with it is told
-                    raise InputError([unknown_handler(str(name), notice.spot, tuple(setting.handlers))])
+                    raise InputError([unknown_handler(str(name), notice.node, tuple(setting.handlers))])
                 found += setting.handlers[str(name)]
     problems.check()
     return tuple(found)
@@ -75,9 +75,9 @@ def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
     if not isinstance(notice.text, UnrenderedTemplate):
         return notice.text
     try:
-        return shown(render_text(notice.text, scope, notice.spot), notice.spot)
+        return shown(render_text(notice.text, scope, notice.node), notice.node)
     except UsesAssetError as error:
-        raise notice.spot.error("asset cannot be used here: handlers are known before any server is asked") from error
+        raise notice.node.error("asset cannot be used here: handlers are known before any server is asked") from error
 
 
 def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
@@ -92,36 +92,36 @@ def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> I
             if conditions is not None:
                 data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
                 run = OperationTask(task.module, scope, conditions, data, task.args, name)
-                yield handler_of(run, name, TaskSource(task.spot.place, name), (*order, number))
+                yield handler_of(run, name, TaskSource(task.node.place, name), (*order, number))
     problems.check()
 
 
 def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     if "loop" not in task.data:
         return ((),)
-    spot = task.spot.child("loop")
+    node = task.node.child("loop")
     try:
-        items = render_data(task.data["loop"], scope, spot)
+        items = render_data(task.data["loop"], scope, node)
     except UsesAssetError as error:
-        raise spot.error("a loop cannot use the asset: it is known before any server is asked") from error
+        raise node.error("a loop cannot use the asset: it is known before any server is asked") from error
     if not isinstance(items, list):
-        raise spot.error(
+        raise node.error(
             "a loop needs a list", "make one of a mapping with | dict2items" if isinstance(items, dict) else ""
         )
     if len(items) > MAX_LOOP:
-        raise spot.error(f"the loop has more than {MAX_LOOP:,} items")
+        raise node.error(f"the loop has more than {MAX_LOOP:,} items")
     control = task.data.get("loop_control") or {}
     name, index_name = control.get("loop_var", "item"), control.get("index_var")
     for each, where in ((name, "loop_var"), (index_name, "index_var")):
         if each is not None:
-            check_name(str(each), task.spot.child("loop_control", where))
-    return [_loop_variables(name, index_name, item, index, spot) for index, item in enumerate(items)]
+            check_name(str(each), task.node.child("loop_control", where))
+    return [_loop_variables(name, index_name, item, index, node) for index, item in enumerate(items)]
 
 
-def _loop_variables(name: str, index_name: str | None, item: Any, index: int, spot: SourceNode) -> tuple[Variable, ...]:
-    found = [Variable(name, item, Level.LOOP, spot.child(index))]
+def _loop_variables(name: str, index_name: str | None, item: Any, index: int, node: SourceNode) -> tuple[Variable, ...]:
+    found = [Variable(name, item, Level.LOOP, node.child(index))]
     if index_name:
-        found.append(Variable(index_name, index, Level.LOOP, spot))
+        found.append(Variable(index_name, index, Level.LOOP, node))
     return tuple(found)
 
 
@@ -129,7 +129,7 @@ def _intent(task: Task, setting: TaskContext, scope: TemplateScope) -> Intent | 
     conditions = undecided(task.around.conditions, scope)
     if conditions is None:
         return None
-    source = TaskSource(task.spot.place, _task_name(task, scope))
+    source = TaskSource(task.node.place, _task_name(task, scope))
     data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
     if task.module == "rss":
         return _rss_intent(task, data, source, conditions)
@@ -143,29 +143,29 @@ def _intent(task: Task, setting: TaskContext, scope: TemplateScope) -> Intent | 
 def _task_name(task: Task, scope: TemplateScope) -> str:
     """Return what a task is called in plans; with the label of the loop's item, if there is one."""
     control = task.data.get("loop_control") or {}
-    name = _rendered(task.data.get("name", ""), task.spot.child("name"), scope)
+    name = _rendered(task.data.get("name", ""), task.node.child("name"), scope)
     if "label" not in control:
         return name
-    label = _rendered(control["label"], task.spot.child("loop_control", "label"), scope)
+    label = _rendered(control["label"], task.node.child("loop_control", "label"), scope)
     return f"{name} ({label})" if name else label
 
 
-def _rendered(name: Any, spot: SourceNode, scope: TemplateScope) -> str:
+def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
     if isinstance(name, UnrenderedTemplate):
         try:
-            return str(shown(render_text(name, scope, spot), spot))
+            return str(shown(render_text(name, scope, node), node))
         except UsesAssetError:
             return str(name)
-    return str(shown(name, spot))
+    return str(shown(name, node))
 
 
 def _rss_intent(task: Task, data: Any, source: TaskSource, conditions: tuple[Condition, ...]) -> Intent:
-    spot = task.args
+    node = task.args
     if conditions:
-        raise conditions[0].spot.error("an RSS channel has no asset", "say when without asset")
-    refuse_pending(data, spot, "an RSS channel has no asset")
-    wanted: DesiredChannel = rss_wanted(data, spot, source.task)
-    return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: wanted)  # noqa: ARG005 - constant
+        raise conditions[0].node.error("an RSS channel has no asset", "say when without asset")
+    refuse_pending(data, node, "an RSS channel has no asset")
+    desired: DesiredChannel = rss_wanted(data, node, source.task)
+    return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: desired)  # noqa: ARG005 - constant
 
 
 def data_text(value: Any) -> str:
@@ -181,34 +181,34 @@ def _asset_intent(
     source: TaskSource,
     conditions: tuple[Condition, ...],
 ) -> Intent:
-    spot = task.args
+    node = task.args
     separator = setting.server.dialect.list_separator
     problems = Problems()
     for name in REF_KEYS:
         if name in data:
             with problems.gather():
-                refuse_pending(data[name], spot.child(name), "it is not known yet which asset is meant")
+                refuse_pending(data[name], node.child(name), "it is not known yet which asset is meant")
     args, database, where = None, "", None
     with problems.gather():
-        args = _checked(data, spot, separator)
+        args = _checked(data, node, separator)
     with problems.gather():
         database = setting.database(scope)
     with problems.gather():
-        where = where_of(data, scope, spot)
+        where = where_of(data, scope, node)
     problems.check()
     if args is None:
         raise AssertionError("arguments without problems are arguments")
-    constant = None if has_pending(data) else desired_asset(data, spot, source.task, separator)
-    evaluate = _AssetEvaluator(scope, conditions, data, spot, source.task, separator, constant)
+    constant = None if has_pending(data) else desired_asset(data, node, source.task, separator)
+    evaluate = _AssetEvaluator(scope, conditions, data, node, source.task, separator, constant)
     absent = data.get("state") == "absent"
-    named = named_at(args, spot, source.task)
+    named = named_at(args, node, source.task)
     return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent, named=named)
 
 
-def _checked(data: Any, spot: SourceNode, separator: str) -> AssetArgs:
+def _checked(data: Any, node: SourceNode, separator: str) -> AssetArgs:
     """Return the arguments, templates that need the asset left alone; raises for all that is wrong already."""
-    args = read_as(AssetArgs, data, spot)
-    problems = [*check_asset(args, spot), *check_separators(args, spot, separator)]
+    args = read_as(AssetArgs, data, node)
+    problems = [*check_asset(args, node), *check_separators(args, node, separator)]
     if problems:
         raise InputError(problems)
     return args
@@ -221,7 +221,7 @@ class _AssetEvaluator:
     scope: TemplateScope
     conditions: tuple[Condition, ...]
     data: Any
-    spot: SourceNode
+    node: SourceNode
     task: str
     separator: str
     constant: DesiredAsset | None
@@ -234,5 +234,5 @@ class _AssetEvaluator:
             return None
         if self.constant is not None:
             return self.constant
-        data = render_task("asset", self.data, names, self.spot)
-        return desired_asset(data, self.spot, self.task, self.separator)
+        data = render_task("asset", self.data, names, self.node)
+        return desired_asset(data, self.node, self.task, self.separator)

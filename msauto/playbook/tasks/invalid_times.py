@@ -23,8 +23,8 @@ _LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
 def impossible_positions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
     """Yield the drop frame time codes that every drop frame rate leaves out, each at its place."""
     for intent in (intent for each in work for intent in each.intents):
-        wanted = constant_of(intent)
-        for position, source in _positions(wanted) if isinstance(wanted, DesiredAsset) else ():
+        desired = constant_of(intent)
+        for position, source in _positions(desired) if isinstance(desired, DesiredAsset) else ():
             for code in (position.timecode, position.origin):
                 if code is not None and _left_out(code):
                     message = f"{code} does not exist: drop frame leaves it out"
@@ -40,18 +40,18 @@ def _next(code: Timecode) -> str:
     return f"{code.text.partition(';')[0]};{_LEFT_OUT_ALWAYS:02} (29.97 fps)"
 
 
-def _positions(wanted: DesiredAsset) -> Iterator[tuple[Position, TaskSource]]:
-    named: list[tuple[object, TaskSource]] = [(said.value, said.source) for said in wanted.fields.values()]
-    if wanted.segmentation is not None:
-        named.append((wanted.segmentation.value.duration, wanted.segmentation.source))
-    for segment in wanted.segments:
+def _positions(desired: DesiredAsset) -> Iterator[tuple[Position, TaskSource]]:
+    named: list[tuple[object, TaskSource]] = [(sourced.value, sourced.source) for sourced in desired.fields.values()]
+    if desired.segmentation is not None:
+        named.append((desired.segmentation.value.duration, desired.segmentation.source))
+    for segment in desired.segments:
         named += _of(segment, segment.value.start, segment.value.duration)
-    for marker in wanted.markers:
+    for marker in desired.markers:
         named += _of(marker, marker.value.at)
-    for link in wanted.links:
+    for link in desired.links:
         named += [(value, link.source) for value in link.value.fields.values()]
     yield from ((value, source) for value, source in named if isinstance(value, Position))
 
 
-def _of(said: Sourced[DesiredSegment] | Sourced[DesiredMarker], *values: object) -> list[tuple[object, TaskSource]]:
-    return [(value, said.source) for value in values]
+def _of(sourced: Sourced[DesiredSegment] | Sourced[DesiredMarker], *values: object) -> list[tuple[object, TaskSource]]:
+    return [(value, sourced.source) for value in values]

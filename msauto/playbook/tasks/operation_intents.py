@@ -39,14 +39,14 @@ class OperationTask:
     scope: TemplateScope
     conditions: tuple[Condition, ...]
     data: Any
-    spot: SourceNode
+    node: SourceNode
     task: str
 
-    def wanted(self, data: Any, scope: TemplateScope) -> Desired:
+    def desired(self, data: Any, scope: TemplateScope) -> Desired:
         """Return what arguments want that are rendered whole; raises :class:`InputError`."""
         if self.module == "assert":
-            return _asserted(data, self.spot, self.task, scope)
-        return run_wanted(self.module, data, self.spot, self.task, scope.surroundings)
+            return _asserted(data, self.node, self.task, scope)
+        return run_wanted(self.module, data, self.node, self.task, scope.surroundings)
 
 
 def run_intent(run: OperationTask, database: Callable[[TemplateScope], str], source: TaskSource) -> Intent | None:
@@ -57,12 +57,12 @@ def run_intent(run: OperationTask, database: Callable[[TemplateScope], str], sou
     for name in _KNOWN_BEFORE:
         if name in run.data:
             with problems.gather():
-                refuse_pending(run.data[name], run.spot.child(name), "it is not known yet which asset is meant")
+                refuse_pending(run.data[name], run.node.child(name), "it is not known yet which asset is meant")
     args, name, where = None, "", None
     with problems.gather():
-        args = read_as(MODELS[run.module], run.data, run.spot)
+        args = read_as(MODELS[run.module], run.data, run.node)
     with problems.gather():
-        where = where_of(run.data, run.scope, run.spot)
+        where = where_of(run.data, run.scope, run.node)
     with problems.gather():
         _check(run)
     if args is not None and any(getattr(args, key) is not None for key in _REF_KEYS):
@@ -76,7 +76,7 @@ def run_intent(run: OperationTask, database: Callable[[TemplateScope], str], sou
         return None
     ref = ref_of(args.title, args.id, args.select, name, where)
     missing = args.missing if isinstance(args, RunTarget) else None
-    return Intent(ref, source, _OperationEvaluator(run), missing or "error", named=named_at(args, run.spot, run.task))
+    return Intent(ref, source, _OperationEvaluator(run), missing or "error", named=named_at(args, run.node, run.task))
 
 
 def handler_of(run: OperationTask, name: str, source: TaskSource, order: tuple[int, ...]) -> Handler:
@@ -96,7 +96,7 @@ class _OperationEvaluator:
         names = run.scope.with_asset(AssetView(facts))
         if not all(holds(condition, names) for condition in run.conditions):
             return None
-        return run.wanted(render_task(run.module, run.data, names, run.spot), names)
+        return run.desired(render_task(run.module, run.data, names, run.node), names)
 
 
 def _check(run: OperationTask) -> None:
@@ -104,17 +104,17 @@ def _check(run: OperationTask) -> None:
     if run.module == "assert":
         _check_that(run)
     elif not has_pending(run.data):
-        run.wanted(run.data, run.scope)
+        run.desired(run.data, run.scope)
     elif not has_pending(run.data.get("dest")) and "dest" in run.data:
-        check_dest(run.data["dest"], run.spot.child("dest"), run.scope.surroundings)
+        check_dest(run.data["dest"], run.node.child("dest"), run.scope.surroundings)
 
 
 # assert --------------------------------------------------------------------------------------------------------
 
 
-def _that(data: Mapping[str, Any], spot: SourceNode) -> tuple[Condition, ...]:
+def _that(data: Mapping[str, Any], node: SourceNode) -> tuple[Condition, ...]:
     texts = data.get("that")
-    here = spot.child("that")
+    here = node.child("that")
     if not isinstance(texts, list):
         texts = [] if texts is None else [texts]
         return tuple(Condition(_expression(text), here) for text in texts)
@@ -128,7 +128,7 @@ def _expression(text: Any) -> str:
 def _check_that(run: OperationTask) -> None:
     """Raise for a condition that does not hold whatever the asset is, if the task applies whatever the asset is."""
     problems = Problems()
-    for condition in _that(run.data, run.spot):
+    for condition in _that(run.data, run.node):
         with problems.gather():
             if undecided((condition,), run.scope) is None and not run.conditions:
                 problems.add(_fails(condition, run.data.get("msg")))
@@ -136,31 +136,31 @@ def _check_that(run: OperationTask) -> None:
 
 
 def _fails(condition: Condition, message: Any) -> Problem:
-    said = f"{message} ({condition.text})" if message is not None else f"it does not hold: {condition.text}"
-    return condition.spot.problem(f"assert: {said}", "mend what is there, or the expectation")
+    sourced = f"{message} ({condition.text})" if message is not None else f"it does not hold: {condition.text}"
+    return condition.node.problem(f"assert: {sourced}", "mend what is there, or the expectation")
 
 
-def _asserted(data: Any, spot: SourceNode, task: str, names: TemplateScope) -> AssertionPassed:
+def _asserted(data: Any, node: SourceNode, task: str, names: TemplateScope) -> AssertionPassed:
     """Return that all conditions hold; raises :class:`InputError` with each that does not, at its place."""
     problems = Problems()
     message = data.get("msg")
-    for condition in _that(data, spot):
+    for condition in _that(data, node):
         with problems.gather():
             if not holds(condition, names):
                 problems.add(_fails(condition, message))
     problems.check()
-    return AssertionPassed(TaskSource(spot.place, task))
+    return AssertionPassed(TaskSource(node.place, task))
 
 
 def _answered(run: OperationTask) -> None:
     """Answer an ``assert`` that is about variables alone."""
     if run.conditions:
-        raise run.conditions[0].spot.error("this assert names no asset", "add title, id or select")
-    refuse_pending(run.data, run.spot, "this assert names no asset: add title, id or select")
+        raise run.conditions[0].node.error("this assert names no asset", "add title, id or select")
+    refuse_pending(run.data, run.node, "this assert names no asset: add title, id or select")
     try:
-        _asserted(run.data, run.spot, run.task, run.scope)
+        _asserted(run.data, run.node, run.task, run.scope)
     except UsesAssetError as error:
-        raise run.spot.child("that").error(
+        raise run.node.child("that").error(
             "asset cannot be used here: this assert names none", "add title, id or select"
         ) from error
 
@@ -170,16 +170,16 @@ def _answered(run: OperationTask) -> None:
 
 def _batch_intent(run: OperationTask, database: Callable[[TemplateScope], str], source: TaskSource) -> Intent:
     problems = Problems()
-    name, wanted = "", None
+    name, desired = "", None
     if run.conditions:
-        problems.add(run.conditions[0].spot.problem("a batch has no asset", "say when without asset"))
+        problems.add(run.conditions[0].node.problem("a batch has no asset", "say when without asset"))
     with problems.gather():
-        refuse_pending(run.data, run.spot, "a batch has no asset")
-        wanted = xmp_batch_wanted(run.data, run.spot, run.task, run.scope.surroundings)
+        refuse_pending(run.data, run.node, "a batch has no asset")
+        desired = xmp_batch_wanted(run.data, run.node, run.task, run.scope.surroundings)
     with problems.gather():
         name = database(run.scope)
     problems.check()
-    if wanted is None:
+    if desired is None:
         raise InputError([])
-    found = wanted
+    found = desired
     return Intent(DatabaseRef(name), source, lambda facts: found)  # noqa: ARG005 - constant

@@ -17,7 +17,7 @@ from msauto.playbook.yaml.document import SourceNode
 _LINES: Final = frozenset({"guid", "file"})  # of one line each
 
 
-def check_rss(args: RssArgs, spot: SourceNode) -> Iterator[Problem]:
+def check_rss(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
     """Yield all that is wrong with the arguments of a channel; pending templates are left alone."""
     seen: dict[str, int] = {}
     files: dict[str, int] = {}
@@ -25,34 +25,34 @@ def check_rss(args: RssArgs, spot: SourceNode) -> Iterator[Problem]:
     for index, item in enumerate(items if isinstance(items, list) else []):
         if not isinstance(item, RssItemArgs):
             continue
-        here = spot.child("items", index)
+        here = node.child("items", index)
         yield from _characters(item, here)
         yield from _file(item, here)
         if isinstance(item.guid, UnrenderedTemplate):
             continue
         first = seen.setdefault(unicodedata.normalize("NFC", item.guid), index)
         if first != index:
-            line = spot.child("items", first).place.line
+            line = node.child("items", first).place.line
             yield here.child("guid").problem(
                 f"the guid {item.guid!r} stands twice (first in line {line})", "leave one out"
             )
         elif item.state != "absent" and not isinstance(item.file, UnrenderedTemplate):
-            yield from _one_file(item, files.setdefault(file_key(_file_name(item)), index), items, spot, index)
+            yield from _one_file(item, files.setdefault(file_key(_file_name(item)), index), items, node, index)
 
 
-def _one_file(item: RssItemArgs, first: int, items: list[Any], spot: SourceNode, index: int) -> Iterator[Problem]:
+def _one_file(item: RssItemArgs, first: int, items: list[Any], node: SourceNode, index: int) -> Iterator[Problem]:
     """Refuse a second item in one file: the later PUT would replace the earlier item."""
     if first == index:
         return
-    place = spot.child("items", index, "guid" if item.file is None else "file")
+    place = node.child("items", index, "guid" if item.file is None else "file")
     yield place.problem(
         f"item {item.guid!r} is put as {_file_name(item)}, and so is item {items[first].guid!r} "
-        f"(line {spot.child('items', first).place.line})",
+        f"(line {node.child('items', first).place.line})",
         "give each item a `file:` of its own",
     )
 
 
-def _characters(item: RssItemArgs, spot: SourceNode) -> Iterator[Problem]:
+def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     """Refuse what no channel shows as it is sent: it would be sent again in every run."""
     body: Any = item.item
     texts: dict[tuple[str, ...], Any] = {("guid",): item.guid, ("file",): item.file, ("text",): item.text}
@@ -63,35 +63,35 @@ def _characters(item: RssItemArgs, spot: SourceNode) -> Iterator[Problem]:
             continue
         found = bad_character(text, line=path[-1] in _LINES)
         if found is not None:
-            yield spot.child(*path).problem(
+            yield node.child(*path).problem(
                 f"the {path[-1]} holds {found[1]} as character {found[0]}, which no RSS channel shows",
                 "take it out where it is written, or with the filter `regex_replace`",
             )
 
 
-def _file(item: RssItemArgs, spot: SourceNode) -> Iterator[Problem]:
+def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     if item.file is None or isinstance(item.file, UnrenderedTemplate):
         return
     if "/" in item.file or "\\" in item.file:
-        yield spot.child("file").problem("the file is a name, not a path", "leave the folder out")
+        yield node.child("file").problem("the file is a name, not a path", "leave the folder out")
     if item.file in {".", ".."}:
-        yield spot.child("file").problem(
+        yield node.child("file").problem(
             f"{item.file!r} is a folder, not the name of a file", "name a file, as n-1.txt"
         )
 
 
-def rss_wanted(data: Any, spot: SourceNode, task: str) -> DesiredChannel:
+def rss_wanted(data: Any, node: SourceNode, task: str) -> DesiredChannel:
     """Return what the rendered arguments want; raises :class:`InputError` with all that is wrong."""
-    args = read_as(RssArgs, data, spot)
-    problems = list(check_rss(args, spot))
+    args = read_as(RssArgs, data, node)
+    problems = list(check_rss(args, node))
     if problems:
         raise InputError(problems)
     items = tuple(
-        Sourced(_item(item), TaskSource(spot.child("items", index).place, task))
+        Sourced(_item(item), TaskSource(node.child("items", index).place, task))
         for index, item in enumerate(args.items or [])
     )
-    exactly = TaskSource(spot.child("exactly").key_place, task) if args.exactly else None
-    return DesiredChannel(TaskSource(spot.place, task), items, exactly)
+    exactly = TaskSource(node.child("exactly").key_place, task) if args.exactly else None
+    return DesiredChannel(TaskSource(node.place, task), items, exactly)
 
 
 def rss_ref(channel: str) -> ChannelRef:

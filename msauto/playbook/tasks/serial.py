@@ -35,11 +35,11 @@ class BatchSizes:
         return self == BatchSizes()
 
 
-def read_pace(data: Mapping[str, Any], spot: SourceNode) -> BatchSizes:
+def read_pace(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
     """Return the pace of a play, its templates rendered; raises :class:`InputError` with all that is wrong."""
     named = {name: data[name] for name in ("serial", "max_fail_percentage", "any_errors_fatal") if name in data}
-    args = read_as(BatchKeys, named, spot)
-    here = spot.child("serial")
+    args = read_as(BatchKeys, named, node)
+    here = node.child("serial")
     listed = isinstance(args.serial, list)
     sizes = [] if args.serial is None else as_list(args.serial)
     problems = Problems()
@@ -48,13 +48,13 @@ def read_pace(data: Mapping[str, Any], spot: SourceNode) -> BatchSizes:
         with problems.gather():
             serial.append(_size(size, here.child(index) if listed else here))
     if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
-        place = spot.child("max_fail_percentage")
+        place = node.child("max_fail_percentage")
         problems.add(place.problem("max_fail_percentage is more than 100", "0 to 100"))
     problems.check()
     return BatchSizes(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
 
 
-def _size(value: int | str, spot: SourceNode) -> int | float:
+def _size(value: int | str, node: SourceNode) -> int | float:
     """Return a number of servers as an int, a share of them as a float."""
     text = str(value).strip()
     percent = _PERCENT.fullmatch(text)
@@ -62,7 +62,7 @@ def _size(value: int | str, spot: SourceNode) -> int | float:
         return float(percent[1]) / 100
     if _NUMBER.fullmatch(text):
         return int(text)
-    raise spot.error(f"serial is a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
+    raise node.error(f"serial is a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
 
 
 def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:

@@ -14,13 +14,13 @@ from msauto.playbook.templates.environment import check_template
 from msauto.playbook.yaml.document import Problems, SourceNode
 
 
-def check_task(module: str, body: dict[str, Any], spot: SourceNode) -> None:
+def check_task(module: str, body: dict[str, Any], node: SourceNode) -> None:
     """Check the arguments of a task beyond its model, templates left alone; raises :class:`InputError` with all of it.
 
     What the model itself finds is told by whoever validates it.
     """
     problems = Problems()
-    inner, data = spot.child(module), body.get(module)
+    inner, data = node.child(module), body.get(module)
     if not isinstance(data, dict):
         return
     if module == "asset" and (asset := well_formed(AssetArgs, data)) is not None:
@@ -35,9 +35,9 @@ def check_task(module: str, body: dict[str, Any], spot: SourceNode) -> None:
     problems.check()
 
 
-def _check_expressions(data: Any, spot: SourceNode, problems: Problems) -> None:
+def _check_expressions(data: Any, node: SourceNode, problems: Problems) -> None:
     for index, text in enumerate([] if data is None else as_list(data)):
         if isinstance(text, UnrenderedTemplate):
             continue  # the model tells that it is an expression already
         with problems.gather():
-            check_template(str(text), spot.child(index) if isinstance(data, list) else spot, expression=True)
+            check_template(str(text), node.child(index) if isinstance(data, list) else node, expression=True)

@@ -28,30 +28,30 @@ _NO_TEXT = "what comes of the secret here is no text, and cannot be hidden"
 _MAKE_TEXT = "send the secret itself, or a text that is made with it"
 
 
-def render_task(module: str, data: Any, scope: TemplateScope, spot: SourceNode, *, keep: bool = False) -> Any:
+def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:
     """Render the arguments of a task; raises :class:`InputError` where a secret stands that could not be hidden.
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
     """
     marks = marks_in(scope)
     before = len(marks.lost) if marks is not None else 0
-    rendered = render_data(data, scope, spot, keep=keep)
+    rendered = render_data(data, scope, node, keep=keep)
     if marks is None or not marks.found:
         return rendered
     problems = Problems()
     problems.add(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
     del marks.lost[before:]
     for way, message, remedy in unfit(rendered, lambda way: may_be_secret(module, way)):
-        problems.add(spot.child(*way).problem(message, remedy))
+        problems.add(node.child(*way).problem(message, remedy))
     problems.check()
     return rendered
 
 
-def misplaced(data: Any, spot: SourceNode) -> Iterator[Problem]:
+def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with tags in a playbook as it is written: texts that are marked where none can be secret."""
     for way in _tagged(data, ()):
         if not _may_be_tagged(way):
-            yield spot.child(*way).problem(NOT_HERE, MAY_STAND)
+            yield node.child(*way).problem(NOT_HERE, MAY_STAND)
 
 
 def _tagged(data: Any, way: Way) -> Iterator[Way]:
@@ -74,10 +74,10 @@ def _may_be_tagged(way: Way) -> bool:
     return False
 
 
-def shown(data: Any, spot: SourceNode) -> Any:
+def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
     problems = Problems()
     for way, _ in marked_ways(data):
-        problems.add(spot.child(*way).problem(NOT_HERE, _WRITE_OUT))
+        problems.add(node.child(*way).problem(NOT_HERE, _WRITE_OUT))
     problems.check()
     return data

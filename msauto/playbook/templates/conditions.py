@@ -24,45 +24,45 @@ def undecided(conditions: Sequence[Condition], scope: TemplateScope) -> tuple[Co
             if not holds(condition, scope):
                 return None
         except UsesAssetError:
-            check_names(condition.text, scope, condition.spot, expression=True)
+            check_names(condition.text, scope, condition.node, expression=True)
             open_still.append(condition)
     return tuple(open_still)
 
 
 def holds(condition: Condition, scope: TemplateScope) -> bool:
     """Tell whether a condition holds. A text is no answer: ``"false"`` would be true."""
-    value = evaluate_expression(condition.text, scope, condition.spot)
+    value = evaluate_expression(condition.text, scope, condition.node)
     if isinstance(value, str):
-        raise condition.spot.error("the condition yields text, neither true nor false", "compare it, or use | bool")
+        raise condition.node.error("the condition yields text, neither true nor false", "compare it, or use | bool")
     return bool(value)
 
 
-def refuse_pending(data: Any, spot: SourceNode, why: str) -> None:
+def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that looks at the asset where it cannot."""
     problems = Problems()
-    for where in pending_spots(data, spot):
+    for where in pending_spots(data, node):
         problems.add(where.problem(f"asset cannot be used here: {why}"))
     problems.check()
 
 
-def pending_spots(data: Any, spot: SourceNode) -> Iterator[SourceNode]:
+def pending_spots(data: Any, node: SourceNode) -> Iterator[SourceNode]:
     """Yield the spots of templates that are still to be rendered."""
     if isinstance(data, UnrenderedTemplate):
-        yield spot
+        yield node
     elif isinstance(data, dict):
         for name, value in data.items():
-            yield from pending_spots(value, spot.child(name))
+            yield from pending_spots(value, node.child(name))
     elif isinstance(data, list):
         for index, value in enumerate(data):
-            yield from pending_spots(value, spot.child(index))
+            yield from pending_spots(value, node.child(index))
 
 
-def where_of(data: dict[str, Any], scope: TemplateScope, spot: SourceNode) -> Where | None:
+def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Where | None:
     """Return the ``where`` of a selection as a function of facts; raises for names that are not there."""
     select = data.get("select")
     if not isinstance(select, dict) or "where" not in select:
         return None
-    inner = spot.child("select", "where")
+    inner = node.child("select", "where")
     texts = as_list(select["where"])
     conditions = tuple(Condition(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
     undecided(conditions, scope)  # shows unknown names before any server is asked

@@ -137,26 +137,26 @@ def _names_needed(text: str, expression: bool) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
 
 
-def check_names(text: str, names: TemplateNames, spot: SourceNode, *, expression: bool = False) -> None:
+def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for a name that is not there, in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
-            raise spot.error(*explain(MissingNameError(name=name), names.known()))
+            raise node.error(*explain(MissingNameError(name=name), names.known()))
 
 
-def check_template(text: str, spot: SourceNode, *, expression: bool = False) -> None:
+def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
     """Raise :class:`InputError` for a template or expression that cannot be compiled."""
-    _compiled(text, spot, expression=expression)
+    _compiled(text, node, expression=expression)
 
 
-def _compiled(text: str, spot: SourceNode, *, expression: bool) -> Compiled:
+def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
         message = getattr(error, "message", None) or "it is too deep"
         if isinstance(text, MarkedTemplate):
-            raise spot.error("this template cannot be read; it is marked as secret, so why is not shown") from None
-        raise spot.error(*_unreadable(message, "expression" if expression else "template")) from error
+            raise node.error("this template cannot be read; it is marked as secret, so why is not shown") from None
+        raise node.error(*_unreadable(message, "expression" if expression else "template")) from error
 
 
 def _unreadable(message: str, kind: str) -> tuple[str, str]:
@@ -172,7 +172,7 @@ def _unreadable(message: str, kind: str) -> tuple[str, str]:
     return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
 
 
-def render_text(text: str, names: TemplateNames, spot: SourceNode) -> Any:
+def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
     """Render one template; raises :class:`InputError` with its place.
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
@@ -180,64 +180,64 @@ def render_text(text: str, names: TemplateNames, spot: SourceNode) -> Any:
     marks = marks_in(names) or TaintTracker()
     marks.watch()
     try:
-        value, error = _run(_compiled(text, spot, expression=False), names, spot), None
+        value, error = _run(_compiled(text, node, expression=False), names, node), None
     except InputError as problem:
         value, error = None, problem
     finally:
         touched = marks.seen()
     if error is not None:
-        own = any(problem.place == spot.place for problem in error.problems)  # else a variable's, which hides its own
-        raise _hidden(spot) if touched and own else error
+        own = any(problem.place == node.place for problem in error.problems)  # else a variable's, which hides its own
+        raise _hidden(node) if touched and own else error
     if isinstance(text, MarkedTemplate):
-        return mark_text(value, marks, spot)
-    return marks.taint(value, spot) if touched and value is not OMIT else value
+        return mark_text(value, marks, node)
+    return marks.taint(value, node) if touched and value is not OMIT else value
 
 
-def mark_text(value: Any, marks: TaintTracker, spot: SourceNode) -> TaintedText:
+def mark_text(value: Any, marks: TaintTracker, node: SourceNode) -> TaintedText:
     """Mark a rendered text as secret; raises :class:`InputError` for what cannot be hidden."""
     try:
         return marks.add(value)
     except TaintError as error:
-        raise spot.error(str(error), error.remedy) from None
+        raise node.error(str(error), error.remedy) from None
 
 
-def _hidden(spot: SourceNode) -> InputError:
+def _hidden(node: SourceNode) -> InputError:
     """Return the error of a template that a secret takes part in: its reason might show it."""
-    return spot.error(
+    return node.error(
         "the template fails; a secret takes part in it, so what fails is not shown",
         "look at what the template does with the secret",
     )
 
 
-def evaluate_expression(text: str, names: TemplateNames, spot: SourceNode) -> Any:
+def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
     """Evaluate a bare expression; raises as :func:`render_text`."""
     marks = marks_in(names) or TaintTracker()
     marks.watch()
     try:
-        return _run(_compiled(text, spot, expression=True), names, spot)
+        return _run(_compiled(text, node, expression=True), names, node)
     except InputError:
         if marks.touched:
-            raise _hidden(spot) from None
+            raise _hidden(node) from None
         raise
     finally:
         marks.seen()
 
 
-def _run(compiled: Compiled, names: TemplateNames, spot: SourceNode) -> Any:
+def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     try:
         return plain_result(compiled(names))
     except (Need, NoAssetError, UsesAssetError, InputError):
         raise
     except MissingNameError as error:
-        raise spot.error(*explain(error, names.known())) from error
+        raise node.error(*explain(error, names.known())) from error
     except (OutsideError, TaintError) as error:
-        raise spot.error(str(error), error.remedy) from error
+        raise node.error(str(error), error.remedy) from error
     except SecurityError as error:
-        raise spot.error(f"the template does what is not allowed: {error}") from error
+        raise node.error(f"the template does what is not allowed: {error}") from error
     except RecursionError as error:
-        raise spot.error("the template calls itself without end") from error
+        raise node.error("the template calls itself without end") from error
     except Exception as error:
-        raise spot.error(f"the template fails: {str(error) or type(error).__name__}") from error
+        raise node.error(f"the template fails: {str(error) or type(error).__name__}") from error
 
 
 def plain_result(value: Any) -> Any:
@@ -260,34 +260,34 @@ def plain_result(value: Any) -> Any:
     return items
 
 
-def render_data(data: Any, names: TemplateNames, spot: SourceNode, *, keep: bool = False) -> Any:
+def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
     """Render all pending templates in plain data; raises :class:`InputError` with all that fails.
 
     With ``keep``, templates that look at the asset stay pending; without, ``UsesAssetError`` passes.
     """
     problems = Problems()
-    rendered = _render(data, names, spot, problems, keep)
+    rendered = _render(data, names, node, problems, keep)
     problems.check()
     return rendered
 
 
-def _render(data: Any, names: TemplateNames, spot: SourceNode, problems: Problems, keep: bool) -> Any:
+def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problems, keep: bool) -> Any:
     if isinstance(data, dict):
-        found = {key: _render(value, names, spot.child(key), problems, keep) for key, value in data.items()}
+        found = {key: _render(value, names, node.child(key), problems, keep) for key, value in data.items()}
         return {key: value for key, value in found.items() if value is not OMIT}
     if isinstance(data, list):
-        items = [_render(value, names, spot.child(index), problems, keep) for index, value in enumerate(data)]
+        items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
         for index in (index for index, value in enumerate(items) if value is OMIT):
-            problems.add(spot.child(index).problem("omit leaves keys out, not items of a list", "filter the list"))
+            problems.add(node.child(index).problem("omit leaves keys out, not items of a list", "filter the list"))
         return items
     if not isinstance(data, UnrenderedTemplate):
         return data
     try:
         with problems.gather():
-            return render_text(data, names, spot)
+            return render_text(data, names, node)
     except UsesAssetError:
         if not keep:
             raise
         with problems.gather():
-            check_names(data, names, spot)
+            check_names(data, names, node)
     return data

@@ -34,17 +34,17 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if _NAME.match(text):
         data = dict(_pairs(text))
-        spot = SourceNode(replace(Document("-e", data, {(): SourceLocation("-e", 1, 1)}, {}, (text,)), lines=()))
+        node = SourceNode(replace(Document("-e", data, {(): SourceLocation("-e", 1, 1)}, {}, (text,)), lines=()))
         for name in (name for name, value in data.items() if value.startswith(TAG)):
-            said = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
-            raise spot.error(said, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
-        return read_variables(data, Level.EXTRA, spot)
+            sourced = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
+            raise node.error(sourced, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
+        return read_variables(data, Level.EXTRA, node)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.marks.note(document.data)
-    spot = SourceNode(document)
+    node = SourceNode(document)
     if not isinstance(document.data, dict):
-        raise spot.error("-e needs name=value, @file or a mapping", "-e episode=News")
-    return read_variables(document.data, Level.EXTRA, spot)
+        raise node.error("-e needs name=value, @file or a mapping", "-e episode=News")
+    return read_variables(document.data, Level.EXTRA, node)
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

@@ -54,12 +54,12 @@ def _all_told(options: ResolveOptions, files: Files, host: str, name: str | None
 def _told(scope: TemplateScope, name: str | None) -> Iterator[VariableDefinition]:
     names = sorted(set(scope.variables) - {_BLOCK})
     if name is None:
-        said = [variable for each in names if (variable := scope.variables.winner(each))]
+        sourced = [variable for each in names if (variable := scope.variables.winner(each))]
     elif name in names:
-        said = list(scope.variables.said(name))
+        sourced = list(scope.variables.sourced(name))
     else:
         raise said_outside("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
-    return (_tell(variable, scope) for variable in said)
+    return (_tell(variable, scope) for variable in sourced)
 
 
 def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
@@ -67,11 +67,11 @@ def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     try:
         marks = scope.surroundings.files.marks
         lost = len(marks.lost)
-        value = _masked(variable.name, render_data(variable.value, scope, variable.spot))
+        value = _masked(variable.name, render_data(variable.value, scope, variable.node))
         value = HIDDEN if len(marks.lost) > lost else value
     except InputError as problem:
         error = problem.problems[0].message
-    return VariableDefinition(variable.name, value, variable.level.words, variable.spot.key_place, error)
+    return VariableDefinition(variable.name, value, variable.level.words, variable.node.key_place, error)
 
 
 def _hidden(value: Any, secrets: Secrets) -> Any:

@@ -98,31 +98,31 @@ class Variable:
     name: str
     value: Any
     level: Level
-    spot: SourceNode
+    node: SourceNode
 
 
-def read_variables(data: Any, level: Level, spot: SourceNode) -> list[Variable]:
+def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
     """Return the variables of a mapping; raises :class:`InputError` for names that cannot be."""
     if data is None:
         return []
     if not isinstance(data, dict):
-        raise spot.error("variables must be a mapping of names to values")
+        raise node.error("variables must be a mapping of names to values")
     problems = Problems()
     for name in data:
         with problems.gather():
-            check_name(name, spot.child(name))
+            check_name(name, node.child(name))
     problems.check()
-    return [Variable(name, mark(value), level, spot.child(name)) for name, value in data.items()]
+    return [Variable(name, mark(value), level, node.child(name)) for name, value in data.items()]
 
 
-def check_name(name: str, spot: SourceNode) -> None:
+def check_name(name: str, node: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates could not say, or that is msauto's own."""
     if name in OWN:
-        raise spot.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
+        raise node.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
     if name in _RESERVED:
-        raise spot.error(f"{name!r} is a word of templates", "give the variable another name", key=True)
+        raise node.error(f"{name!r} is a word of templates", "give the variable another name", key=True)
     if not name.isidentifier() or name.startswith("_"):
-        raise spot.error(f"{name!r} cannot be the name of a variable", "letters, digits and _ only", key=True)
+        raise node.error(f"{name!r} cannot be the name of a variable", "letters, digits and _ only", key=True)
 
 
 class Variables:
@@ -151,7 +151,7 @@ class Variables:
         """Return who wins, or ``None``."""
         return self._winners.get(name)
 
-    def said(self, name: str) -> tuple[Variable, ...]:
+    def sourced(self, name: str) -> tuple[Variable, ...]:
         """Return all who say a name, the winner first: for ``msauto vars``."""
         return tuple(each for each in reversed(self._all) if each.name == name)
 
@@ -216,15 +216,15 @@ class TemplateScope:
             raise KeyError(name)
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
-            raise variable.spot.error(f"the variable needs itself: {chain}")
+            raise variable.node.error(f"the variable needs itself: {chain}")
         self._busy.append(name)
         marks = self.surroundings.files.marks
         lost = len(marks.lost)
         try:
-            value = render_data(variable.value, self, variable.spot)
+            value = render_data(variable.value, self, variable.node)
             if name not in self.variables.secret or holds_mark(value):
                 return value
-            return mark_text(value, marks, variable.spot)
+            return mark_text(value, marks, variable.node)
         finally:
             self._busy.pop()
             if len(marks.lost) > lost:

@@ -123,8 +123,8 @@ def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | Non
 
 def _claim(fields: Fields, root: Element, asked: str) -> None:
     """Give the asked name to the one value that came without it, or without its namespace."""
-    wanted = asked.rpartition(":")[2]
-    same = [name for name in fields if name.rpartition(":")[2] == wanted]
+    desired = asked.rpartition(":")[2]
+    same = [name for name in fields if name.rpartition(":")[2] == desired]
     if len(same) == 1:
         fields[asked] = fields.pop(same[0])
     elif not fields and (shown := _nested(root)):

@@ -14,9 +14,9 @@ def refuse_stranger(request: HttpRequest, dialect: SimDialect) -> HttpAnswer | N
     """A 401 for a request without the right credentials, else None."""
     if dialect.auth == "none":
         return None
-    header, wanted = _wanted(dialect)
+    header, desired = _wanted(dialect)
     given = request.headers.get(header, "")
-    if hmac.compare_digest(given.encode("latin-1"), wanted.encode("utf-8")):
+    if hmac.compare_digest(given.encode("latin-1"), desired.encode("utf-8")):
         return None
     answer = text_answer("Error: who are you?", 401, done=False)
     challenge = {"basic": b'Basic realm="media"', "bearer": b"Bearer"}.get(dialect.auth)

@@ -23,10 +23,10 @@ def file_answer(
 ) -> HttpAnswer:
     """The file, or the part of it that the request asks for; `made` is when it became what it is (UTC)."""
     headers = _validators(content, made, dialect)
-    wanted = _RANGE.fullmatch(request.headers.get("range", "")) if _may_part(request, headers, dialect) else None
-    if wanted is None or wanted.group(1, 2) == ("", ""):
+    desired = _RANGE.fullmatch(request.headers.get("range", "")) if _may_part(request, headers, dialect) else None
+    if desired is None or desired.group(1, 2) == ("", ""):
         return HttpAnswer(200, content, content_type, headers)
-    first, last = wanted.group(1, 2)
+    first, last = desired.group(1, 2)
     start = int(first) if first else max(0, len(content) - int(last))
     end = min(int(last), len(content) - 1) if first and last else len(content) - 1
     if start > end:

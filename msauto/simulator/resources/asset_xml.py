@@ -71,11 +71,11 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     )
 
 
-def xmp_answer(clip: SimClip, wanted: list[str], dialect: SimDialect) -> HttpAnswer:
+def xmp_answer(clip: SimClip, desired: list[str], dialect: SimDialect) -> HttpAnswer:
     """GETUSERFIELDS, in the shape of the dialect (interface: "Response body ... not shown")."""
     fields = clip.xmp
-    if wanted:
-        fields = {name: clip.xmp[name] for name in wanted if name in clip.xmp}
+    if desired:
+        fields = {name: clip.xmp[name] for name in desired if name in clip.xmp}
     elif dialect.xmp_without_field == "error":
         raise RefusalError(400, "field is missing")
     elif dialect.xmp_without_field == "empty":

@@ -76,9 +76,9 @@ class Media:
 
 
 def _draw(title: str, code: str, lines: tuple[str, ...], size: tuple[int, int]) -> bytes:
-    from msauto.simulator.resources.pictures import TestCard, draw_png
+    from msauto.simulator.resources.pictures import ThumbnailCard, draw_png
 
-    return draw_png(TestCard(title, code, lines), size)
+    return draw_png(ThumbnailCard(title, code, lines), size)
 
 
 async def _make(entry: SimEntry, size: tuple[int, int], seconds: float) -> bytes:

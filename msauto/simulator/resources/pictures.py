@@ -15,7 +15,7 @@ _FONTS = ("DejaVuSans.ttf", "Arial.ttf", "LiberationSans-Regular.ttf", "NotoSans
 
 
 @dataclass(frozen=True, slots=True)
-class TestCard:
+class ThumbnailCard:
     """What a picture says; it is also in the PNG's text chunks, for programs to read."""
 
     title: str
@@ -23,7 +23,7 @@ class TestCard:
     lines: tuple[str, ...] = ()
 
 
-def draw_png(card: TestCard, size: tuple[int, int]) -> bytes:
+def draw_png(card: ThumbnailCard, size: tuple[int, int]) -> bytes:
     """A PNG of this size in pixels."""
     info = PngInfo()
     info.add_itxt("Title", card.title)
@@ -34,7 +34,7 @@ def draw_png(card: TestCard, size: tuple[int, int]) -> bytes:
     return out.getvalue()
 
 
-def draw_card(card: TestCard, size: tuple[int, int]) -> Image.Image:
+def draw_card(card: ThumbnailCard, size: tuple[int, int]) -> Image.Image:
     """The picture: a colour of the title's own, and the lines from top to bottom, each fitted to the width."""
     hue = zlib.crc32(card.title.encode()) % 360
     image = Image.new("RGB", size, f"hsl({hue}, 45%, 25%)")

@@ -83,10 +83,10 @@ def read_item(file: str, body: bytes, dialect: SimDialect) -> Item:
     if is_document:
         return _document_item(file, body)
     try:
-        said = body.decode("utf-8-sig").replace("\r\n", "\n")
+        sourced = body.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise RefusalError(400, "the text is not UTF-8") from None
-    return Item(file, body, _stem(file), said.partition("\n")[0], said)
+    return Item(file, body, _stem(file), sourced.partition("\n")[0], sourced)
 
 
 def _document_item(file: str, body: bytes) -> Item:

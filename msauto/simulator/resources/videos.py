@@ -8,7 +8,7 @@ from fractions import Fraction
 import av
 from PIL import ImageDraw
 
-from msauto.simulator.resources.pictures import TestCard, draw_card
+from msauto.simulator.resources.pictures import ThumbnailCard, draw_card
 
 _SECONDS = 2
 _CODECS = ("libx264", "mpeg4")
@@ -29,7 +29,7 @@ def make_film(title: str, rate: Fraction, frames: int, size: tuple[int, int]) ->
 
 
 def _pictures(title: str, count: int, size: tuple[int, int]) -> list[av.VideoFrame]:
-    card = draw_card(TestCard(title), size)
+    card = draw_card(ThumbnailCard(title), size)
     frames = []
     for number in range(count):
         image = card.copy()

@@ -19,7 +19,7 @@ class DictMemory:
             if (target.server, target.database, target.kind) == (server, database, "asset"):
                 self.items[target] = {name: value for name, value in items.items() if not name.startswith(prefix)}
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset()
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:

@@ -48,7 +48,7 @@ def test_a_dead_server_is_given_up_after_a_few_targets(forks: int) -> None:
     found = outcomes(result)
     assert found["changed"] == {1: 20, 8: found["changed"]}[forks]
     assert found["not attempted"] >= COUNT - 20 - 8 - 2
-    assert found["failed"] + found.get("unproved", 0) <= forks + 2
+    assert found["failed"] + found.get("unverified", 0) <= forks + 2
     assert stage.world.asked <= 40 + forks * 6 + 2 * 2
     assert not result.ok
 
@@ -71,7 +71,7 @@ def test_a_silent_server_is_given_up_too() -> None:
     stage = Stage()
     stage.world.state = dead_after(0, "mute")
     result = stage.run(*many(stage), forks=4)
-    assert outcomes(result) == {"unproved": 4 + 2, "not attempted": COUNT - 6}
+    assert outcomes(result) == {"unverified": 4 + 2, "not attempted": COUNT - 6}
     assert stage.world.asked <= 4 * (1 + 5) + 2 * (1 + 1)
 
 
@@ -79,7 +79,7 @@ def test_a_silent_server_is_given_up_where_reading_shows_nothing_of_what_is_sent
     stage = Stage()
     stage.world.state = dead_after(0, "mute")
     result = stage.run(*(command_target(stage.world, f"Film {number}") for number in range(COUNT)), forks=4)
-    assert outcomes(result) == {"unproved": 4 + 2, "not attempted": COUNT - 6}
+    assert outcomes(result) == {"unverified": 4 + 2, "not attempted": COUNT - 6}
 
 
 def test_commands_whose_answers_are_lost_one_by_one_are_no_dead_server() -> None:
@@ -87,7 +87,7 @@ def test_commands_whose_answers_are_lost_one_by_one_are_no_dead_server() -> None
     targets = [command_target(stage.world, f"Film {number}") for number in range(20)]
     for target in targets:
         stage.world.fates[target.requests[0].path] = ["cut before"]
-    assert outcomes(stage.run(*targets)) == {"unproved": 20}
+    assert outcomes(stage.run(*targets)) == {"unverified": 20}
 
 
 @pytest.mark.parametrize("status", ["401", "407"])

@@ -31,7 +31,7 @@ def told(result: Result) -> list[tuple[str, list[str]]]:
     return [(target.outcome, [request.outcome for request in target.requests]) for target in result.targets]
 
 
-LOST = {"command:COPY": {"unproved": "run-1"}}
+LOST = {"command:COPY": {"unverified": "run-1"}}
 """What is remembered of a command that was sent, and whose answer was lost."""
 
 
@@ -77,14 +77,14 @@ FATES = [
     ("ok", "changed", "done", 1),
     ("refused", "changed", "done", 1),
     ("refused refused refused", "failed", "failed", 0),
-    ("cut|before", "unproved", "unproved", 1),
+    ("cut|before", "unverified", "unverified", 1),
     ("cut|after", "changed", "done", 1),
     ("400", "failed", "failed", 1),
     ("400|after", "changed", "done", 1),
     ("404", "failed", "failed", 1),
     ("500", "failed", "failed", 1),
     ("500|after", "changed", "done", 1),
-    ("502", "unproved", "unproved", 1),
+    ("502", "unverified", "unverified", 1),
     ("504|after", "changed", "done", 1),
     ("503", "changed", "done", 2),
     ("503|after", "changed", "done", 1),
@@ -93,8 +93,8 @@ FATES = [
     ("swallowed", "failed", "done", 1),
     ("late|3", "changed", "done", 1),
     ("cut|late|3", "changed", "done", 1),
-    ("cut|late|30", "unproved", "unproved", 1),
-    ("crash", "unproved", "unproved", 1),
+    ("cut|late|30", "unverified", "unverified", 1),
+    ("crash", "unverified", "unverified", 1),
 ]
 
 
@@ -127,12 +127,12 @@ def test_a_swallowed_write_is_told_field_by_field() -> None:
     assert result.message == "not as wanted when read again"
 
 
-def test_a_target_that_cannot_be_read_again_is_unproved() -> None:
+def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
     stage = Stage()
     target = fields_target(stage.world)
     stage.world.unreadable = 99
     (result,) = stage.run(target).targets
-    assert result.outcome == "unproved"
+    assert result.outcome == "unverified"
     assert result.message == "it is sent, but the target cannot be read again: the answer is garbage"
     stage = Stage()
     stage.world.unreadable = 2
@@ -147,7 +147,7 @@ def test_an_asset_that_vanishes_is_told() -> None:
     assert (result.outcome, result.differences) == ("failed", (Difference("field", "user_0", "new", None),))
 
 
-@pytest.mark.parametrize(("fate", "outcome", "markers"), [("cut before", "unproved", 1), ("cut after", "changed", 2)])
+@pytest.mark.parametrize(("fate", "outcome", "markers"), [("cut before", "unverified", 1), ("cut after", "changed", 2)])
 def test_a_new_marker_is_told_from_its_old_twin(fate: str, outcome: str, markers: int) -> None:
     stage = Stage()
     target = marker_target(stage.world)
@@ -168,11 +168,11 @@ def test_a_rename_is_proved_under_the_new_title(fate: str) -> None:
     assert set(stage.world.assets) == {"Film"}
 
 
-def test_a_lost_rename_that_was_not_done_is_unproved() -> None:
+def test_a_lost_rename_that_was_not_done_is_unverified() -> None:
     stage = Stage()
     target = rename_target(stage.world)
     stage.world.fates["/rename"] = ["cut before"]
-    assert one(stage.run(target)) == ("unproved", ["unproved", "not sent"])
+    assert one(stage.run(target)) == ("unverified", ["unverified", "not sent"])
 
 
 def test_another_clip_with_the_new_title_is_not_taken_for_ours() -> None:
@@ -180,7 +180,7 @@ def test_another_clip_with_the_new_title_is_not_taken_for_ours() -> None:
     target = rename_target(stage.world)
     stage.world.assets["Film"] = Asset("Film", link_id=8, attributes={"comment": "new"})
     stage.world.fates["/rename"] = ["cut before"]
-    assert one(stage.run(target)) == ("unproved", ["unproved", "not sent"])
+    assert one(stage.run(target)) == ("unverified", ["unverified", "not sent"])
 
 
 def test_memories_move_with_a_renamed_asset() -> None:
@@ -196,7 +196,7 @@ def test_memories_move_with_a_renamed_asset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "outcome"), [("ok", "changed"), ("cut after", "changed"), ("cut before", "unproved"), ("404", "failed")]
+    ("fate", "outcome"), [("ok", "changed"), ("cut after", "changed"), ("cut before", "unverified"), ("404", "failed")]
 )
 def test_a_deleted_asset_is_proved_gone(fate: str, outcome: str) -> None:
     stage = Stage()
@@ -212,7 +212,7 @@ def test_gone_with_its_whole_database_is_not_gone() -> None:
     target = delete_target(stage.world)
     stage.world.databases.clear()
     (result,) = stage.run(target).targets
-    assert result.outcome == "unproved"
+    assert result.outcome == "unverified"
     assert "the database NEWS is not there" in result.message
 
 
@@ -255,7 +255,7 @@ def test_what_may_have_been_written_is_no_longer_remembered() -> None:
     target = fields_target(stage.world, count=2, reported=False)
     stage.memory.remember(target.id, {"field:user_0": "old", "field:user_1": "old", "field:layer": "3"})
     stage.world.fates[target.requests[1].path] = ["cut before"]
-    assert one(stage.run(target)) == ("unproved", ["done", "unproved"])
+    assert one(stage.run(target)) == ("unverified", ["done", "unverified"])
     assert stage.memory.recall(target.id) == {"field:user_0": "new", "field:layer": "3"}
 
 
@@ -274,7 +274,7 @@ def test_memories_are_dropped_before_the_first_request_leaves() -> None:
     [
         ("ok", {"command:COPY": True}),
         ("cut after", LOST),
-        ("500", {"command:COPY": {"unproved": "run-1", "status": 500}}),
+        ("500", {"command:COPY": {"unverified": "run-1", "status": 500}}),
         ("404", {}),
     ],
 )
@@ -282,7 +282,7 @@ def test_a_command_that_runs_once(fate: str, kept: dict[str, object]) -> None:
     stage = Stage()
     target = command_target(stage.world)
     stage.world.fates[target.requests[0].path] = [fate]
-    outcome = {"ok": "changed", "404": "failed"}.get(fate, "unproved")
+    outcome = {"ok": "changed", "404": "failed"}.get(fate, "unverified")
     assert one(stage.run(target))[0] == outcome
     assert stage.memory.recall(target.id) == kept
     assert stage.world.sent == [target.requests[0].path]

@@ -33,7 +33,7 @@ def told(result: Result) -> list[tuple[str, list[str]]]:
     return [(target.outcome, [request.outcome for request in target.requests]) for target in result.targets]
 
 
-LOST = {"command:COPY": {"unproved": "run-1"}}
+LOST = {"command:COPY": {"unverified": "run-1"}}
 """What is remembered of a command that was sent, and whose answer was lost."""
 
 
@@ -143,7 +143,7 @@ def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("msauto.applying.memory_writes.memories", fail)
     result = stage.run(*targets)
-    assert [outcome for outcome, _ in told(result)] == ["unproved", "changed"]
+    assert [outcome for outcome, _ in told(result)] == ["unverified", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"
 
 
@@ -208,7 +208,7 @@ def test_a_stop_ends_a_wait_for_a_restore() -> None:
 
     stage.world.clock = Impatient()
     (result,) = stage.run(target, stop=stop).targets
-    assert (result.outcome, result.message) == ("unproved", "stopped while waiting for the restored file")
+    assert (result.outcome, result.message) == ("unverified", "stopped while waiting for the restored file")
 
 
 def test_the_second_stop_leaves_at_once() -> None:
@@ -229,10 +229,10 @@ def test_the_second_stop_leaves_at_once() -> None:
 
     result = asyncio.run(main())
     assert result.interrupted
-    assert told(result)[0] == ("unproved", ["done", "unproved", "not sent"])
+    assert told(result)[0] == ("unverified", ["done", "unverified", "not sent"])
     assert told(result)[1] == ("not attempted", ["not sent"] * 3)
     assert "stopped at once" in result.targets[0].message
-    assert stage.journal.states["Film 0", 1] == "unproved"
+    assert stage.journal.states["Film 0", 1] == "unverified"
     assert stage.journal.ended == result
 
 
@@ -276,7 +276,7 @@ def test_cancelling_leaves_the_journal_true(caplog: pytest.LogCaptureFixture) ->
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(main())
-    assert stage.journal.outcomes == {f"Film {number}": "unproved" for number in range(3)}
+    assert stage.journal.outcomes == {f"Film {number}": "unverified" for number in range(3)}
     assert stage.journal.ended is not None
     assert stage.journal.ended.interrupted
     assert caplog.records == []
@@ -297,10 +297,10 @@ def test_patience_is_a_setting() -> None:
 
     async def main() -> Result:
         servers = {"studio-a": stage.server()}
-        patience = RetryPolicy(tries=10, backoff=(1.0,))
+        policy = RetryPolicy(tries=10, backoff=(1.0,))
         world = stage.world
         return await apply(
-            plan_of(target), servers, stage.journal, stage.memory, world.clock, stage.events, forks=1, patience=patience
+            plan_of(target), servers, stage.journal, stage.memory, world.clock, stage.events, forks=1, policy=policy
         )
 
     assert asyncio.run(main()).ok

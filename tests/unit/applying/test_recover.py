@@ -69,7 +69,7 @@ def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> 
 @pytest.mark.parametrize(
     ("before", "really_done", "outcome", "states"),
     [
-        (sending_first, 0, "unproved", ["unproved", "not sent"]),
+        (sending_first, 0, "unverified", ["unverified", "not sent"]),
         (sending_first, 1, "failed", ["done", "not sent"]),
         (first_done, 1, "failed", ["done", "not sent"]),
         (all_done, 2, "changed", ["done", "done"]),

@@ -106,15 +106,15 @@ def test_every_event_in_every_state(state: State, name: str) -> None:
 
 
 # How a request that was not simply answered ends: (what happened, what is seen) → what follows.
-# "again" is sending once more; "later" one more look, after which "unproved" or "failed" follows.
+# "again" is sending once more; "later" one more look, after which "unverified" or "failed" follows.
 CERTAIN = {"all": "done", "some": "failed", "none": "failed", "hidden": "failed", "unreadable": "later failed"}
-BROKEN = {"all": "done", "some": "failed", "none": "failed", "hidden": "unproved", "unreadable": "later unproved"}
+BROKEN = {"all": "done", "some": "failed", "none": "failed", "hidden": "unverified", "unreadable": "later unverified"}
 OPEN = {
     "all": "done",
-    "some": "later unproved",
-    "none": "later unproved",
-    "hidden": "unproved",
-    "unreadable": "later unproved",
+    "some": "later unverified",
+    "none": "later unverified",
+    "hidden": "unverified",
+    "unreadable": "later unverified",
 }
 FATES: list[tuple[Rejected | AnswerLost, dict[str, str]]] = [
     (AnswerLost("cut"), OPEN),
@@ -207,10 +207,10 @@ def test_differences_are_looked_at_again_before_they_count() -> None:
     assert conclude(turn.progress) == ("failed", "not as wanted when read again")
 
 
-def test_a_target_that_cannot_be_read_again_is_unproved() -> None:
+def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
     turn = step(AT[State.PROVING], Unreadable("garbage"), PATIENCE)
     turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Unreadable("garbage"), PATIENCE)
-    assert conclude(turn.progress) == ("unproved", "it is sent, but the target cannot be read again: garbage")
+    assert conclude(turn.progress) == ("unverified", "it is sent, but the target cannot be read again: garbage")
 
 
 def test_a_restore_is_waited_for_aside_until_its_time_is_over() -> None:
@@ -241,7 +241,7 @@ def test_a_server_that_stutters_while_we_wait_for_a_restore() -> None:
     turn = step(proving, Unreadable("garbage", elapsed=10), PATIENCE)
     assert turn.command == Pause(5, stoppable=True, aside=True)
     turn = step(proving, Unreadable("garbage", elapsed=60), PATIENCE)
-    assert conclude(turn.progress)[0] == "unproved"
+    assert conclude(turn.progress)[0] == "unverified"
 
 
 def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
@@ -253,9 +253,9 @@ def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
     assert (turn.command, conclude(turn.progress)[0]) == (Finish(), "failed")
 
 
-def test_a_stop_while_waiting_for_a_restore_is_unproved() -> None:
+def test_a_stop_while_waiting_for_a_restore_is_unverified() -> None:
     turn = step(AT[State.RESTORING], RunCancelled(), PATIENCE)
-    assert conclude(turn.progress) == ("unproved", "stopped while waiting for the restored file")
+    assert conclude(turn.progress) == ("unverified", "stopped while waiting for the restored file")
 
 
 # Stops, crashes ------------------------------------------------------------------------------------------------
@@ -292,12 +292,12 @@ def test_abandoned_in_every_state(state: State) -> None:
     assert turn.progress.state is State.OVER
     outcome, why = conclude(turn.progress)
     if state in {State.SENDING, State.SETTLING, State.PAUSING}:
-        assert (turn.settled, turn.progress.results[1].outcome, outcome) == (1, "unproved", "unproved")
+        assert (turn.settled, turn.progress.results[1].outcome, outcome) == (1, "unverified", "unverified")
     elif state in {State.READY, State.BACKING_OFF}:
         assert (turn.settled, outcome) == (None, "failed")
         assert turn.progress.all_results[1].outcome == "not sent"
     else:
-        assert outcome == ("changed" if state is State.OVER else "unproved")
+        assert outcome == ("changed" if state is State.OVER else "unverified")
     assert ("stopped at once" in why) == (state is not State.OVER)
 
 
@@ -305,7 +305,7 @@ def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> N
     turn = begin_again(START, sending=True)
     assert turn.command == ReadExpectation(1)
     unseen = step(turn.progress, ExpectationRead("hidden"), PATIENCE)
-    assert unseen.progress.results[1].outcome == "unproved"
+    assert unseen.progress.results[1].outcome == "unverified"
     assert step(turn.progress, ExpectationRead("all"), PATIENCE).command == Verify()
     assert begin_again(START, sending=False).command == WriteAhead(1)
     assert begin_again(replace(START, results=(DONE, DONE)), sending=False).command == Verify()

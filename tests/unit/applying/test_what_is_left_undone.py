@@ -15,12 +15,12 @@ from msauto.model.result import TargetResult
 from tests.unit.applying.applying_world import SOURCE, Stage, asset_target, fields_target, plan_of
 
 RUN = "run-1"
-OWED: Json = {"run": RUN}
+PENDING: Json = {"run": RUN}
 LOST: Json = {"run": RUN, "unknown": True}
 ANSWERED_500: Json = {"run": RUN, "unknown": True, "status": 500}
 
 
-def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
+def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
     """A field, then the handlers Export and Copy, both commands."""
     stage.world.assets["Film"] = Asset("Film", link_id=7)
     changes: list[Change] = []
@@ -32,7 +32,7 @@ def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
         stage.world.effects["/Film?field"] = lambda world: world.set_field("Film", "comment", "Ready")
     for name in ("Export", "Copy"):
         changes.append(
-            Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, pending=owed)
+            Change("run", "command", name.upper(), None, {}, "live", False, SOURCE, handler=name, pending=pending)
         )
         expect = Expectation("command", name.upper(), "handler", visible=False)
         requests.append(Request("POST", f"/Film?{name}", (len(changes) - 1,), expect=(expect,)))
@@ -41,7 +41,7 @@ def target_of(stage: Stage, *, owed: str = "", first: bool = True) -> Target:
 
 def debts(stage: Stage, target: Target) -> Mapping[str, Json]:
     kept = stage.memory.recall(target.id)
-    return {item.removeprefix("owed:handler:"): value for item, value in kept.items() if item.startswith("owed:")}
+    return {item.removeprefix("pending:handler:"): value for item, value in kept.items() if item.startswith("pending:")}
 
 
 def test_at_every_moment_at_which_a_run_may_die() -> None:
@@ -51,8 +51,8 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
     stage.world.on_send = lambda path: seen.append(dict(debts(stage, target)))
     stage.run(target)
     assert seen == [
-        {"Export": OWED, "Copy": OWED},
-        {"Export": LOST, "Copy": OWED},
+        {"Export": PENDING, "Copy": PENDING},
+        {"Export": LOST, "Copy": PENDING},
         {"Copy": LOST},
     ]
     assert debts(stage, target) == {}
@@ -64,12 +64,12 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
         (("ok", "ok", "ok"), {}),
         (("404", "ok", "ok"), {}),
         (("refused", "ok", "ok"), {}),
-        (("cut before", "ok", "ok"), {"Export": OWED, "Copy": OWED}),
-        (("ok", "404", "ok"), {"Export": OWED, "Copy": OWED}),
-        (("ok", "refused", "ok"), {"Export": OWED, "Copy": OWED}),
-        (("ok", "cut after", "ok"), {"Export": LOST, "Copy": OWED}),
-        (("ok", "500", "ok"), {"Export": ANSWERED_500, "Copy": OWED}),
-        (("ok", "ok", "404"), {"Copy": OWED}),
+        (("cut before", "ok", "ok"), {"Export": PENDING, "Copy": PENDING}),
+        (("ok", "404", "ok"), {"Export": PENDING, "Copy": PENDING}),
+        (("ok", "refused", "ok"), {"Export": PENDING, "Copy": PENDING}),
+        (("ok", "cut after", "ok"), {"Export": LOST, "Copy": PENDING}),
+        (("ok", "500", "ok"), {"Export": ANSWERED_500, "Copy": PENDING}),
+        (("ok", "ok", "404"), {"Copy": PENDING}),
         (("ok", "ok", "cut before"), {"Copy": LOST}),
     ],
 )
@@ -85,7 +85,7 @@ def test_after_every_fate(fates: tuple[str, ...], left: Mapping[str, Json]) -> N
 @pytest.mark.parametrize("fate", ["404", "refused"])
 def test_what_was_owed_before_stays_owed_to_that_run(fate: str) -> None:
     stage = Stage()
-    target = target_of(stage, owed="run-0", first=False)
+    target = target_of(stage, pending="run-0", first=False)
     stage.world.fates["/Film?Export"] = [fate] * 3
     stage.run(target)
     assert debts(stage, target) == {"Export": {"run": "run-0"}, "Copy": {"run": "run-0"}}
@@ -95,12 +95,12 @@ def test_settlements_are_written_before_anything_is_sent() -> None:
     stage = Stage()
     target = fields_target(stage.world, "Film", 1)
     other = target_of(Stage()).id
-    stage.memory.remember(other, {"owed:handler:Export": OWED, "command:X": {"unproved": RUN}})
+    stage.memory.remember(other, {"pending:handler:Export": PENDING, "command:X": {"unverified": RUN}})
     plan = Plan(
         "now",
         "0",
         targets=(target,),
-        settlements=(Settlement(other, "owed:handler:Export", None), Settlement(other, "command:X", value=True)),
+        settlements=(Settlement(other, "pending:handler:Export", None), Settlement(other, "command:X", value=True)),
     )
     at_send: list[Mapping[str, Json]] = []
     stage.world.on_send = lambda path: at_send.append(dict(stage.memory.recall(other)))
@@ -140,7 +140,7 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
     servers = tuple("abcde"[:size])
     plan = Plan("now", "0", batches=(Batch("play", servers, max_fail, fatal), Batch("play", ("z",))))
     for failed in range(size + 1):
-        for outcome in ("failed", "unproved"):
+        for outcome in ("failed", "unverified"):
             watch = BatchFailures(plan, 0)
             for number, server in enumerate(itertools.chain(servers, servers)):
                 bad = number % size < failed

@@ -72,13 +72,13 @@ def test_one_title_in_two_spellings_of_unicode(tmp_path: Path) -> None:
 
 def test_what_is_owed_is_found_without_knowing_of_whom(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
-        assert ledger.memory.owing("studio-a") == frozenset()
-        ledger.memory.remember(CLIP, {"owed:handler:Export": {"run": "r"}, "field:comment": "x"})
-        ledger.memory.remember(replace(CLIP, name="Film"), {"field:owed:": "x", "command:X": True})
-        ledger.memory.remember(replace(CLIP, server="studio-b", name="Other"), {"owed:command:X": {"run": "r"}})
-        ledger.memory.remember(replace(CLIP, kind="database", name="NEWS"), {"owed:x": True})
-        assert ledger.memory.owing("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
-        ledger.memory.remember(CLIP, {"owed:handler:Export": None})
-        assert ledger.memory.owing("studio-a") == frozenset()
+        assert ledger.memory.pending("studio-a") == frozenset()
+        ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
+        ledger.memory.remember(replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
+        ledger.memory.remember(replace(CLIP, server="studio-b", name="Other"), {"pending:command:X": {"run": "r"}})
+        ledger.memory.remember(replace(CLIP, kind="database", name="NEWS"), {"pending:x": True})
+        assert ledger.memory.pending("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
+        ledger.memory.remember(CLIP, {"pending:handler:Export": None})
+        assert ledger.memory.pending("studio-a") == frozenset()
     with Ledger.open(tmp_path / "nowhere", readonly=True) as ledger:
-        assert ledger.memory.owing("studio-a") == frozenset()
+        assert ledger.memory.pending("studio-a") == frozenset()

@@ -38,16 +38,16 @@ def ledger(tmp_path: Path, days: Days) -> Iterator[Ledger]:
 
 def run_on(ledger: Ledger, days: Days, ago: int, *, close: bool = True) -> str:
     days.now = NOW - timedelta(days=ago)
-    wanted = plan()
-    run = ledger.journal.start(wanted, ["news.yml"])
-    (target, *_) = wanted.targets
+    desired = plan()
+    run = ledger.journal.start(desired, ["news.yml"])
+    (target, *_) = desired.targets
     ledger.journal.planned(run, target)
     ledger.journal.sending(run, target, 0)
     results = (RequestResult("done", 200),) * len(target.requests)
     if close:
         result = TargetResult(target, "changed", requests=results, learned={"marker:Cue Point@7": 3})
         ledger.journal.finished(run, result)
-        ledger.journal.end(run, Result(run, wanted, (result,)))
+        ledger.journal.end(run, Result(run, desired, (result,)))
     ledger.memory.remember(target.id, {f"field:{ago}": "kept"})
     days.now = NOW
     return run

@@ -21,37 +21,37 @@ from msauto.playbook.yaml.loader import load_yaml
 
 def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str = ",") -> Intent:
     """Return the intent of an ``asset`` task."""
-    spot = SourceNode(_document(args, file))
-    wanted = desired_asset(spot.document.data, spot, file, separator)
-    ref = asset_ref(read_as(AssetArgs, spot.document.data, spot), "NEWS", None)
+    node = SourceNode(_document(args, file))
+    desired = desired_asset(node.document.data, node, file, separator)
+    ref = asset_ref(read_as(AssetArgs, node.document.data, node), "NEWS", None)
 
     def evaluate(_: Facts) -> Desired | None:
-        return wanted
+        return desired
 
-    return Intent(ref, wanted.source, evaluate, wanted.missing)
+    return Intent(ref, desired.source, evaluate, desired.missing)
 
 
 def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of a ``command``, ``thumbnail``, ``proxy`` or ``xmp_batch`` task, whose file is ``content``."""
-    spot = SourceNode(_document({name: value for name, value in args.items() if name != "content"}, file))
-    source = TaskSource(spot.place, file)
+    node = SourceNode(_document({name: value for name, value in args.items() if name != "content"}, file))
+    source = TaskSource(node.place, file)
     if module == "xmp_batch":
         batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())
         return Intent(DatabaseRef("NEWS"), source, lambda _: batch)
     around = LookupContext({}, Files(), Path(), Path())
-    wanted = run_wanted(module, spot.document.data, spot, file, around)
-    return Intent(ref_of(args.get("title"), args.get("id"), None, "NEWS", None), source, lambda _: wanted)
+    desired = run_wanted(module, node.document.data, node, file, around)
+    return Intent(ref_of(args.get("title"), args.get("id"), None, "NEWS", None), source, lambda _: desired)
 
 
 def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of an ``rss`` task."""
-    spot = SourceNode(_document(args, file))
-    wanted = rss_wanted(spot.document.data, spot, file)
+    node = SourceNode(_document(args, file))
+    desired = rss_wanted(node.document.data, node, file)
 
     def evaluate(_: Facts) -> Desired | None:
-        return wanted
+        return desired
 
-    return Intent(rss_ref(args["channel"]), wanted.source, evaluate)
+    return Intent(rss_ref(args["channel"]), desired.source, evaluate)
 
 
 def _document(args: dict[str, Any], file: str) -> Document:

@@ -33,9 +33,9 @@ class DictMemory:
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         raise NotImplementedError
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
-        owing = {target for target, items in self.items.items() if any(name.startswith("owed:") for name in items)}
-        return frozenset((target.database, target.name) for target in owing if target.server == server)
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        pending = {target for target, items in self.items.items() if any(name.startswith("pending:") for name in items)}
+        return frozenset((target.database, target.name) for target in pending if target.server == server)
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
         kept = self.items.setdefault(target, {})

@@ -30,7 +30,7 @@ ASPECTS = (
 CASES = sorted(path for aspect in ASPECTS for path in (ROOT / aspect).glob("*.json"))
 RUNS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 KEYS = {
-    "about", "wanted", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
+    "about", "desired", "live", "others", "server", "dialect", "version", "ledger", "changes", "requests", "bodies",
     "error", "unchanged", "skipped", "again", "reads", "warnings", "reversible", "basis", "disk",
 }  # fmt: skip
 
@@ -39,19 +39,19 @@ KEYS = {
 def test_case(path: Path) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
     assert set(case) <= KEYS, set(case) - KEYS
-    scene = _scene(case)
-    intents = _intents(case, scene)
-    found = scene.plan(*intents)
+    context = _scene(case)
+    intents = _intents(case, context)
+    found = context.plan(*intents)
     if "error" in case:
         _check_error(found, case["error"])
         return
     assert [target.error for target in found.targets if target.error] == []
     _check_plan(found, case)
     if "reads" in case:
-        assert scene.reader.asked == case["reads"]
+        assert context.reader.asked == case["reads"]
     assert list(found.warnings) == case.get("warnings", [])
-    scene.apply(found)
-    again = scene.plan(*intents)
+    context.apply(found)
+    again = context.plan(*intents)
     assert [change for target in again.targets for change in _changes(target)] == case.get("again", [])
 
 
@@ -89,11 +89,11 @@ def _changes(target: Target) -> list[str]:
     return [f"{change.action} {change.aspect} {change.key}" for change in target.changes]
 
 
-def _intents(case: dict[str, Any], scene: Stage) -> list[Intent]:
-    wanted = case["wanted"] if isinstance(case["wanted"], list) else [case["wanted"]]
-    names = [f"task{number}.yml" for number in range(1, len(wanted) + 1)]
-    separator = scene.spec.dialect.list_separator
-    return [_intent(args, name, separator) for args, name in zip(wanted, names, strict=True)]
+def _intents(case: dict[str, Any], context: Stage) -> list[Intent]:
+    desired = case["desired"] if isinstance(case["desired"], list) else [case["desired"]]
+    names = [f"task{number}.yml" for number in range(1, len(desired) + 1)]
+    separator = context.spec.dialect.list_separator
+    return [_intent(args, name, separator) for args, name in zip(desired, names, strict=True)]
 
 
 def _intent(args: dict[str, Any], name: str, separator: str) -> Intent:
@@ -114,10 +114,10 @@ def _scene(case: dict[str, Any]) -> Stage:
     if "databases" in server:
         server["databases"] = set(server["databases"])
     version = tuple(map(int, case["version"].split("."))) if "version" in case else None
-    scene = stage(*clips, dialect=Dialect(**case.get("dialect", {})), version=version, **server)
-    scene.memory.always.update(case.get("ledger", {}))
-    scene.disk.files.update(case.get("disk", {}))
-    return scene
+    context = stage(*clips, dialect=Dialect(**case.get("dialect", {})), version=version, **server)
+    context.memory.always.update(case.get("ledger", {}))
+    context.disk.files.update(case.get("disk", {}))
+    return context
 
 
 def _clip(live: dict[str, Any]) -> Clip:

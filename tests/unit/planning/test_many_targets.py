@@ -35,8 +35,8 @@ class Watcher(WorldReader):
 def surveyed(comment: str) -> tuple[Survey, int]:
     clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
     reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
-    wanted = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
-    everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: wanted)
+    desired = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
+    everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
     return asyncio.run(survey(work, reader, DictMemory(), Clock(), forks=FORKS)), reader.held
 

@@ -18,9 +18,9 @@ from tests.unit.planning.playbook_forms import asset_intent
     ],
 )
 def test_a_name_that_may_be_made_up(shown: dict[str, str], title: str, told: bool) -> None:
-    scene = stage(Clip("Film", segments={3: {"start": 0, "duration": 10, **shown}}))
-    wanted = {"number": 3, "start": 0, "duration": 10, "title": title}
-    survey = scene.plan(asset_intent({"title": "Film", "segments": [wanted]}))
+    context = stage(Clip("Film", segments={3: {"start": 0, "duration": 10, **shown}}))
+    desired = {"number": 3, "start": 0, "duration": 10, "title": title}
+    survey = context.plan(asset_intent({"title": "Film", "segments": [desired]}))
     warnings = [each for each in survey.warnings if "leave `title` out" in each]
     assert bool(warnings) is told
     assert all("segment 3 shows the name 'Segment 3' and no title" in each for each in warnings)

@@ -28,8 +28,8 @@ from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 CREATED = "2026-11-20T10:15:00+01:00"
 
 
-def plan_of(scene: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
-    found = scene.plan(*intents, find_links=True)
+def plan_of(context: Stage, *intents: Intent, limits: Limits | None = None) -> Plan:
+    found = context.plan(*intents, find_links=True)
     resolved = ResolvedPlaybooks((), inputs=(InputFile("news.yml", "00ff"),), warnings=("a warning",))
     return assemble(resolved, [found], created=CREATED, version="0.1.0", limits=limits or Limits())
 
@@ -40,9 +40,9 @@ def gone(title: str) -> Intent:
 
 def cleared(count: int, *, keep: int = 0) -> tuple[Stage, Intent]:
     markers = [{"uid": n + 1, "frame": n, "track": "General"} for n in range(count)]
-    wanted = [{"at": n} for n in range(keep)]
+    desired = [{"at": n} for n in range(keep)]
     return stage(Clip("Film", markers=markers)), asset_intent(
-        {"title": "Film", "markers": wanted, "exactly": ["markers"]}
+        {"title": "Film", "markers": desired, "exactly": ["markers"]}
     )
 
 
@@ -50,11 +50,11 @@ def cleared(count: int, *, keep: int = 0) -> tuple[Stage, Intent]:
 
 
 def test_deleting_assets_needs_a_word() -> None:
-    scene = stage(Clip("A"), Clip("B"))
-    (refusal,) = plan_of(scene, gone("A"), gone("B")).refusals
+    context = stage(Clip("A"), Clip("B"))
+    (refusal,) = plan_of(context, gone("A"), gone("B")).refusals
     assert (refusal.code, refusal.limit, refusal.count, refusal.remedy) == ("delete_assets", 0, 2, "--allow-delete 2")
-    assert plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=1)).refusals
-    assert not plan_of(scene, gone("A"), gone("B"), limits=Limits(delete_assets=2)).refusals
+    assert plan_of(context, gone("A"), gone("B"), limits=Limits(delete_assets=1)).refusals
+    assert not plan_of(context, gone("A"), gone("B"), limits=Limits(delete_assets=2)).refusals
 
 
 @pytest.mark.parametrize(
@@ -72,23 +72,23 @@ def test_deleting_assets_needs_a_word() -> None:
     ],
 )
 def test_removing_by_exactly(count: int, keep: int, limits: Limits, refused: str | None) -> None:
-    scene, intent = cleared(count, keep=keep)
-    refusals = plan_of(scene, intent, limits=limits).refusals
+    context, intent = cleared(count, keep=keep)
+    refusals = plan_of(context, intent, limits=limits).refusals
     assert [refusal.remedy for refusal in refusals] == ([refused] if refused else [])
 
 
 def test_what_a_task_names_as_absent_is_no_removal_by_exactly() -> None:
     segments = {n: {"start": n, "duration": 1} for n in range(1, 4)}
-    wanted = [{"number": n, "state": "absent"} for n in segments]
-    plan = plan_of(stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": wanted}))
+    desired = [{"number": n, "state": "absent"} for n in segments]
+    plan = plan_of(stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": desired}))
     assert (plan.errors, plan.refusals, plan.count("delete")) == (0, (), 3)
 
 
 def test_emptying_other_lists_is_asked_about_too() -> None:
     items = [{"guid": str(n), "title": "x"} for n in range(3)]
-    scene = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(3)}), channels={"c": items})
+    context = stage(Clip("Film", segments={n: {"start": n, "duration": 1} for n in range(3)}), channels={"c": items})
     plan = plan_of(
-        scene,
+        context,
         asset_intent({"title": "Film", "segments": [], "exactly": ["segments"]}),
         rss_intent({"channel": "c", "items": [], "exactly": True}),
     )
@@ -97,10 +97,10 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
 
 
 def test_a_limit_of_requests() -> None:
-    scene = stage(Clip("Film", fields={"comment": ""}))
+    context = stage(Clip("Film", fields={"comment": ""}))
     intent = asset_intent({"title": "Film", "fields": {"comment": "x"}})
-    assert not plan_of(scene, intent, limits=Limits(requests=1)).refusals
-    assert plan_of(scene, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
+    assert not plan_of(context, intent, limits=Limits(requests=1)).refusals
+    assert plan_of(context, intent, limits=Limits(requests=0)).refusals[0].code == "requests"
 
 
 @pytest.mark.parametrize(
@@ -119,33 +119,33 @@ def test_a_limit_of_requests() -> None:
     ],
 )
 def test_protected(glob: str, refused: bool) -> None:
-    scene = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
-    plan = plan_of(scene, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
+    context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"]))
+    plan = plan_of(context, gone("Film"), limits=Limits(delete_assets=1, protected=(glob,)))
     assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
 
 
 @pytest.mark.parametrize("glob", ["Cut [final] 1*", "Cut [[]final]*", "Cut [final] 1*?", "*[final]*"])
 def test_a_title_with_glob_signs_is_protected_as_it_is_written(glob: str) -> None:
-    scene = stage(Clip("Cut [final] 1*"))
-    plan = plan_of(scene, gone("Cut [final] 1*"), limits=Limits(delete_assets=1, protected=(glob,)))
+    context = stage(Clip("Cut [final] 1*"))
+    plan = plan_of(context, gone("Cut [final] 1*"), limits=Limits(delete_assets=1, protected=(glob,)))
     assert bool(plan.refusals) == (glob != "Cut [final] 1*?")
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"markers": [], "exactly": ["markers"]}, {"markers": [{"uid": 1, "state": "absent"}]}]
+    "desired", [{"markers": [], "exactly": ["markers"]}, {"markers": [{"uid": 1, "state": "absent"}]}]
 )
 @pytest.mark.parametrize(("glob", "refused"), [("Playout/*", True), ("Master/*", True), ("Raw/*", False)])
-def test_what_shows_in_a_protected_folder_keeps_its_items(wanted: Any, glob: str, refused: bool) -> None:
+def test_what_shows_in_a_protected_folder_keeps_its_items(desired: Any, glob: str, refused: bool) -> None:
     markers = [{"uid": 1, "frame": 2, "track": "General"}]
-    scene = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"], markers=markers))
-    plan = plan_of(scene, asset_intent({"title": "Film", **wanted}), limits=Limits(protected=(glob,)))
+    context = stage(Clip("Film", folder="Master/2026", links=["Playout/Tonight/Film"], markers=markers))
+    plan = plan_of(context, asset_intent({"title": "Film", **desired}), limits=Limits(protected=(glob,)))
     assert [refusal.code for refusal in plan.refusals] == (["protected"] if refused else [])
 
 
 def test_protected_may_still_be_added_to() -> None:
-    scene = stage(Clip("Film", folder="Master"))
+    context = stage(Clip("Film", folder="Master"))
     intent = asset_intent({"title": "Film", "markers": [{"at": 1}]})
-    plan = plan_of(scene, intent, limits=Limits(protected=("Master/*",)))
+    plan = plan_of(context, intent, limits=Limits(protected=("Master/*",)))
     assert (plan.errors, plan.refusals, plan.count("add")) == (0, (), 1)
 
 
@@ -160,7 +160,7 @@ def rich_plan() -> Plan:
         segments={1: {"start": 0, "duration": 10}},
         markers=[{"uid": 4, "frame": 3, "track": "Icon", "title": "é"}],
     )
-    scene = stage(clip, folders={"Playout"}, channels={"c": []})
+    context = stage(clip, folders={"Playout"}, channels={"c": []})
     args: dict[str, Any] = {
         "title": "Film",
         "fields": {"comment": "Ready", "user_3": "x"},
@@ -170,7 +170,7 @@ def rich_plan() -> Plan:
         "links": [{"folder": "Playout"}],
     }
     items = [{"guid": "n", "text": "Новости"}]
-    return plan_of(scene, asset_intent(args), gone("No"), rss_intent({"channel": "c", "items": items}), gone("Film"))
+    return plan_of(context, asset_intent(args), gone("No"), rss_intent({"channel": "c", "items": items}), gone("Film"))
 
 
 def test_a_plan_survives_its_file() -> None:
@@ -181,8 +181,8 @@ def test_a_plan_survives_its_file() -> None:
 
 
 def test_the_contract_to_the_letter() -> None:
-    scene = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
-    plan = plan_of(scene, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))
+    context = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
+    plan = plan_of(context, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))
     data = plan_to_json(plan)
     assert list(data)[:7] == ["format", "version", "created", "msauto", "inputs", "summary", "refusals"]
     assert data["summary"] == {
@@ -213,10 +213,10 @@ def test_the_contract_to_the_letter() -> None:
     ],
 )
 def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
-    scene = stage(Clip("Film", fields={"comment": "raw"}), channels={"c": []})
+    context = stage(Clip("Film", fields={"comment": "raw"}), channels={"c": []})
     items = [{"guid": "n", "text": "A"}]
     tasks = asset_intent({"title": "Film", "fields": {"comment": "x"}}), rss_intent({"channel": "c", "items": items})
-    data = plan_to_json(plan_of(scene, *tasks))
+    data = plan_to_json(plan_of(context, *tasks))
     spoil(data)
     data["checksum"] = checksum(data)  # by a hand that knows what it does
     with pytest.raises(InputError) as raised:
@@ -251,8 +251,8 @@ def test_what_came_of_a_run_is_no_plan(key: str) -> None:
 # The fingerprint -----------------------------------------------------------------------------------------------
 
 
-def fresh(scene: Stage, target: Target) -> bool:
-    return is_fresh(target, asyncio.run(read_live(target, scene.reader.fresh())))
+def fresh(context: Stage, target: Target) -> bool:
+    return is_fresh(target, asyncio.run(read_live(target, context.reader.fresh())))
 
 
 @pytest.mark.parametrize(
@@ -270,13 +270,13 @@ def fresh(scene: Stage, target: Target) -> bool:
 )
 def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> None:
     clip = Clip("Film", folder="Raw", fields={"comment": "raw"})
-    scene = stage(clip, folders={"Playout"})
+    context = stage(clip, folders={"Playout"})
     args = {"fields": {"comment": "x"}, "xmp": {"dc:a": "2"}, "markers": [{"at": 3}], "links": [{"folder": "Playout"}]}
-    (target,) = scene.plan(asset_intent({"title": "Film", **args})).targets
+    (target,) = context.plan(asset_intent({"title": "Film", **args})).targets
     assert folders_to_read(target) == (("Playout",),)
     assert xmp_names(target) == {"dc:a"}
-    scene.server.clips["Film"] = replace(clip, **drift)
-    assert fresh(scene, target) is still
+    context.server.clips["Film"] = replace(clip, **drift)
+    assert fresh(context, target) is still
 
 
 # Expectations --------------------------------------------------------------------------------------------------
@@ -284,10 +284,10 @@ def test_only_what_was_compared_is_drift(drift: dict[str, Any], still: bool) -> 
 
 def test_a_new_marker_is_told_from_its_older_twin() -> None:
     expect = Expectation("marker", "General@5", {"frame": 5, "track": "General", "title": "A"}, not_uids=(1,))
-    scene = stage(Clip("Film", markers=[{"uid": 1, "frame": 5, "title": "A"}]))
-    assert holds(expect, LiveTarget(asset=scene.server.asset(scene.server.clips["Film"]))) is False
-    scene.server.clips["Film"].markers.append({"uid": 2, "frame": 5, "title": "A"})
-    assert holds(expect, LiveTarget(asset=scene.server.asset(scene.server.clips["Film"]))) is True
+    context = stage(Clip("Film", markers=[{"uid": 1, "frame": 5, "title": "A"}]))
+    assert holds(expect, LiveTarget(asset=context.server.asset(context.server.clips["Film"]))) is False
+    context.server.clips["Film"].markers.append({"uid": 2, "frame": 5, "title": "A"})
+    assert holds(expect, LiveTarget(asset=context.server.asset(context.server.clips["Film"]))) is True
 
 
 def test_what_reading_cannot_show_is_neither_true_nor_false() -> None:
@@ -299,8 +299,8 @@ def test_what_reading_cannot_show_is_neither_true_nor_false() -> None:
 
 
 def test_the_last_word_counts() -> None:
-    scene = stage(Clip("Film", segments={1: {"start": 0, "duration": 10}}))
-    (target,) = scene.plan(
+    context = stage(Clip("Film", segments={1: {"start": 0, "duration": 10}}))
+    (target,) = context.plan(
         asset_intent({"title": "Film", "segments": [{"number": 1, "start": 0, "duration": 20}]})
     ).targets
     assert [(word.key, word.desired) for word in final_expectations(target)] == [("1", {"start": 0, "duration": 20})]
@@ -314,13 +314,13 @@ def test_everything_expected_of_a_deleted_asset_is_that_it_is_gone() -> None:
 
 
 def test_long_requests_are_split_or_refused() -> None:
-    scene = stage(Clip("Film"))
-    scene.spec = replace(scene.spec, request_line=200)
+    context = stage(Clip("Film"))
+    context.spec = replace(context.spec, request_line=200)
     xmp = {f"dc:field{n}": "x" * 40 for n in range(4)}
-    (target,) = scene.plan(asset_intent({"title": "Film", "xmp": xmp})).targets
+    (target,) = context.plan(asset_intent({"title": "Film", "xmp": xmp})).targets
     assert len(target.requests) == 2
     assert sorted(number for request in target.requests for number in request.changes) == [0, 1, 2, 3]
-    (target,) = scene.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
+    (target,) = context.plan(asset_intent({"title": "Film", "xmp": {"dc:a": "x" * 300}})).targets
     assert "the cap is 200" in str(target.error)
 
 
@@ -331,9 +331,9 @@ def test_pairing_with_more_rows_than_columns() -> None:
 
 
 def test_a_difference_of_an_rss_item_shows_its_content() -> None:
-    scene = stage(channels={"c": [{"guid": "n", "title": "old"}]})
-    (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "new"}]})).targets
-    live = asyncio.run(read_live(target, scene.reader.fresh()))
+    context = stage(channels={"c": [{"guid": "n", "title": "old"}]})
+    (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "new"}]})).targets
+    live = asyncio.run(read_live(target, context.reader.fresh()))
     (found,) = [difference(word, live) for word in final_expectations(target)]
     assert found is not None
     assert (found.key, found.desired, found.live) == ("n", "new", {"title": "old"})

@@ -33,8 +33,8 @@ def stage(server: Simulator, tmp_path: Path) -> Stage:
     return Stage(server, tmp_path)
 
 
-def segments(*wanted: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"name": "A task", "asset": {"title": "Film", "segments": list(wanted), **more}}
+def segments(*desired: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": "A task", "asset": {"title": "Film", "segments": list(desired), **more}}
 
 
 def change_of(stage: Stage, task: dict[str, Any]) -> Change:

@@ -16,18 +16,18 @@ from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 FILM = Clip("Film", folder="Raw", fields={"comment": "raw"})
 
 
-def planned(scene: Stage, args: dict[str, Any]) -> Target:
-    (target,) = scene.plan(asset_intent({"title": "Film", **args})).targets
+def planned(context: Stage, args: dict[str, Any]) -> Target:
+    (target,) = context.plan(asset_intent({"title": "Film", **args})).targets
     return target
 
 
-def why(scene: Stage, target: Target) -> str | None:
-    return asyncio.run(why_stale(target, scene.reader.fresh(), scene.memory))
+def why(context: Stage, target: Target) -> str | None:
+    return asyncio.run(why_stale(target, context.reader.fresh(), context.memory))
 
 
 def test_nothing_has_changed() -> None:
-    scene = stage(FILM)
-    assert why(scene, planned(scene, {"fields": {"comment": "x"}})) is None
+    context = stage(FILM)
+    assert why(context, planned(context, {"fields": {"comment": "x"}})) is None
 
 
 @pytest.mark.parametrize(
@@ -46,28 +46,28 @@ def test_nothing_has_changed() -> None:
     ],
 )
 def test_drift_and_another_clip_of_the_same_title(drift: dict[str, Any], words: str | None) -> None:
-    scene = stage(FILM)
-    target = planned(scene, {"fields": {"comment": "x"}})
-    scene.server.clips["Film"] = replace(FILM, **drift)
-    assert why(scene, target) == words
+    context = stage(FILM)
+    target = planned(context, {"fields": {"comment": "x"}})
+    context.server.clips["Film"] = replace(FILM, **drift)
+    assert why(context, target) == words
 
 
 def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
-    scene = stage(FILM)
-    target = planned(scene, {"state": "absent"})
-    assert why(scene, target) is None
-    scene.server.clips["Film"] = replace(FILM, link_id=99)
-    assert why(scene, target) == "it is another clip by now: created 2026-11-20T08:00:00, link_id 99"
-    del scene.server.clips["Film"]
-    assert why(scene, target) == "it is no longer there"
+    context = stage(FILM)
+    target = planned(context, {"state": "absent"})
+    assert why(context, target) is None
+    context.server.clips["Film"] = replace(FILM, link_id=99)
+    assert why(context, target) == "it is another clip by now: created 2026-11-20T08:00:00, link_id 99"
+    del context.server.clips["Film"]
+    assert why(context, target) == "it is no longer there"
 
 
 def test_the_new_title_is_taken_by_now() -> None:
-    scene = stage(replace(FILM, title="Film raw"))
-    target = planned(scene, {"was": ["Film raw"]})
-    assert why(scene, target) is None
-    scene.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
-    assert why(scene, target) == "there is another asset called 'Film' by now"
+    context = stage(replace(FILM, title="Film raw"))
+    target = planned(context, {"was": ["Film raw"]})
+    assert why(context, target) is None
+    context.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
+    assert why(context, target) == "there is another asset called 'Film' by now"
 
 
 @pytest.mark.parametrize(
@@ -80,34 +80,34 @@ def test_the_new_title_is_taken_by_now() -> None:
 )
 def test_what_only_the_ledger_knows_was_written_by_another_run(item: str, before: Any, later: Any) -> None:
     aspect, _, name = item.partition(":")
-    scene = stage(replace(FILM, fields={}, xmp=None))
-    scene.memory.always[item] = before
-    wanted = {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}}
-    target = planned(scene, wanted)
-    assert why(scene, target) is None
-    scene.memory.always.clear()
-    assert why(scene, target) is None  # a ledger that knows nothing says nothing
-    scene.memory.items[TargetId("studio-a", "NEWS", "asset", "Film", 1, FILM.create_time)] = {item: later}
-    assert why(scene, target) == "another run has written it since the plan was made"
+    context = stage(replace(FILM, fields={}, xmp=None))
+    context.memory.always[item] = before
+    desired = {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}}
+    target = planned(context, desired)
+    assert why(context, target) is None
+    context.memory.always.clear()
+    assert why(context, target) is None  # a ledger that knows nothing says nothing
+    context.memory.items[TargetId("studio-a", "NEWS", "asset", "Film", 1, FILM.create_time)] = {item: later}
+    assert why(context, target) == "another run has written it since the plan was made"
 
 
 @pytest.mark.parametrize(("item", "written"), [("field:comment", "9"), ("xmp:dc:a", ["9"])])
 def test_what_nobody_knew_was_written_by_another_run(item: str, written: Any) -> None:
     aspect, _, name = item.partition(":")
-    scene = stage(replace(FILM, fields={}, xmp=None))
-    target = planned(scene, {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})
+    context = stage(replace(FILM, fields={}, xmp=None))
+    target = planned(context, {"xmp": {name: ["9"]}} if aspect == "xmp" else {"fields": {name: 9}})
     assert [change.basis for change in target.changes] == ["none"]
-    assert why(scene, target) is None
-    scene.memory.always[item] = written
-    assert why(scene, target) == "another run has written it since the plan was made"
+    assert why(context, target) is None
+    context.memory.always[item] = written
+    assert why(context, target) == "another run has written it since the plan was made"
 
 
 def test_a_channel_that_has_moved_on() -> None:
-    scene = stage(channels={"c": []})
-    (target,) = scene.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
-    assert why(scene, target) is None
-    scene.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(scene, target) == "it has changed since the plan was made, in what was compared of it: items"
+    context = stage(channels={"c": []})
+    (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
+    assert why(context, target) is None
+    context.server.channels["c"].append({"guid": "m", "title": "B"})
+    assert why(context, target) == "it has changed since the plan was made, in what was compared of it: items"
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_a_channel_that_has_moved_on() -> None:
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:
     clip = replace(FILM, xmp={"dc:a": ["old"]})
-    scene = stage(clip)
+    context = stage(clip)
     segments = [{"number": 1, "start": 0, "duration": 5}]
-    target = planned(scene, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["9"]}, "segments": segments})
-    scene.server.clips["Film"] = replace(clip, **drift)
-    told = why(scene, target)
+    target = planned(context, {"fields": {"comment": "x"}, "xmp": {"dc:a": ["9"]}, "segments": segments})
+    context.server.clips["Film"] = replace(clip, **drift)
+    told = why(context, target)
     assert told is not None
     assert told.endswith(words), told
     secret = replace(target, changes=tuple(replace(change, secret=True) for change in target.changes))
-    assert "old" not in (why(scene, secret) or "")
+    assert "old" not in (why(context, secret) or "")

@@ -33,7 +33,7 @@ class Kept:
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
         raise NotImplementedError
 
-    def owing(self, server: str) -> frozenset[tuple[str, str]]:
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
         return frozenset({(server, "x")})
 
 
@@ -120,4 +120,4 @@ def test_without_secrets_nothing_changes() -> None:
     memory.remember(TARGET, {"a": "b"})
     assert kept.items == {TARGET: {"a": "b"}}
     assert memory.recall(TARGET) == {"a": "b"}
-    assert memory.owing("studio") == {("studio", "x")}
+    assert memory.pending("studio") == {("studio", "x")}

@@ -185,11 +185,11 @@ def test_what_a_failed_run_did_is_taken_back_and_nothing_else(stage: Stage) -> N
 
 
 def test_an_undo_can_be_undone(stage: Stage) -> None:
-    wanted = asset(fields={"comment": "Ready"}, markers=[{"uid": 1, "state": "absent"}, {"at": 9, "title": "n"}])
-    assert stage.apply(wanted).ok
+    desired = asset(fields={"comment": "Ready"}, markers=[{"uid": 1, "state": "absent"}, {"at": 9, "title": "n"}])
+    assert stage.apply(desired).ok
     assert stage.undo().ok
     assert stage.undo().ok
-    assert stage.plan(wanted).requests == 0
+    assert stage.plan(desired).requests == 0
     assert stage.undo().ok
     clip = stage.sim.house.clip("Film")
     assert clip.home.fields["comment"] == "raw"
@@ -201,13 +201,13 @@ def test_an_undo_can_be_undone(stage: Stage) -> None:
 
 def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) -> None:
     clip = stage.sim.house.clip("Film")
-    wanted = asset(
+    desired = asset(
         fields={"comment": "Ready", "user_1": "ours"},
         xmp={"dc:title": ["ours"]},
         segments=[{"number": 1, "start": 1, "duration": 5}, {"number": 5, "start": 50, "duration": 5}],
         markers=[{"uid": 7, "at": 6}, {"at": 20, "title": "new"}],
     )
-    assert stage.apply(wanted, ticker({"guid": "n-1", "text": "Changed"})).ok
+    assert stage.apply(desired, ticker({"guid": "n-1", "text": "Changed"})).ok
     clip.home.fields["comment"] = "theirs"
     clip.xmp["dc:title"] = ["theirs"]
     for number in (1, 5):
@@ -258,9 +258,9 @@ def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
 def test_what_cannot_be_undone_is_listed(stage: Stage) -> None:
     stage.sim.dialect = SimDialect.parse(["link_fields=hidden"])
     stage.sim.house.databases["NEWS"].add_clip("Old", "Raw", frames=10)
-    wanted = asset(fields={"user_1": "never known"}, links=[{"folder": "Playout"}])
+    desired = asset(fields={"user_1": "never known"}, links=[{"folder": "Playout"}])
     command = {"name": "A command", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film"}}
-    stage.apply(wanted, asset("Old", state="absent"), command)
+    stage.apply(desired, asset("Old", state="absent"), command)
     plan = plan_of_undo(stage)
     told = "\n".join(plan.warnings)
     for words in (

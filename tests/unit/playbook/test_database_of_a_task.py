@@ -40,10 +40,10 @@ def resolved(folder: Path, text: str, *extra: str) -> list[tuple[str, str]]:
     options = ResolveOptions(*paths, extra_vars=extra, env={}, now=datetime(2026, 11, 20, tzinfo=UTC))
     found = []
     for intent in resolve(options).work[0].intents:
-        wanted = intent.evaluate(Facts(asset=Asset("EP001")))
+        desired = intent.evaluate(Facts(asset=Asset("EP001")))
         assert isinstance(intent.ref, TitleRef)
-        assert isinstance(wanted, DesiredAsset)
-        found.append((intent.ref.database, str(wanted.fields["comment"].value)))
+        assert isinstance(desired, DesiredAsset)
+        found.append((intent.ref.database, str(desired.fields["comment"].value)))
     return found
 
 

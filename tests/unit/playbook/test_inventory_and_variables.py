@@ -134,9 +134,9 @@ all:
 """,
     )
     inventory = load_inventory([str(tmp_path / "inventory.yml")], Files())
-    said = Variables(inventory.hosts["h"].variables).said("x")
-    assert [each.value for each in said] == ["inner", "zz", "outer", "all"]
-    assert [each.spot.place.line for each in said] == [5, 6, 5, 3]
+    sourced = Variables(inventory.hosts["h"].variables).sourced("x")
+    assert [each.value for each in sourced] == ["inner", "zz", "outer", "all"]
+    assert [each.node.place.line for each in sourced] == [5, 6, 5, 3]
     assert inventory.groups["outer"] == ("h",)
 
 

@@ -42,11 +42,11 @@ def test_a_change_points_at_the_key_that_it_comes_from(tmp_path: Path) -> None:
     found, feed = asset.evaluate(Facts(asset=Asset("Evening News"))), channel.evaluate(Facts.none())
     assert isinstance(found, DesiredAsset)
     assert isinstance(feed, DesiredChannel)
-    said = {
+    sourced = {
         **found.fields, **found.xmp, "folder": found.folder, "title": found.title, "restore": found.restore,
         "segment": found.segments[0], "marker": found.markers[0], "item": feed.items[0],
     }  # fmt: skip
-    places = {name: (one.source.place.line, one.source.place.column) for name, one in said.items() if one}
+    places = {name: (one.source.place.line, one.source.place.column) for name, one in sourced.items() if one}
     assert places["comment"] == (9, 18), "the very numbers of the contract's example"
     assert places == {
         "comment": (9, 18), "user_0": (9, 34), "dc:subject": (11, 11), "folder": (8, 9), "title": (7, 9),

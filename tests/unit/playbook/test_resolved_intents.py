@@ -37,7 +37,7 @@ def intents(folder: Path, tasks: str, head: str = "", **more: object) -> tuple[I
     return resolve(options).work[0].intents
 
 
-def wanted(folder: Path, args: str, facts: Facts = FACTS) -> DesiredAsset:
+def desired(folder: Path, args: str, facts: Facts = FACTS) -> DesiredAsset:
     found = intents(folder, f"- asset: {args}")[0].evaluate(facts)
     assert isinstance(found, DesiredAsset)
     return found
@@ -83,7 +83,7 @@ def test_where_and_expect(tmp_path: Path) -> None:
 
 
 def test_values_and_places(tmp_path: Path) -> None:
-    found = wanted(
+    found = desired(
         tmp_path,
         """
         title: News
@@ -99,13 +99,13 @@ def test_values_and_places(tmp_path: Path) -> None:
         unfinalized: allow""",
     )
     origin = Timecode.parse("10:00:00:00")
-    assert {name: said.value for name, said in found.fields.items()} == {
+    assert {name: sourced.value for name, sourced in found.fields.items()} == {
         "comment": "",
         "user_0": "5",
         "first_frame": Position(Timecode.parse("10:00:01:00"), origin),
         "icon_pos": Position(Timecode.parse(7), origin),
     }
-    assert {name: said.value for name, said in found.xmp.items()} == {
+    assert {name: sourced.value for name, sourced in found.xmp.items()} == {
         "dc:subject": ("a", "b"),
         "dc:title": ("T",),
         "dc:empty": (),
@@ -117,7 +117,7 @@ def test_values_and_places(tmp_path: Path) -> None:
     )
     assert isinstance(segment.start, Position)
     assert segment.start.to_frames(Fraction(25)) == 0
-    assert [said.value for said in found.markers] == [
+    assert [sourced.value for sourced in found.markers] == [
         DesiredMarker(at=Position(Timecode.parse(3), origin), track="Icon", fields={"rating": "3"}),
         DesiredMarker(uid=9, present=False),
     ]
@@ -130,7 +130,7 @@ def test_values_and_places(tmp_path: Path) -> None:
 
 
 def test_values_from_facts(tmp_path: Path) -> None:
-    found = wanted(
+    found = desired(
         tmp_path, '{title: A, markers: [{at: "{{ asset.frames - 50 }}", track: Icon, title: "{{ asset.fps }}"}]}'
     )
     marker = found.markers[0].value
@@ -245,7 +245,7 @@ def test_rss(tmp_path: Path) -> None:
     assert intent.ref == ChannelRef("ticker")
     found = intent.evaluate(Facts.none())
     assert isinstance(found, DesiredChannel)
-    assert [said.value for said in found.items] == [
+    assert [sourced.value for sourced in found.items] == [
         DesiredRssItem("n-1", "n-1.txt", ""),
         DesiredRssItem("n-2", "n-2.xml", item={"title": "T", "pubDate": "2026-11-20T10:00:00+01:00"}),
         DesiredRssItem("3", "x.txt", "y"),

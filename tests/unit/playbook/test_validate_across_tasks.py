@@ -89,13 +89,13 @@ def test_two_tasks_that_may_both_be(one: str, other: str, tmp_path: Path) -> Non
 
 
 def test_only_what_runs_together_contradicts(tmp_path: Path) -> None:
-    wanted, gone = "asset: {title: A, fields: {comment: x}}", "asset: {title: A, state: absent}"
-    assert of_tasks(tmp_path, wanted, f"{{{gone}, tags: never}}") == []
-    assert of_tasks(tmp_path, wanted, f"{{{gone}, when: false}}") == []
-    assert of_tasks(tmp_path, wanted, f"{{{gone}, when: asset.frames < 5}}") == []
+    desired, gone = "asset: {title: A, fields: {comment: x}}", "asset: {title: A, state: absent}"
+    assert of_tasks(tmp_path, desired, f"{{{gone}, tags: never}}") == []
+    assert of_tasks(tmp_path, desired, f"{{{gone}, when: false}}") == []
+    assert of_tasks(tmp_path, desired, f"{{{gone}, when: asset.frames < 5}}") == []
     play = "- {hosts: all, tasks: [{%s}]}\n"
-    assert problems(tmp_path, play % wanted, play % gone) == []
-    assert len(problems(tmp_path, play % wanted + play % gone)) == 1
+    assert problems(tmp_path, play % desired, play % gone) == []
+    assert len(problems(tmp_path, play % desired + play % gone)) == 1
 
 
 def test_channels(tmp_path: Path) -> None:

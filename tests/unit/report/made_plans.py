@@ -193,7 +193,7 @@ def mixed_result() -> Result:
             Difference("field", "comment", "Ready", None),
         ),
     )
-    unproved = TargetResult(film(), "unproved", "no answer came", (RequestResult("unproved", tries=1),))
+    unverified = TargetResult(film(), "unverified", "no answer came", (RequestResult("unverified", tries=1),))
     waiting = TargetResult(ticker(), "not attempted", "interrupted", (RequestResult("not sent"),) * 3)
     changed = TargetResult(
         Target("studio-c", "NEWS", "asset", "Новости дня", changes=(change("change", "field", "comment", "a", "b"),)),
@@ -201,5 +201,5 @@ def mixed_result() -> Result:
         requests=(done,),
     )
     plan = whole_plan()
-    targets = (failed, unproved, waiting, changed)
+    targets = (failed, unverified, waiting, changed)
     return Result("2026-11-20-1", plan, targets)

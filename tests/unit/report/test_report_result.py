@@ -32,7 +32,7 @@ def good(**more: object) -> Result:
 
 
 def test_recap_line_is_in_the_manner_of_ansible() -> None:
-    line = "studio-a : changed=1 unchanged=12 failed=0 unproved=0 skipped=0 not_attempted=0 requests=3"
+    line = "studio-a : changed=1 unchanged=12 failed=0 unverified=0 skipped=0 not_attempted=0 requests=3"
     assert render_result(good(), colour=False).splitlines()[0] == line
 
 
@@ -53,7 +53,7 @@ def test_recap_counts_each_server_by_itself() -> None:
     recaps = {recap.server: recap for recap in recap_of(mixed_result())}
     assert list(recaps) == ["studio-a", "studio-b", "studio-c"]
     assert (recaps["studio-a"].failed, recaps["studio-a"].not_attempted, recaps["studio-a"].unchanged) == (1, 1, 10)
-    assert (recaps["studio-b"].unproved, recaps["studio-b"].unchanged) == (1, 2)
+    assert (recaps["studio-b"].unverified, recaps["studio-b"].unchanged) == (1, 2)
     assert recaps["studio-a"].requests == 3  # one was sent twice
 
 
@@ -72,7 +72,7 @@ def test_json_of_a_result_is_the_plan_with_results() -> None:
     episode_json, unknown = joined["targets"]
     assert episode_json["result"]["outcome"] == "failed"
     assert episode_json["result"]["differences"][0] == {
-        "aspect": "field", "key": "first_frame", "wanted": 250, "live": 0,
+        "aspect": "field", "key": "first_frame", "desired": 250, "live": 0,
     }  # fmt: skip
     outcomes = [request["result"]["outcome"] for request in episode_json["requests"]]
     assert outcomes == ["done", "failed", "not sent"]
@@ -83,7 +83,7 @@ def test_json_of_a_result_is_the_plan_with_results() -> None:
     assert unknown["requests"][0]["result"]["outcome"] == "not sent"
     assert joined["result"] == {
         "run": "2026-11-20-1", "ok": False, "interrupted": False,
-        "changed": 1, "unchanged": 0, "failed": 1, "unproved": 1, "skipped": 0, "not_attempted": 1,
+        "changed": 1, "unchanged": 0, "failed": 1, "unverified": 1, "skipped": 0, "not_attempted": 1,
     }  # fmt: skip
 
 

@@ -83,8 +83,8 @@ def test_errors_that_are_left_out_are_not_in_the_way() -> None:
 def test_refusal_names_what_allows_it() -> None:
     plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
     text = render_plan(plan, colour=False)
-    said = "the plan deletes 2 assets, and none may be deleted unless it is allowed. To allow it: --allow-delete 2"
-    assert f"Refused: {said}\n" in text
+    sourced = "the plan deletes 2 assets, and none may be deleted unless it is allowed. To allow it: --allow-delete 2"
+    assert f"Refused: {sourced}\n" in text
 
 
 def test_width_shortens_values_and_verbosity_does_not() -> None:

@@ -20,9 +20,11 @@ def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
     assert told == "the server keeps only the beginning of what it is told: shorten the value"
 
 
-@pytest.mark.parametrize(("wanted", "live"), [("Ready", ""), ("Ready", None), ("Ready", "steady"), (["a"], ["a", "b"])])
-def test_what_is_no_beginning_was_written_by_somebody_else(wanted: Json, live: Json) -> None:
-    told = advised(Difference("field", "comment", wanted, live))
+@pytest.mark.parametrize(
+    ("desired", "live"), [("Ready", ""), ("Ready", None), ("Ready", "steady"), (["a"], ["a", "b"])]
+)
+def test_what_is_no_beginning_was_written_by_somebody_else(desired: Json, live: Json) -> None:
+    told = advised(Difference("field", "comment", desired, live))
     assert told.endswith("shows something else; look for who else writes there, then run again")
 
 
@@ -30,5 +32,5 @@ def test_what_is_no_beginning_was_written_by_somebody_else(wanted: Json, live: J
     ("aspect", "key"), [("rss_item", "rss_guid"), ("xmp", "list_separator"), ("marker", "marker_update")]
 )
 def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: str, key: str) -> None:
-    told = advised(Difference(aspect, "x", "wanted", None), Difference("field", "y", "1", "2"))
+    told = advised(Difference(aspect, "x", "desired", None), Difference("field", "y", "1", "2"))
     assert f"whether the server's dialect fits (`{key}`" in told

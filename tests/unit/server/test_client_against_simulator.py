@@ -294,7 +294,7 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
         for name, member in vars(owner).items()
         if not name.startswith("_") and inspect.iscoroutinefunction(member)
     } - {"aclose", "ask", "read", "read_listing", "fetch"}
-    assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "Blocking"}
+    assert names == {name for name, member in vars(MediaServer).items() if type(member).__name__ == "BlockingMethod"}
 
 
 def test_methods_keep_their_words() -> None:

@@ -52,7 +52,7 @@ def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any
     if is_text:
         return  # lines that end early are lines: only HTTP's Content-Length tells, which tests/wire proves
     parse = parser(path, case)
-    wanted = parse(data)
+    desired = parse(data)
     cuts = [n for n in range(len(data)) if len(data) <= LONGEST or n % 10 == 0 or n > len(data) - 100]
     for cut in cuts:
         try:
@@ -60,7 +60,7 @@ def test_cut_anywhere_it_is_an_error_or_the_same(path: Path, case: dict[str, Any
         except UnreadableError:
             continue
         nothing = path.parent.name == "xmp" and not found  # unreadable, or an empty answer: an asset without fields
-        assert nothing or found == wanted, data[:cut][-60:]
+        assert nothing or found == desired, data[:cut][-60:]
 
 
 HOSTILE = """

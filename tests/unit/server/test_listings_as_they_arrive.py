@@ -158,7 +158,7 @@ def test_small_things_that_take_much_room_are_bounded_by_their_number(
     name: str, most: int, piece: bytes, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A megabyte, packed, may hold 50 million folders: what each takes of the memory counts, not its bytes."""
-    monkeypatch.setattr(f"msauto.server.shapes.{name}", most)
+    monkeypatch.setattr(f"msauto.server.parsers.{name}", most)
     many = b"".join(piece % number if b"%d" in piece else piece for number in range(501))
     with pytest.raises(UnreadableError, match=error):
         read([HEAD + many + TAIL])

@@ -21,8 +21,8 @@ def test_the_detailed_shape(ask: Asker) -> None:
     reel = clip.findall("Segment")[0]
     assert reel.attrib == {"seg_num": "1", "seg_name": "Reel 1", "start_frame": "0", "duration": "67500"}
     assert [(child.tag, child.text) for child in reel] == [("title", "Reel 1"), ("track", "Program"), ("rating", "3")]
-    said = ask.attrs("Master Film")
-    assert (said["frames"], said["frame_time"], said["last_frame"]) == ("135000", "0.0416666667", "134999")
+    sourced = ask.attrs("Master Film")
+    assert (sourced["frames"], sourced["frame_time"], sourced["last_frame"]) == ("135000", "0.0416666667", "134999")
 
 
 def test_a_template_lists_its_parameters(ask: Asker) -> None:

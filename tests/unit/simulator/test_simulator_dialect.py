@@ -47,7 +47,7 @@ def test_every_switch_is_documented() -> None:
 
 def test_every_switch_is_looked_at_and_tested() -> None:
     room = Path(__file__).resolve().parents[3] / "msauto" / "simulator"
-    source = "".join(path.read_text(encoding="utf-8") for path in room.glob("*.py") if path.name != "dialect.py")
+    source = "".join(path.read_text(encoding="utf-8") for path in room.rglob("*.py") if path.name != "dialect.py")
     tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     for key, choices in SimDialect.choices().items():
         assert f"dialect.{key}" in source, key

@@ -51,12 +51,12 @@ def test_the_format_parameter(ask: Asker) -> None:
     assert folders.find("Folder/Folder[@name='Playout']/Folder[@name='Tonight']") is not None
     mam = ask.get("/storage/NEWS/Films?format=mam").xml
     (film,) = mam.findall("asset")
-    said = {child.tag: child.text for child in film}
-    assert said["id"] == "Long Film"
-    assert said["dir"] == "Films"
-    assert said["length"] == "01:48:20"
-    assert (said["hires"] or "").startswith("$(video_path)")
-    assert "proxy" not in said
+    sourced = {child.tag: child.text for child in film}
+    assert sourced["id"] == "Long Film"
+    assert sourced["dir"] == "Films"
+    assert sourced["length"] == "01:48:20"
+    assert (sourced["hires"] or "").startswith("$(video_path)")
+    assert "proxy" not in sourced
     assert "<proxy>$(video_path)" in ask.get("/storage/NEWS/Raw/2026?format=mam").text
     assert ask.get("/storage/NEWS?format=pdf").status == 400
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from msauto.simulator import Simulator
-from msauto.simulator.resources.pictures import TestCard, draw_card
+from msauto.simulator.resources.pictures import ThumbnailCard, draw_card
 from tests.unit.simulator.asking import Asker, asset
 
 ICON = asset("Lower Third") + "/GETICON"
@@ -55,7 +55,7 @@ def test_parameters_are_drawn(ask: Asker) -> None:
 
 def test_what_is_written_can_be_told_apart() -> None:
     size = (320, 180)
-    drawn = [draw_card(TestCard("T", code, lines), size).tobytes() for code, lines in (
+    drawn = [draw_card(ThumbnailCard("T", code, lines), size).tobytes() for code, lines in (
         ("00:00:00:01", ()), ("00:00:00:02", ()), ("00:00:00:01", ("a: Ж",)), ("00:00:00:01", ("a: Щ",)))]  # fmt: skip
     assert len(set(drawn)) == 4
 
@@ -90,13 +90,13 @@ def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status", "part"),
+    ("desired", "status", "part"),
     [("bytes=0-9", 206, slice(0, 10)), ("bytes=10-", 206, slice(10, None)), ("bytes=-7", 206, slice(-7, None)),
      ("bytes=5-99999999", 206, slice(5, None)), ("lines=1-2", 200, slice(None))],
 )  # fmt: skip
-def test_ranges(ask: Asker, wanted: str, status: int, part: slice) -> None:
+def test_ranges(ask: Asker, desired: str, status: int, part: slice) -> None:
     whole = ask.get(asset("Заставка") + "/WP2").body
-    reply = ask.get(asset("Заставка") + "/WP2", Range=wanted)
+    reply = ask.get(asset("Заставка") + "/WP2", Range=desired)
     assert (reply.status, reply.body) == (status, whole[part])
     if status == 206:
         assert reply.headers["content-range"].endswith(f"/{len(whole)}")
