@@ -1,4 +1,7 @@
-"""A class name occurs once in ``msauto/``; a module is named after what it does."""
+"""A class name occurs once in ``msauto/``; a module is named after what it does.
+
+A leading underscore makes no other name: ``_Run`` and ``Run`` are duplicates.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:
     for source in sources:
         for node in source.nodes:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append((source.path, node.lineno))
+                places[node.name.lstrip("_")].append((source.path, node.lineno))
     for name, found in places.items():
         for path, line in found:
             others = ", ".join(f"{other}:{at}" for other, at in found if (other, at) != (path, line))
