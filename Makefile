@@ -11,7 +11,7 @@ CLIENTS := .venv/clients
 help:
 	@echo "make demo     the whole story on an embedded media server"
 	@echo "make test     every test (but those marked slow)"
-	@echo "make lint     ruff, mypy, import-linter, the rules of the house"
+	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"
 	@echo "make bench    the benchmarks, as ratios"
 
@@ -50,7 +50,8 @@ lint: .venv/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m tests.lint.house
+	@$(BIN)/codespell
+	@$(BIN)/python -m tests.lint
 
 bench: .venv/.dev
 	@$(BIN)/python -m bench

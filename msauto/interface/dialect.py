@@ -28,7 +28,7 @@ class Dialect:
     title_address: Literal["plain", "ns"] = "plain"
     listing_depth: Literal["auto", "deep", "shallow"] = "auto"
 
-    # What more than one room asks is decided here; every other key is looked at in one module (tests/lint/house.py).
+    # What more than one module needs is decided here; every other key is read in one module (tests/lint/dialect_keys.py).
 
     @property
     def removes_links(self) -> bool:

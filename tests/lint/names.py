@@ -1,0 +1,36 @@
+"""A class name occurs once in ``msauto/``; a module is named after what it does.
+
+A leading underscore makes no other name: ``_Run`` and ``Run`` are duplicates.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from tests.lint.source import Finding, Source, package_sources
+
+FORBIDDEN = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
+
+
+def check(sources: Sequence[Source]) -> Iterator[Finding]:
+    yield from _duplicate_classes(package_sources(sources))
+    for source in sources:
+        path = PurePosixPath(source.path)
+        for name in FORBIDDEN & {path.stem, *path.parts[:-1]} if source.is_python else ():
+            yield Finding(source.path, 1, "module name", f"{name!r} does not say what the module does")
+
+
+def _duplicate_classes(sources: Sequence[Source]) -> Iterator[Finding]:
+    places: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for source in sources:
+        for node in source.nodes:
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append((source.path, node.lineno))
+    for name, found in places.items():
+        for path, line in found:
+            others = ", ".join(f"{other}:{at}" for other, at in found if (other, at) != (path, line))
+            if others:
+                yield Finding(path, line, "class name", f"class name {name} is also used in {others}")
