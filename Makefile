@@ -43,7 +43,7 @@ test: .venv/.dev
 
 # Groups: what must have a worker to itself (a language server, a large house) names one, `xdist_group`.
 scale: .venv/.dev .venv/.clients
-	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+	@MSAUTO_THOROUGH=1 PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 lint: .venv/.dev
 	@$(BIN)/ruff check .

@@ -14,6 +14,8 @@ from msauto.cli.main import main
 from tests.acceptance.third_server import ThirdServer
 from tests.acceptance.third_world import Ways, World
 
+pytestmark = pytest.mark.scale
+
 STORY = """
 - hosts: all
   tasks:

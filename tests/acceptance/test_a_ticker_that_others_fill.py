@@ -17,6 +17,8 @@ from msauto.cli.main import main
 from msauto.simulator import SimDialect, Simulator, empty_house
 from msauto.simulator.state.state import Item
 
+pytestmark = pytest.mark.scale
+
 ADDRESS = "http://newsroom.example/story/4711"
 
 

@@ -14,6 +14,8 @@ import pytest
 from msauto.cli.main import COMMANDS, group
 from tests.cli.command_line import Desk
 
+pytestmark = pytest.mark.scale
+
 _IMPORTING = """
 import os, runpy, signal, sys
 

@@ -14,6 +14,8 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 
+pytestmark = pytest.mark.scale
+
 INV = ("-i", "inventory.yml")
 
 

@@ -12,6 +12,8 @@ import pytest
 from msauto.simulator import Simulator
 from tests.cli.command_line import MSAUTO, Desk
 
+pytestmark = pytest.mark.scale
+
 INV = ("-i", "inventory.yml")
 PROMOS = {"asset": {"title": "{{ item }}", "state": "absent", "with_links": True}, "loop": ["Promo 1", "Promo 2"]}
 RAW_MARKS = {"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}}

@@ -21,6 +21,8 @@ from msauto.simulator import Simulator
 from msauto.version import __version__
 from tests.cli.command_line import MSAUTO, Desk, check_golden
 
+pytestmark = pytest.mark.scale
+
 INV = ("-i", "inventory.yml")
 
 # show ----------------------------------------------------------------------------------------------------------------

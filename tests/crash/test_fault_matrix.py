@@ -19,6 +19,8 @@ from tests.conftest import COUNTED
 from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, house, twins
 from tests.stage import Stage
 
+pytestmark = pytest.mark.scale
+
 MATRIX = [(kind, write, dialect) for kind in KINDS for write in WRITES for dialect in DIALECTS]
 UNKNOWABLE = {"swallow"}
 """Faults that nobody can tell from success where reading shows nothing: the contract has such a value written once."""

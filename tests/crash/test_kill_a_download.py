@@ -23,6 +23,8 @@ import yaml
 from msauto.ledger.ledger import FILE
 from msauto.simulator import Simulator, empty_house
 
+pytestmark = pytest.mark.scale
+
 MIB = 2**20
 FILM = random.Random(1).randbytes(40 * MIB)
 PROXY = "/WP1"

@@ -19,6 +19,8 @@ from msauto.model.result import Result
 from tests.conftest import COUNTED
 from tests.unit.applying.applying_world import Stage, fields_target, marker_target, plan_of
 
+pytestmark = pytest.mark.scale
+
 TITLES = ("Film", "Other")
 
 

@@ -24,6 +24,8 @@ import yaml
 from msauto.simulator import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_house
 from tests.conftest import COUNTED
 
+pytestmark = pytest.mark.scale
+
 TITLES = ("Film", "Новости 50% & more", "Third")
 WRITES = 8 * len(TITLES) + 2
 CLIP_TASK = {

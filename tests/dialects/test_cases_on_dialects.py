@@ -27,6 +27,8 @@ from tests.dialects.house_stage import House
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, evened, plain_store
 
+pytestmark = pytest.mark.scale
+
 CASES = load_cases()
 ROWS = rows()
 SHARE = 3

@@ -14,6 +14,8 @@ from tests.dialects.pairwise import Row
 from tests.properties.test_issue_example import AWKWARD, asset
 from tests.stage import lines
 
+pytestmark = pytest.mark.scale
+
 ROWS = rows()
 
 

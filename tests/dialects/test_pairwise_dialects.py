@@ -23,6 +23,8 @@ from tests.dialects.pairwise import Row, all_pairs, pairs_of
 from tests.dialects.story import FILM, LINK, STORY, check_end, put_house
 from tests.stage import Stage, lines
 
+pytestmark = pytest.mark.scale
+
 ROWS = rows()
 
 

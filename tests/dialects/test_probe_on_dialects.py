@@ -22,6 +22,8 @@ from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, plain_store
 
+pytestmark = pytest.mark.scale
+
 ROWS = rows()
 SCRATCH, FIELD = "Scratch / тест", "dc:rights"
 

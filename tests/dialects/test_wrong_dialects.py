@@ -18,6 +18,8 @@ from msauto.verification.expectations import holds
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_house
 from tests.stage import Stage
 
+pytestmark = pytest.mark.scale
+
 FILM_ONLY = STORY[0]
 RSS_ONLY = {"name": "The ticker", "rss": TICKER}
 

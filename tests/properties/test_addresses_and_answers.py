@@ -19,6 +19,7 @@ from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.failure import parse_failure, show_body
 from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
 from msauto.server.parsers.user_fields import parse_xmp
+from tests.examples import examples
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)
 SAFE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}|%0a)*")  # a new line in small letters, as the interface has it
@@ -114,7 +115,7 @@ def test_parameters_survive(pairs: list[tuple[str, str]]) -> None:
     assert parse_qsl(text[1:], keep_blank_values=True, strict_parsing=True, errors="strict") == pairs
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(ANSWERS, CHARSETS)
 def test_any_bytes_are_an_answer_or_an_error(data: bytes, charset: str | None) -> None:
     parsers: list[Callable[[], object]] = [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from msauto.errors import InputError
 from msauto.simulator import Simulator, empty_house
+from tests.examples import examples
 from tests.stage import Stage
 
 SIGNS = st.one_of(
@@ -76,7 +77,7 @@ def converges(sim: Simulator, args: dict[str, Any], shape: str = "attr") -> str 
         return None
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, st.sampled_from(["attr", "element", "nested"]))
 @example("b", "attr")
 @example(" a\t\n", "attr")

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.applying.applying_world import Stage, fields_target
 
 SURE = ["ok", "400", "404", "500", "400 after", "500 after", "refused", "503", "429", "503 after"]
@@ -11,7 +12,7 @@ fates = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
 AGAIN = {"503", "429"}  # may be followed by another send: refused, and not done
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     script=st.lists(st.lists(fates, min_size=3, max_size=3), min_size=1, max_size=4),
     unreadable=st.integers(0, 6),

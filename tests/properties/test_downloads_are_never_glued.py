@@ -17,6 +17,7 @@ from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads import fetching
 from msauto.server.downloads.part_file import part_name
+from tests.examples import examples
 from tests.wire.film_server import FILM, OLDER, OTHER, Film, Notes
 from tests.wire.raw_server import Handler, RawServer, answer, cut, raw
 from tests.wire.time_limit import NoWait
@@ -72,7 +73,7 @@ FAULTS: list[Handler] = [
 ]
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(films() | st.sampled_from(FAULTS), min_size=1, max_size=6), min_size=1, max_size=3))
 def test_the_file_is_the_servers_or_as_it_was(runs: list[list[Film | Handler]]) -> None:
     """Several runs, each with its own server's moods, each going on from what the one before has left."""

@@ -33,6 +33,7 @@ from msauto.simulator import (
     Simulator,
     empty_house,
 )
+from tests.examples import examples
 
 TITLES = [
     "Evening News",
@@ -206,7 +207,7 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
         return found.unchanged
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     house=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
     dialect=st.sampled_from(DIALECTS),
@@ -220,7 +221,7 @@ def test_a_whole_database(sim: Simulator, house: dict[str, Any], dialect: tuple[
     assert check(sim, own) >= len(house)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sourced=items, dialect=st.sampled_from(DIALECTS))
 def test_a_channel(sim: Simulator, sourced: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
     shown, own = dialect

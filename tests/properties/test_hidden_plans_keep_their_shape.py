@@ -15,6 +15,7 @@ from msauto.model.desired import TaskSource
 from msauto.model.plan import Action, Aspect, Body, Change, Expectation, Json, Plan, Request, Target
 from msauto.secrets.redactor import redact_plan
 from msauto.secrets.taint import HIDDEN, Secrets
+from tests.examples import examples
 
 WORDS = ("Ready", "Evening News", "tok-5521-98", "comment", "a b", "caf\u00e9 <&>", "x", "")
 TEXT = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
@@ -118,7 +119,7 @@ def shape(plan: Plan) -> list[Any]:
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(plans())
 def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
     shown, secrets = redact_plan(plan), plan.secrets

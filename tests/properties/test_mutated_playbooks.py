@@ -16,6 +16,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
 from msauto.playbook.resolve import ResolveOptions, resolve, validate
 from msauto.playbook.settings.settings import load_settings
+from tests.examples import examples
 
 INVENTORY = """
 all:
@@ -124,8 +125,8 @@ def check_problems(error: InputError) -> None:
 COUNT = int(os.environ.get("MSAUTO_MUTATIONS", "40"))
 MANY = 40 * COUNT
 QUIET = list(HealthCheck)
-FAST = settings(max_examples=COUNT, deadline=None, suppress_health_check=QUIET, derandomize=True)
-SLOW = settings(max_examples=MANY, deadline=None, suppress_health_check=QUIET)
+FAST = settings(max_examples=examples(COUNT), deadline=None, suppress_health_check=QUIET, derandomize=True)
+SLOW = settings(max_examples=examples(MANY), deadline=None, suppress_health_check=QUIET)
 WHOLE = (Path(__file__).parents[1] / "cases" / "language" / "whole.yml").read_text(encoding="utf-8")
 PLAYBOOKS = st.one_of(mutated(PLAYBOOK), token_mutated(PLAYBOOK), mutated(WHOLE), token_mutated(WHOLE))
 INVENTORIES = st.one_of(mutated(INVENTORY), token_mutated(INVENTORY))

@@ -12,6 +12,7 @@ from msauto import MediaServer
 from msauto.errors import NotSentError
 from msauto.model.plan import Address
 from msauto.simulator import ServerState, Simulator
+from tests.examples import examples
 
 NAMES = st.text(
     st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=;. \t\n'\"")), min_size=1, max_size=40
@@ -67,7 +68,7 @@ def put(sim: Simulator, title: str, database: str = "NEWS", folder: tuple[str, .
     sim.clear_log()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(NAMES, NAMES, st.lists(NAMES, max_size=3).map(tuple))
 def test_any_name_finds_its_clip(
     sim: Simulator, server: MediaServer, title: str, database: str, folder: tuple[str, ...]
@@ -95,7 +96,7 @@ def check(sim: Simulator, server: MediaServer, title: str, database: str, folder
     assert write.startswith(f"{path}?command=SETFIELD&")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(NAMES, st.lists(NAMES, min_size=1, max_size=3).map(tuple), NAMES)
 @example("a", ("..", "."), "..")
 def test_any_name_can_be_given(

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msauto.simulator import SimClip, Simulator, empty_house
+from tests.examples import examples
 from tests.stage import Stage
 
 TITLES = ("A", "B", "A tonight")
@@ -112,7 +113,7 @@ def state_of(clip: SimClip) -> object:
     return markers, fields, len(clip.entries)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(world=worlds, asked=tasks, dialect=st.sampled_from(DIALECTS))
 def test_only_the_clips_that_are_named_are_written_to(
     sim: Simulator, world: list[Entries], asked: list[dict[str, Any]], dialect: dict[str, str]
@@ -149,7 +150,7 @@ def test_only_the_clips_that_are_named_are_written_to(
             assert [target.error or target.changes for target in again.targets] == []
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(world=worlds, at=st.integers(0, 2), dialect=st.sampled_from(DIALECTS))
 def test_a_marker_for_everything_is_one_write_for_each_clip(
     sim: Simulator, world: list[Entries], at: int, dialect: dict[str, str]

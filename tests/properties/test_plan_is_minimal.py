@@ -21,6 +21,7 @@ from msauto.model.ports import LiveTarget
 from msauto.planning.reading import read_live
 from msauto.verification.expectations import difference, final_expectations, holds
 from msauto.verification.memory_updates import memories
+from tests.examples import examples
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
 
@@ -93,7 +94,7 @@ def wanted_segments(draw: st.DrawFn, size: int) -> list[dict[str, Any]]:
 # Planning again is empty --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_planning_again_gives_nothing(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=5, segments=4)
@@ -105,7 +106,7 @@ def test_planning_again_gives_nothing(data: st.DataObject) -> None:
     assert again.targets == (), context.server.sent
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=4, segments=3)
@@ -125,7 +126,7 @@ def test_the_proof_agrees_with_the_diff(data: st.DataObject) -> None:
         )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_a_segmentation_is_reached_and_then_left_alone(data: st.DataObject) -> None:
     live = data.draw(segments_of(4))
@@ -149,7 +150,7 @@ def test_a_segmentation_is_reached_and_then_left_alone(data: st.DataObject) -> N
     assert context.plan(intent).targets == ()
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_it_does_not_matter_how_tasks_share_what_they_want(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=4, segments=3)
@@ -165,7 +166,7 @@ def test_it_does_not_matter_how_tasks_share_what_they_want(data: st.DataObject) 
     assert sorted(whole.server.sent) == sorted(parts.server.sent)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_what_a_server_hides_is_written_once(data: st.DataObject) -> None:
     live, args, dialect = _any_case(data, markers=3, segments=3)
@@ -251,7 +252,7 @@ MarkerState = frozenset[tuple[int, int, str, str]]
 """Markers as (uid, frame, track, title); new ones have uids from 100."""
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_no_shorter_way_for_markers(data: st.DataObject) -> None:
     live = data.draw(live_markers(3))
@@ -321,7 +322,7 @@ def _marker_steps(start: MarkerState, desired: list[dict[str, Any]]) -> Callable
 SegmentState = frozenset[tuple[int, int, int, str]]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_no_shorter_way_for_segments(data: st.DataObject) -> None:
     live = data.draw(segments_of(3))

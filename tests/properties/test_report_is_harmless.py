@@ -19,6 +19,7 @@ from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
 from msauto.report.tables import render_table
+from tests.examples import examples
 
 NASTY = [
     *["\x1b[2J", "\x9b31m", "\u202e", "\u200b", "\u2028", "\x00", "\ud800", "\n", "\r\n", "\t"],
@@ -89,7 +90,7 @@ def is_harmless(shown: str) -> bool:
 
 
 @given(plans(), st.integers(0, 2), st.none() | st.integers(1, 200))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int | None) -> None:
     plain = text.render_plan(plan, colour=False, verbosity=verbosity, width=width)
     assert "\x1b" not in plain
@@ -100,7 +101,7 @@ def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, widt
 
 
 @given(targets(), TEXT, TEXT)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, value: str) -> None:
     came = TargetResult(
         target,
@@ -180,7 +181,7 @@ def with_text(plan: Plan, sourced: str) -> Plan:
 
 
 @given(plans(), TEXT)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_html_has_the_same_tags_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = html.render_plan(with_text(plan, f"q{sourced}"))
     assert Skeleton(hostile).tags == Skeleton(html.render_plan(with_text(plan, "q"))).tags
@@ -202,7 +203,7 @@ def is_whole_row(line: str) -> bool:
 
 
 @given(plans(), TEXT)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, sourced: str) -> None:
     hostile = markdown.render_plan(with_text(plan, f"q{sourced}"))
     assert skeleton(hostile) == skeleton(markdown.render_plan(with_text(plan, "q")))
@@ -211,7 +212,7 @@ def test_markdown_has_the_same_tables_whatever_the_texts(plan: Plan, sourced: st
 
 
 @given(plans())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_pages_of_any_plan_are_harmless(plan: Plan) -> None:
     assert is_harmless(html.render_plan(plan))
     shown = markdown.render_plan(plan, limit=None)

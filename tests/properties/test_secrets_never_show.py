@@ -22,6 +22,7 @@ from msauto.probe.probe import probe
 from msauto.server.access import spec_of
 from msauto.server.client import AsyncMediaServer
 from msauto.simulator import Simulator, house_of
+from tests.examples import examples
 
 SIGNS = st.one_of(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"]), st.sampled_from("<>&\"'%+/\\=:@ {}$#?;,")
@@ -121,7 +122,7 @@ def leaks(secret: str, text: str) -> list[str]:
     return [form for form in forms if form in text]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SECRETS, st.sampled_from(WAYS))
 @pytest.mark.parametrize("answer", [*ANSWERS, "dropped"])
 def test_no_answer_makes_a_secret_show(

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from msauto.interface.dialect import Dialect
 from msauto.interface.rss_files import default_file, file_key
 from msauto.simulator import Simulator, empty_house
+from tests.examples import examples
 from tests.stage import Stage
 from tests.unit.planning.planning_world import stage
 from tests.unit.planning.playbook_forms import rss_intent
@@ -150,7 +151,7 @@ def desired_items(draw: st.DrawFn) -> list[dict[str, Any]]:
     return desired
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     live=live_items(),
     desired=desired_items(),

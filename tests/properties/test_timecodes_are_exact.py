@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from msauto.model.timecode import Timecode, TimecodeError, nominal_rate, rate_of, show_timecode
+from tests.examples import examples
 
 RATES = {
     "23.976": Fraction(24000, 1001),
@@ -79,7 +80,7 @@ def check_walk(name: str, *, drop: bool, hour: int, count: int) -> None:
             raise AssertionError(f"frame {number} at {name} is {text}, not {show_timecode(number, rate, drop=drop)}")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(FORMS), st.integers(0, BEYOND_A_DAY * 120))
 @example(("29.97", True), 17_981)
 @example(("29.97", True), 17_982)
@@ -91,7 +92,7 @@ def test_there_and_back(form: tuple[str, bool], frames: int) -> None:
     assert show_timecode(Timecode.parse(text).to_frames(rate), rate, drop=form[1]) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(["29.97", "59.94"]), st.integers(0, 30 * 60 - 1), st.integers(0, 59), st.integers(0, 3))
 def test_what_drop_frame_leaves_out_does_not_exist(name: str, minutes: int, second: int, frame: int) -> None:
     text = f"{minutes // 60:02}:{minutes % 60:02}:{second:02};{frame:02}"
@@ -113,7 +114,7 @@ def test_no_drop_frame_elsewhere(name: str) -> None:
         show_timecode(0, RATES[name], drop=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(RATES)), st.integers(0, BEYOND_A_DAY), st.integers(0, 10**6 - 1))
 def test_seconds_are_rounded_to_the_nearest_frame(name: str, seconds: int, millionths: int) -> None:
     hours, rest = divmod(seconds, 3600)
@@ -130,7 +131,7 @@ def test_a_frame_time_of_ten_digits_is_the_exact_rate(name: str) -> None:
     assert rate_of(f"0.{digits:010}") == rate
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.one_of(st.text(max_size=14), st.from_regex(r"\A\d{1,3}[:;.]\d{1,3}[:;.]\d{1,3}[:;.]?\d{0,4}\Z")))
 def test_any_text_is_a_time_code_or_an_error(text: str) -> None:
     try:

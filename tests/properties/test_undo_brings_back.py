@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from msauto.simulator import SimClip, Simulator, empty_house
 from msauto.simulator.http.wire import folder_of_text
+from tests.examples import examples
 from tests.properties.test_whole_way import FRAMES, NAMES, State, put_live, states, task
 from tests.stage import Stage
 
@@ -56,7 +57,7 @@ def stuck_links(desired: State, live: State) -> set[tuple[tuple[str, ...], str]]
 
 
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

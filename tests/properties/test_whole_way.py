@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_house
+from tests.examples import examples
 from tests.stage import Stage
 
 FRAMES = 400
@@ -147,7 +148,7 @@ def check_list(found: dict[Any, Any], live: dict[Any, Any], desired: dict[Any, A
         )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(live=states, desired=states, only=exactly)
 def test_the_server_is_as_wanted_with_the_fewest_writes(
     sim: Simulator, live: State, desired: State, only: set[str]

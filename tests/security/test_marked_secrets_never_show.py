@@ -15,6 +15,8 @@ from msauto.simulator import Simulator
 from tests.cli.command_line import Desk, Said
 from tests.security.canaries import OURS, bytes_below, canary, environment, leaks, parrot, write_play
 
+pytestmark = pytest.mark.scale
+
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:

@@ -15,6 +15,7 @@ from msauto.model.desired import Batch
 from msauto.model.plan import Expectation, Plan, Request, Target
 from msauto.model.ports import Answer
 from msauto.model.result import Result, TargetResult
+from tests.examples import examples
 from tests.unit.applying.applying_world import (
     Stage,
     World,
@@ -245,7 +246,7 @@ _KINDS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["studio-a", "studio-b", "studio-c"]), st.tuples(histories(), _KINDS), min_size=1),
     st.integers(1, 6),

@@ -14,6 +14,8 @@ from msauto.probe.probe import TrialOptions, probe_by_trial
 from msauto.simulator import SimDialect, Simulator
 from tests.unit.server.test_probe import FIELD, TITLE, Still, house, let_all, shown
 
+pytestmark = pytest.mark.scale
+
 REQUESTS = 70
 """More than a trial with everything takes: the last ones meet no trouble."""
 
