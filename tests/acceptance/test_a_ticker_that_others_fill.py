@@ -140,7 +140,7 @@ def test_an_exported_story_is_replaced_when_it_is_edited(room: Newsroom, capsys:
     assert room.shown == [("n-2", "Calm"), ("n-1", "Sunny")]
 
 
-@pytest.mark.parametrize("said", [{"text": "A\x07B"}, {"item": {"title": "A\x00B"}}, {"text": "\ufeffAB"}])
+@pytest.mark.parametrize("sourced", [{"text": "A\x07B"}, {"item": {"title": "A\x00B"}}, {"text": "\ufeffAB"}])
 def test_what_no_channel_shows_is_refused_with_its_place(
     sourced: dict[str, object], room: Newsroom, capsys: pytest.CaptureFixture[str]
 ) -> None:
