@@ -114,7 +114,7 @@ def worker(name: str, url: str) -> dict[str, float]:
 
 
 def report() -> None:
-    """Measure the sides alternately, several times, and print the best of each: other processes cause the difference."""
+    """Measure the sides alternately, several times, and print the best of each, to exclude other processes."""
     print(f"The ledger: apply of {ASSETS} assets, {2 * ASSETS} requests, {FORKS} at a time, best of {ROUNDS}")
     print(f"{'':18}{'seconds':>10}{'CPU s':>10}")
     best: dict[str, dict[str, float]] = {}
