@@ -1,1 +1,1 @@
-"""Benchmarks: ratios against a baseline measured in the same run. `make bench`."""
+"""Benchmarks (`make bench`). They print ratios to a baseline that is measured in the same run."""

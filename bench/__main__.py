@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other."""
+"""Run all benchmarks in sequence."""
 
 from bench import large_house, ledger, whole_way
 

@@ -1,7 +1,7 @@
-"""What the ledger costs: apply of 1,000 assets with it, and with a record that is kept in memory and then lost.
+"""Measure the cost of the ledger: apply 1,000 assets with it, and with a record that is kept only in memory.
 
-Everything else is the same: plan, requests, proofs, server, machine. Printed: seconds, CPU seconds, the ratio, and the
-size of the ledger afterwards.
+Everything else is the same: plan, requests, verification, server, machine. The output has seconds, CPU seconds, the
+ratio, and the size of the ledger afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDS = 3
 
 
 class LostJournal:
-    """A journal that writes nothing down."""
+    """A journal that stores nothing."""
 
     def __init__(self) -> None:
         self.notes: dict[str, str] = {}
@@ -70,7 +70,7 @@ class LostMemory:
 
 
 class NoLedger:
-    """Stands in for a ledger."""
+    """Replace a ledger."""
 
     def __init__(self) -> None:
         self.journal = LostJournal()
@@ -78,7 +78,7 @@ class NoLedger:
 
 
 def apply_once(url: str, *, keep: bool) -> dict[str, float]:
-    """Plan, then measure the apply alone."""
+    """Plan, then measure only the apply."""
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
     from msauto.model.events import SilentObserver
@@ -109,14 +109,14 @@ def _check(result: Any) -> None:
 
 
 def worker(name: str, url: str) -> dict[str, float]:
-    """Run one side in a process of its own."""
+    """Run one side in its own process."""
     command = [sys.executable, "-m", "bench.ledger", name, url]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return measured
 
 
 def report() -> None:
-    """Measure each side some times, in turn, and print the best of each: the rest is other people's work."""
+    """Measure the sides alternately, several times, and print the best of each, to exclude other processes."""
     print(f"The ledger: apply of {ASSETS} assets, {2 * ASSETS} requests, {FORKS} at a time, best of {ROUNDS}")
     print(f"{'':18}{'seconds':>10}{'CPU s':>10}")
     best: dict[str, dict[str, float]] = {}

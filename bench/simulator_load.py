@@ -1,8 +1,8 @@
-"""How many requests a second the simulator bears: `python bench/simulator_load.py [CLIPS] [REQUESTS]`.
+"""Measure how many requests a second the simulator answers: `python bench/simulator_load.py [CLIPS] [REQUESTS]`.
 
-The server runs in a process of its own; the client writes raw bytes over kept-alive connections. Both the rate
-seen by the client and the rate for a second of the server's CPU time are printed: the second one does not
-depend on who else uses the machine.
+The server runs in its own process; the client writes raw bytes over kept-alive connections. The output has the rate
+that the client sees, and the rate for each second of the server's CPU time. The second rate does not depend on other
+processes on the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GOAL = 2000
 
 
 def run_server(pipe: Connection, clips: int) -> None:
-    """Tell the port, then the CPU time used at each word received, until the word is `stop`."""
+    """Send the port, then the CPU time for each message received, until the message is `stop`."""
     with Simulator(house=bulk_house(clips)) as sim:
         pipe.send(sim.port)
         while pipe.recv() != "stop":
@@ -29,7 +29,7 @@ def run_server(pipe: Connection, clips: int) -> None:
 
 
 async def ask(port: int, lines: Iterator[bytes]) -> int:
-    """Send request after request on one connection; return how many were answered with a 200."""
+    """Send the requests in sequence on one connection; return how many were answered with 200."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**30)
     answered = 0
     for line in lines:
@@ -46,7 +46,7 @@ async def ask(port: int, lines: Iterator[bytes]) -> int:
 
 
 async def load(port: int, count: int, line: Callable[[int], bytes]) -> float:
-    """Ask for `count` lines over all connections; the seconds it took."""
+    """Send `count` requests over all connections; return the seconds it took."""
     lines = (line(number) for number in range(count))
     started = time.perf_counter()
     answered = await asyncio.gather(*(ask(port, lines) for _ in range(CONNECTIONS)))

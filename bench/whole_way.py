@@ -1,7 +1,7 @@
-"""Plan and apply 1,000 assets, beside a hand-written loop of the bare client that does the same reads and writes.
+"""Plan and apply 1,000 assets, compared with a hand-written loop of the client that does the same reads and writes.
 
-Each side runs in a process of its own against the embedded media server in a third, on the same machine, with the
-same concurrency. Printed: seconds, CPU seconds, peak memory (MiB), and the ratio msauto : loop.
+Each side runs in its own process against the embedded media server in another process, on the same machine, with the
+same concurrency. The output has seconds, CPU seconds, peak memory (MiB), and the ratio msauto : loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PLAYBOOK = """
 
 @contextmanager
 def media_server(count: int) -> Iterator[str]:
-    """Run the embedded media server in a process of its own; yield its URL."""
+    """Run the embedded media server in its own process; yield its URL."""
     command = [sys.executable, "-m", "msauto", "simulate", "--port", "0", "--seed", f"bulk:{count}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -47,7 +47,7 @@ def media_server(count: int) -> Iterator[str]:
 
 
 def worker(name: str, url: str) -> dict[str, float]:
-    """Run one side in a process of its own."""
+    """Run one side in its own process."""
     command = [sys.executable, "-m", "bench.whole_way", name, url]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     measured: dict[str, float] = json.loads(done.stdout)
@@ -65,7 +65,7 @@ def measure(call: Any) -> dict[str, float]:
 
 
 def loop(url: str, *, write: bool) -> None:
-    """What somebody would write by hand: list, then for each asset read, write twice, read again."""
+    """Do the work by hand: list, then for each asset read, write twice, read again."""
     from msauto.server.client import AsyncMediaServer
 
     async def one(client: AsyncMediaServer, title: str) -> None:
@@ -90,7 +90,7 @@ def loop(url: str, *, write: bool) -> None:
 
 
 def whole(url: str, *, write: bool) -> None:
-    """The same by msauto: playbook, plan, and, with ``write``, apply with ledger and proof."""
+    """Do the same with msauto: playbook, plan, and, with ``write``, apply with ledger and verification."""
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
     from msauto.model.events import SilentObserver
