@@ -9,8 +9,8 @@ WORKERS ?= auto
 CLIENTS := .venv/clients
 
 help:
-	@echo "make demo     the whole story on an embedded media server"
-	@echo "make test     every test (but those marked slow)"
+	@echo "make demo     the main workflow on an embedded media server"
+	@echo "make test     all tests but the slow ones"
 	@echo "make lint     ruff, mypy, import-linter, codespell, our own checks (tests/lint)"
 	@echo "make scale    the slow tests"
 	@echo "make bench    the benchmarks, as ratios"
@@ -31,7 +31,7 @@ help:
 	@touch $@
 
 .venv/.clients: .venv/.made
-	@echo "Installing Ansible, which a slow test plays on the embedded server, into .venv/clients (once) ..." >&2
+	@echo "Installing Ansible, which a slow test runs on the embedded server, into .venv/clients (once) ..." >&2
 	@$(PYTHON) -m venv $(CLIENTS) && $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check ansible-core
 	@touch $@
 
@@ -41,7 +41,7 @@ demo: .venv/.demo
 test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
-# Groups: what must have a worker to itself (a language server, a large house) names one, `xdist_group`.
+# Tests that need a worker of their own (a language server, a large server state) name an `xdist_group`.
 scale: .venv/.dev .venv/.clients
 	@MSAUTO_THOROUGH=1 PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
