@@ -110,22 +110,16 @@ def of_ways(value: object) -> str:
     return ",".join(f"{name}={shown}" for name, shown in vars(value).items() if shown != usual[name])
 
 
-def seldom(*ways: Ways) -> list[Any]:
-    return [pytest.param(each, marks=pytest.mark.scale) for each in ways]
-
-
 STORIES = [
     Ways(late=0.15),
     Ways(uids=123_456_789, marker_keeps=False, segment_again="twin", copy_again="refuse"),
     Ways(guid="hash", rss="atom", channels="html"),
-    *seldom(
-        Ways(),
-        Ways(guid="item", rss="rdf"),
-        *(Ways(guid=guid, channels="text") for guid in ("item", "stem", "hash", "link")),
-    ),
-    *seldom(Ways(missing=(200, "Object not found: that"), accepted=(204, ""), segment_again="refuse")),
-    *seldom(Ways(missing=(500, "<Error>Object not found</Error>"), accepted=(202, '{"error": null}'))),
-    *seldom(Ways(casefold=True, trim=True, keys=False, xmp_values=False)),
+    Ways(),
+    Ways(guid="item", rss="rdf"),
+    *(Ways(guid=guid, channels="text") for guid in ("item", "stem", "hash", "link")),
+    Ways(missing=(200, "Object not found: that"), accepted=(204, ""), segment_again="refuse"),
+    Ways(missing=(500, "<Error>Object not found</Error>"), accepted=(202, '{"error": null}')),
+    Ways(casefold=True, trim=True, keys=False, xmp_values=False),
 ]
 
 
@@ -144,7 +138,6 @@ def test_the_same_end_and_nothing_left_to_plan(
         assert server.writes == []
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize("command", ["CREATEMARKER", "SETFIELD", "COPYLINK", "CREATESEGMENT", "CREATESEGMENTATION"])
 def test_what_is_swallowed_is_never_proved(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(swallow=command), build) as server:
@@ -154,7 +147,6 @@ def test_what_is_swallowed_is_never_proved(command: str, tmp_path: Path, capsys:
         assert house.play("plan", "--detailed-exitcode") == 2, "and it is still to be done"
 
 
-@pytest.mark.scale
 def test_what_is_cut_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(most=12), build) as server:
         assert House(tmp_path, server, {}).play("apply", "-y", "--allow-delete", "1") == 3
@@ -167,16 +159,14 @@ _TRIED = {"segment_update": "overwrite", "marker_update": "changed", "position_o
 PROBES = [
     (Ways(late=0.15), _TRIED),
     (Ways(keys=False, copy_again="refuse", close="told"), _TRIED | {"title_address": "plain"}),
-    pytest.param(Ways(), _TRIED | {"title_address": "ns"}, marks=pytest.mark.scale),
+    (Ways(), _TRIED | {"title_address": "ns"}),
     pytest.param(
         Ways(marker_keeps=False, segment_again="twin"),
         _TRIED | {"segment_update": "recreate", "marker_update": "full"},
-        marks=pytest.mark.scale,
     ),
     pytest.param(
         Ways(segment_again="refuse", separator=";", copy_again="same"),
         _TRIED | {"segment_update": "recreate", "list_separator": ";"},
-        marks=pytest.mark.scale,
     ),
 ]
 
@@ -203,7 +193,6 @@ def test_probe_learns_what_is_true_and_leaves_nothing(
         assert found["server"]["request_line"] > 60_000, "a connection that breaks once is no limit"
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize("command", ["CREATEMARKER", "SETFIELD", "COPYLINK", "CREATESEGMENT", "SETUSERFIELDS"])
 def test_probe_says_where_a_write_never_showed(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

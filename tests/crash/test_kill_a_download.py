@@ -108,7 +108,7 @@ def check_end(sim: Simulator, book: Path, answers: list[int]) -> None:
     assert asked(sim) == []
 
 
-@pytest.mark.parametrize("came", [pytest.param(9 * MIB, marks=pytest.mark.scale), 21 * MIB + 17])
+@pytest.mark.parametrize("came", [9 * MIB, 21 * MIB + 17])
 def test_killed_after_a_checkpoint_the_next_run_goes_on(sim: Simulator, book: Path, came: int) -> None:
     break_off(sim, book, came, signal.SIGKILL)
     known = remembered(book)
@@ -117,14 +117,12 @@ def test_killed_after_a_checkpoint_the_next_run_goes_on(sim: Simulator, book: Pa
     check_end(sim, book, [206])
 
 
-@pytest.mark.scale
 def test_killed_before_the_first_checkpoint_the_next_run_begins_again(sim: Simulator, book: Path) -> None:
     break_off(sim, book, 5 * MIB, signal.SIGKILL)
     assert remembered(book) == 0
     check_end(sim, book, [200])
 
 
-@pytest.mark.scale
 def test_killed_twice_it_comes_on_each_time(sim: Simulator, book: Path) -> None:
     break_off(sim, book, 10 * MIB, signal.SIGKILL)
     first = remembered(book)
@@ -134,14 +132,12 @@ def test_killed_twice_it_comes_on_each_time(sim: Simulator, book: Path) -> None:
     check_end(sim, book, [206])
 
 
-@pytest.mark.scale
 def test_stopped_at_once_it_keeps_every_byte_that_came(sim: Simulator, book: Path) -> None:
     break_off(sim, book, 3 * MIB + 5, signal.SIGINT, signal.SIGINT)
     assert remembered(book) == part(book).stat().st_size == 3 * MIB + 5
     check_end(sim, book, [206])
 
 
-@pytest.mark.scale
 def test_what_somebody_changed_meanwhile_is_not_gone_on_with(sim: Simulator, book: Path) -> None:
     break_off(sim, book, 12 * MIB, signal.SIGKILL)
     with part(book).open("r+b") as file:

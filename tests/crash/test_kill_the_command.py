@@ -114,20 +114,17 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-FAST = {("slow_body:0.4", WRITES)}
 SHARES = 20
 POINTS = [(kind, number) for kind in ("delay:0.4", "slow_body:0.4") for number in range(1, WRITES + 1)]
 
 
 def test_the_points(record_property: Callable[[str, object], None]) -> None:
     each = f"{len(POINTS)} at a request, {SHARES} at a share of the run"
-    record_property(COUNTED, f"kill points of the command: {each} (2 without -m scale)")
+    record_property(COUNTED, f"kill points of the command: {each}")
     assert len(POINTS) == 2 * WRITES
 
 
-@pytest.mark.parametrize(
-    ("kind", "number"), [pytest.param(*point, marks=() if point in FAST else pytest.mark.scale) for point in POINTS]
-)
+@pytest.mark.parametrize(("kind", "number"), POINTS)
 def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str, number: int) -> None:
     sim.faults.add(f"{kind}@^(POST|PUT|DELETE)*1+{number - 1}")
     process = start(sim, book)
@@ -143,7 +140,7 @@ def test_killed_while_a_write_is_under_way(sim: Simulator, book: Path, kind: str
     assert finish(sim, book)[1]["summary"]["requests"] == 0
 
 
-@pytest.mark.parametrize("share", [pytest.param(s, marks=() if s == 9 else pytest.mark.scale) for s in range(SHARES)])
+@pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_any_moment(sim: Simulator, book: Path, share: int) -> None:
     sim.faults.add("delay:0.02@.")
     process = start(sim, book, forks=1)

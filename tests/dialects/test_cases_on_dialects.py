@@ -164,7 +164,6 @@ def test_case_on_a_share_of_the_rows(index: int, sim: Simulator, tmp_path: Path)
         play(CASES[index], row, sim, tmp_path / str(number))
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case_on_every_row(case: Case, sim: Simulator, tmp_path: Path) -> None:
     for number, row in enumerate(ROWS):

@@ -65,7 +65,6 @@ def test_on_a_share_of_the_rows(number: int, sim: Simulator, tmp_path: Path) -> 
         play(AWKWARD[number], ROWS[(4 * number + turn) % len(ROWS)], sim, tmp_path / str(turn))
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize("title", AWKWARD)
 def test_on_every_row(title: str, sim: Simulator, tmp_path: Path) -> None:
     for number, row in enumerate(ROWS):

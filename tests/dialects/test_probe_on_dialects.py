@@ -97,15 +97,7 @@ def test_reading(row: Row, sim: Simulator) -> None:
     assert plain_store(sim) == before
 
 
-def in_turn() -> list[Any]:
-    """Every third row, and among the slow tests the others."""
-    return [
-        pytest.param(row, id=str(number), marks=[] if number % 3 == 0 else [pytest.mark.scale])
-        for number, row in enumerate(ROWS)
-    ]
-
-
-@pytest.mark.parametrize("row", in_turn())
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
 def test_trying(row: Row, sim: Simulator) -> None:
     server = server_of(row)
     put(sim, server)

@@ -169,7 +169,6 @@ def test_a_listing_without_end_is_given_up_by_its_bytes(
     assert asked == 1
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize(
     ("kind", "says", "most"),
     [

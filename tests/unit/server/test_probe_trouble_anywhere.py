@@ -68,7 +68,6 @@ def test_trouble_at_one_request(sim: Simulator, fault: str, number: int) -> None
     meet(sim, fault, number)
 
 
-@pytest.mark.scale
 @pytest.mark.parametrize("fault", FAULTS)
 def test_trouble_at_every_request(sim: Simulator, fault: str) -> None:
     met = 0
