@@ -41,7 +41,7 @@ demo: .venv/.demo
 test: .venv/.dev
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not scale" $(ARGS)
 
-# Groups: what must have a worker to itself (a language server, a large house) names one, `xdist_group`.
+# Groups: what must have a worker to itself (a language server, a large server) names one, `xdist_group`.
 scale: .venv/.dev .venv/.clients
 	@MSAUTO_THOROUGH=1 PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
