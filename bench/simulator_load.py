@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 
-from msauto.simulator import Simulator, bulk_house
+from msauto.simulator import Simulator, bulk_state
 
 CONNECTIONS = 16
 GOAL = 2000
@@ -22,7 +22,7 @@ GOAL = 2000
 
 def run_server(pipe: Connection, clips: int) -> None:
     """Send the port, then the CPU time for each message received, until the message is `stop`."""
-    with Simulator(house=bulk_house(clips)) as sim:
+    with Simulator(state=bulk_state(clips)) as sim:
         pipe.send(sim.port)
         while pipe.recv() != "stop":
             pipe.send(time.process_time())

@@ -4,14 +4,14 @@ It imports nothing of the rest of msauto, so that it cannot share the mistakes i
 
     from msauto.simulator import Simulator
     with Simulator(dialect=["segment_update=overwrite"], faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
-        sim.url, sim.house.clip("Evening News raw").segments, sim.writes()
+        sim.url, sim.state.clip("Evening News raw").segments, sim.writes()
 """
 
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.log import LogEntry
 from msauto.simulator.server import DEFAULT_PORT, Simulator, serve
-from msauto.simulator.state.seed import bulk_house, empty_house, house_of, seeded_house
+from msauto.simulator.state.seed import bulk_state, empty_state, sample_state, state_from_seed
 from msauto.simulator.state.state import (
     Folder,
     Item,
@@ -42,9 +42,9 @@ __all__ = [
     "SimMarker",
     "SimSegment",
     "Simulator",
-    "bulk_house",
-    "empty_house",
-    "house_of",
-    "seeded_house",
+    "bulk_state",
+    "empty_state",
+    "sample_state",
     "serve",
+    "state_from_seed",
 ]

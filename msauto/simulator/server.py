@@ -21,9 +21,9 @@ from msauto.simulator.http.app import App
 from msauto.simulator.http.control import Control
 from msauto.simulator.http.log import LogEntry, RequestLog
 from msauto.simulator.resources.routes import Routes
-from msauto.simulator.state.seed import house_of
+from msauto.simulator.state.seed import state_from_seed
 from msauto.simulator.state.state import ServerState
-from msauto.simulator.state.state_file import StateFile, house_from_json, house_to_json, load_house
+from msauto.simulator.state.state_file import StateFile, load_state, state_from_json, state_to_json
 
 if TYPE_CHECKING:
     from msauto.simulator.http.listener import Listener
@@ -37,7 +37,7 @@ class Simulator:
     """An embedded media server on loopback, in a thread of its own.
 
         with Simulator(faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
-            requests go to sim.url; sim.house, sim.log and sim.faults tell and change what happens
+            requests go to sim.url; sim.state, sim.log and sim.faults tell and change what happens
 
     house: what it holds; default the seeded one. state_file: kept there, and read from there if it exists.
     dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free one.
@@ -46,7 +46,7 @@ class Simulator:
 
     def __init__(
         self,
-        house: ServerState | None = None,
+        state: ServerState | None = None,
         dialect: SimDialect | Iterable[str] = (),
         faults: Iterable[Fault | str] = (),
         *,
@@ -57,10 +57,10 @@ class Simulator:
         state_file: str | Path | None = None,
         log_file: str | Path | None = None,
     ) -> None:
-        self._state = StateFile(Path(state_file)) if state_file else None
+        self._state_file = StateFile(Path(state_file)) if state_file else None
         self._log_file = Path(log_file) if log_file else None
-        start = self._first_house(house)
-        self._snapshot = json.dumps(house_to_json(start)) if start.size() <= _RESET_LIMIT else None
+        start = self._first_state(state)
+        self._snapshot = json.dumps(state_to_json(start)) if start.size() <= _RESET_LIMIT else None
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
         self._routes = Routes(start, given, restore_seconds, proxy_seconds)
         self.faults = Faults()
@@ -73,10 +73,10 @@ class Simulator:
         self._saving: asyncio.TimerHandle | None = None
         self.port = port
 
-    def _first_house(self, house: ServerState | None) -> ServerState:
-        if self._state and self._state.path.exists():
-            return load_house(self._state.path)
-        return house if house is not None else house_of("house")
+    def _first_state(self, state: ServerState | None) -> ServerState:
+        if self._state_file and self._state_file.path.exists():
+            return load_state(self._state_file.path)
+        return state if state is not None else state_from_seed("sample")
 
     @property
     def url(self) -> str:
@@ -85,13 +85,13 @@ class Simulator:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
-    def house(self) -> ServerState:
+    def state(self) -> ServerState:
         """What it holds; read and changed in place, it is the live state."""
-        return self._routes.house
+        return self._routes.state
 
-    @house.setter
-    def house(self, house: ServerState) -> None:
-        self._routes.house = house
+    @state.setter
+    def state(self, state: ServerState) -> None:
+        self._routes.state = state
 
     @property
     def dialect(self) -> SimDialect:
@@ -211,19 +211,19 @@ class Simulator:
             self._loop.call_soon_threadsafe(self._listener.stop)
 
     def _written(self) -> None:
-        if self._state is None or self._saving is not None or self._loop is None:
+        if self._state_file is None or self._saving is not None or self._loop is None:
             return
-        self._saving = self._loop.call_later(self._state.pause, self._save)
+        self._saving = self._loop.call_later(self._state_file.pause, self._save)
 
     def _save(self) -> None:
         self._saving = None
-        if self._state is not None:
-            self._state.save(self.house)
+        if self._state_file is not None:
+            self._state_file.save(self.state)
 
     def _again(self) -> ServerState:
         if self._snapshot is None:
             raise ValueError("the house is too big to be reset")
-        return house_from_json(json.loads(self._snapshot))
+        return state_from_json(json.loads(self._snapshot))
 
     def _stopped(self) -> None:
         if self._saving is not None:
@@ -240,17 +240,17 @@ def serve(
     log_file: str | Path | None = None,
     restore_seconds: float = 5.0,
     proxy_seconds: float = 0.0,
-    seed: str = "house",
+    seed: str = "sample",
     on_started: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Run in the foreground until SIGINT or SIGTERM, then save the state.
 
-    seed: `house`, `empty` or `bulk:N`; not used when the state file exists. `on_started` gets the URL.
+    seed: `sample`, `empty` or `bulk:N`; not used when the state file exists. `on_started` gets the URL.
     Raises OSError when the port cannot be had, ValueError for an unknown dialect, fault, seed or state file.
     """
     there = state_file is not None and Path(state_file).exists()
     simulator = Simulator(
-        None if there else house_of(seed),
+        None if there else state_from_seed(seed),
         dialect,
         faults,
         host=host,

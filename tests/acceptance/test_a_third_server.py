@@ -77,7 +77,7 @@ def content(world: World) -> Any:
 
 
 @dataclass
-class House:
+class Workspace:
     folder: Path
     server: ThirdServer
     dialect: dict[str, str]
@@ -98,7 +98,7 @@ class House:
 def after(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the story makes of the plainest of these servers."""
     with ThirdServer(Ways(close="told"), build) as server:
-        assert House(tmp_path_factory.mktemp("plain"), server, {}).play("apply", "-y", "--allow-delete", "1") == 0
+        assert Workspace(tmp_path_factory.mktemp("plain"), server, {}).play("apply", "-y", "--allow-delete", "1") == 0
         return content(server.world)
 
 
@@ -128,28 +128,28 @@ def test_the_same_end_and_nothing_left_to_plan(
     ways: Ways, after: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ThirdServer(ways, build) as server:
-        house = House(tmp_path, server, {})
-        assert house.play("plan", "--detailed-exitcode") == 2, capsys.readouterr()
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.play("plan", "--detailed-exitcode") == 2, capsys.readouterr()
         assert server.writes == []
-        assert house.play("apply", "-y", "--allow-delete", "1") == 0, capsys.readouterr()
+        assert workspace.play("apply", "-y", "--allow-delete", "1") == 0, capsys.readouterr()
         assert content(server.world) == after
         server.writes.clear()
-        assert house.play("apply", "-y", "--allow-delete", "1") == 0, capsys.readouterr()
+        assert workspace.play("apply", "-y", "--allow-delete", "1") == 0, capsys.readouterr()
         assert server.writes == []
 
 
 @pytest.mark.parametrize("command", ["CREATEMARKER", "SETFIELD", "COPYLINK", "CREATESEGMENT", "CREATESEGMENTATION"])
 def test_what_is_swallowed_is_never_proved(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(swallow=command), build) as server:
-        house = House(tmp_path, server, {})
-        assert house.play("apply", "-y", "--allow-delete", "1") == 3
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.play("apply", "-y", "--allow-delete", "1") == 3
         assert "not as wanted when read again" in capsys.readouterr().out
-        assert house.play("plan", "--detailed-exitcode") == 2, "and it is still to be done"
+        assert workspace.play("plan", "--detailed-exitcode") == 2, "and it is still to be done"
 
 
 def test_what_is_cut_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(most=12), build) as server:
-        assert House(tmp_path, server, {}).play("apply", "-y", "--allow-delete", "1") == 3
+        assert Workspace(tmp_path, server, {}).play("apply", "-y", "--allow-delete", "1") == 3
     assert "the server keeps only the beginning of what it is told: shorten the value" in capsys.readouterr().out
 
 
@@ -171,8 +171,8 @@ PROBES = [
 ]
 
 
-def try_on(house: House, *more: str) -> int:
-    return house.run(
+def try_on(workspace: Workspace, *more: str) -> int:
+    return workspace.run(
         "probe", "--scratch", "Same", "-y", "--xmp-field", "dc:rights", "--links", "Playout/Tonight", *more
     )
 
@@ -184,7 +184,7 @@ def test_probe_learns_what_is_true_and_leaves_nothing(
     with ThirdServer(ways, build) as server:
         server.world.clip("A: B", "Raw")
         before = copy.deepcopy(content(server.world))
-        assert try_on(House(tmp_path, server, {"link_delete": "by_title"}), "--format", "json") == 0
+        assert try_on(Workspace(tmp_path, server, {"link_delete": "by_title"}), "--format", "json") == 0
         told = capsys.readouterr()
         assert content(server.world) == before, told
         found = json.loads(told.out)["studio"]
@@ -199,13 +199,13 @@ def test_probe_says_where_a_write_never_showed(
 ) -> None:
     with ThirdServer(Ways(swallow=command), build) as server:
         before = copy.deepcopy(content(server.world))
-        try_on(House(tmp_path, server, {"link_delete": "by_title"}))
+        try_on(Workspace(tmp_path, server, {"link_delete": "by_title"}))
         assert content(server.world) == before
     assert "The server took what it has not shown: look once more, later, for" in capsys.readouterr().err
 
 
 def test_an_address_as_guid_teaches_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(guid="link"), build) as server:
-        assert House(tmp_path, server, {}).run("probe", "--title", "Same", "--format", "json") == 0
+        assert Workspace(tmp_path, server, {}).run("probe", "--title", "Same", "--format", "json") == 0
     found = json.loads(capsys.readouterr().out)["studio"]
     assert "rss_guid" not in found["dialect"]

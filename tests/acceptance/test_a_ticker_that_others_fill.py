@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from msauto.cli.main import main
-from msauto.simulator import SimDialect, Simulator, empty_house
+from msauto.simulator import SimDialect, Simulator, empty_state
 from msauto.simulator.state.state import Item
 
 pytestmark = pytest.mark.scale
@@ -38,11 +38,11 @@ class Newsroom:
     folder: Path
 
     def on_air(self, *items: Item) -> None:
-        self.sim.house.channels["ticker"].items[:] = items
+        self.sim.state.channels["ticker"].items[:] = items
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        return [(item.guid, item.title) for item in self.sim.house.channels["ticker"].items]
+        return [(item.guid, item.title) for item in self.sim.state.channels["ticker"].items]
 
     def run(self, command: str, *arguments: str) -> int:
         self.sim.clear_log()
@@ -64,9 +64,9 @@ class Newsroom:
 
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Newsroom]:
-    house = empty_house()
-    house.add_channel("ticker")
-    with Simulator(house=house) as sim:
+    state = empty_state()
+    state.add_channel("ticker")
+    with Simulator(state=state) as sim:
         yield Newsroom(sim, tmp_path)
 
 

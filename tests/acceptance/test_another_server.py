@@ -49,7 +49,7 @@ TICKER = """
 
 
 @dataclass
-class House:
+class Workspace:
     """A folder with a playbook and an inventory, and the server that they are played on."""
 
     folder: Path
@@ -170,17 +170,17 @@ def play(
     """Plan, apply and plan the story again, and look at all that can be counted."""
     there = world()
     with OtherServer(Habits(**habits), there) as server:
-        house = House(folder, server, dialect or {})
-        assert house.run("plan", STORY) == 0, capsys.readouterr()
+        workspace = Workspace(folder, server, dialect or {})
+        assert workspace.run("plan", STORY) == 0, capsys.readouterr()
         planned = json.loads(capsys.readouterr().out)
         assert (server.writes, len(server.reads)) == ([], reads)
-        assert house.run("apply", STORY, "-y") == 0, capsys.readouterr()
+        assert workspace.run("apply", STORY, "-y") == 0, capsys.readouterr()
         applied = json.loads(capsys.readouterr().out)
         sent = [f"{request['method']} {request['path']}" for request in planned["targets"][0]["requests"]]
         assert server.writes == sent, "what is shown is what is sent"
         assert len(sent) == writes == applied["summary"]["requests"]
         assert content(there.clips[0]) == AFTER
-        assert house.run("plan", STORY, "--detailed-exitcode") == 0, capsys.readouterr()
+        assert workspace.run("plan", STORY, "--detailed-exitcode") == 0, capsys.readouterr()
         again = json.loads(capsys.readouterr().out)
         assert (again["targets"], server.writes, len(server.reads)) == ([], [], reads)
 
@@ -228,16 +228,16 @@ def test_a_ticker_whatever_names_its_items(
     there = world()
     habits = Habits(rss_guid=guid, rss_form=form, rss_text=text, rss_date="rfc822")
     with OtherServer(habits, there) as server:
-        house = House(tmp_path, server, {})
-        assert house.run("apply", TICKER, "-y") == 0, capsys.readouterr()
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.run("apply", TICKER, "-y") == 0, capsys.readouterr()
         assert sorted(write.split()[0] for write in server.writes) == ["DELETE", "DELETE", "PUT", "PUT"]
         first, second = there.rss["ticker"]
         assert "Headline" in {first.get("title"), first.get("description")}
         assert (second["title"], second["link"]) == ("T & <b>", "http://x/?a=1&b=2")
-        assert house.run("plan", TICKER, "--detailed-exitcode") == 0, capsys.readouterr()
+        assert workspace.run("plan", TICKER, "--detailed-exitcode") == 0, capsys.readouterr()
         assert len(server.reads) == 1
         second["title"] = "somebody was here"
-        assert house.run("apply", TICKER, "-y") == 0, capsys.readouterr()
+        assert workspace.run("apply", TICKER, "-y") == 0, capsys.readouterr()
         assert (len(server.writes), second["title"], there.rss["ticker"][1]["title"]) == (
             1,
             "somebody was here",
@@ -253,13 +253,13 @@ def test_a_deletion_however_it_is_answered(
     there = world()
     tasks = "- asset: {title: Другой ролик, state: absent}\n- asset: {title: Never was, state: absent}"
     with OtherServer(Habits(errors=errors, delete_answer=code), there) as server:
-        house = House(tmp_path, server, {})
-        assert house.run("apply", tasks, "-y") == 4
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.run("apply", tasks, "-y") == 4
         assert server.writes == []
-        assert house.run("apply", tasks, "-y", "--allow-delete", "1") == 0, capsys.readouterr()
+        assert workspace.run("apply", tasks, "-y", "--allow-delete", "1") == 0, capsys.readouterr()
         assert len(server.writes) == 1
         assert there.find("Другой ролик") is None
-        assert house.run("plan", tasks, "--detailed-exitcode") == 0, capsys.readouterr()
+        assert workspace.run("plan", tasks, "--detailed-exitcode") == 0, capsys.readouterr()
 
 
 def test_no_clip_is_deleted_for_what_may_be_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,13 +268,13 @@ def test_no_clip_is_deleted_for_what_may_be_a_link(tmp_path: Path, capsys: pytes
     linked = there.make_clip("Linked", "Far")
     linked["links"].append({"folder": ("Raw",), "title": "Linked", "link_id": there.next_id()})
     with OtherServer(Habits(attrs="sparse"), there) as server:
-        house = House(tmp_path, server, {})
+        workspace = Workspace(tmp_path, server, {})
         tasks = "- asset: {select: {folder: Raw}, state: absent}"
-        assert house.run("apply", tasks, "-y", "--allow-delete", "9") == 1
+        assert workspace.run("apply", tasks, "-y", "--allow-delete", "9") == 1
         told = [target["error"] for target in json.loads(capsys.readouterr().out)["targets"] if target["error"]]
         assert len(told) == 1
         assert "Far/Linked, Raw/Linked" in told[0]
-        assert house.run("apply", tasks, "-y", "--allow-delete", "9", "--keep-going") == 3
+        assert workspace.run("apply", tasks, "-y", "--allow-delete", "9", "--keep-going") == 3
         assert len(server.writes) == 1
         assert there.find("Другой ролик") is None
         assert there.find("Linked") is linked
@@ -284,8 +284,8 @@ def test_a_contradiction_names_both_tasks(tmp_path: Path, capsys: pytest.Capture
     first = '- name: Cards\n  asset: {title: "{{ title }}", fields: {comment: a}}\n'
     other = "- name: Friday\n  asset: {select: {folder: Raw/2026}, fields: {comment: b}}"
     with OtherServer(Habits(), world()) as server:
-        house = House(tmp_path, server, {})
-        assert house.run("plan", first + other) == 1
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.run("plan", first + other) == 1
         (target,) = json.loads(capsys.readouterr().out)["targets"]
         assert "'a' is wanted by the task 'Cards' (" in target["error"]
         assert "'b' by the task 'Friday' (" in target["error"]
@@ -294,7 +294,7 @@ def test_a_contradiction_names_both_tasks(tmp_path: Path, capsys: pytest.Capture
 def test_a_contradiction_about_an_item_shows_what_each_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tasks = "\n".join(f"- rss: {{channel: ticker, items: [{{guid: a, text: {text}}}]}}" for text in ("one", "two"))
     with OtherServer(Habits(), world()) as server:
-        assert House(tmp_path, server, {}).run("plan", tasks) == 1
+        assert Workspace(tmp_path, server, {}).run("plan", tasks) == 1
         (target,) = json.loads(capsys.readouterr().out)["targets"]
         assert "'one' in a.txt is wanted by" in target["error"]
         assert "Wanted" not in target["error"], "no names of our code"
@@ -307,8 +307,8 @@ def test_what_a_segment_made_anew_loses_is_not_shown_as_kept(
     there.clips[0]["segments"][1] |= {"track": "V2", "rating": "3"}
     tasks = '- asset: {title: "{{ title }}", lossy: true, segments: [{number: 1, start: 0, duration: 99}]}'
     with OtherServer(Habits(), there) as server:
-        house = House(tmp_path, server, {})
-        assert house.run("apply", tasks, "-y") == 0
+        workspace = Workspace(tmp_path, server, {})
+        assert workspace.run("apply", tasks, "-y") == 0
         (change,) = json.loads(capsys.readouterr().out)["targets"][0]["changes"]
         assert (change["before"]["track"], change["before"]["rating"]) == ("V2", "3")
         lost = {"track": None, "rating": None}

@@ -1,4 +1,4 @@
-"""One simulator for the tests of the command line; each test gets a folder, and the house as it was."""
+"""One simulator for the tests of the command line; each test gets a folder, and the server state as it was."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from msauto import aio
 from msauto.server.availability import retry_policy as retries
-from msauto.simulator import Simulator, seeded_house
+from msauto.simulator import Simulator, sample_state
 from tests.cli.command_line import Desk
 
 
@@ -23,7 +23,7 @@ def _one_simulator() -> Iterator[Simulator]:
 
 @pytest.fixture
 def sim(_one_simulator: Simulator) -> Simulator:
-    _one_simulator.house = seeded_house()
+    _one_simulator.state = sample_state()
     _one_simulator.faults.clear()
     _one_simulator.clear_log()
     return _one_simulator
@@ -33,7 +33,7 @@ def sim(_one_simulator: Simulator) -> Simulator:
 def other_sim() -> Iterator[Simulator]:
     """A second server."""
     with Simulator() as simulator:
-        simulator.house = seeded_house()
+        simulator.state = sample_state()
         yield simulator
 
 

@@ -69,7 +69,7 @@ def test_a_target_that_cannot_be_planned(desk: Desk) -> None:
 
 def test_stale(desk: Desk, sim: Simulator) -> None:
     assert desk.run("plan", desk.comment("new"), *INV, "--out", "plan.json").code == 0
-    sim.house.clip("EP001").home.fields["comment"] = "by hand"
+    sim.state.clip("EP001").home.fields["comment"] = "by hand"
     entry = the_only(desk, desk.run("apply", "plan.json", *INV, "--yes"), 4, "refused")
     assert (entry["playbooks"], "stale" in entry["reason"]) == (["plan.json"], True)
 
@@ -134,7 +134,7 @@ def test_last_skips_what_wrote_nothing(desk: Desk, sim: Simulator) -> None:
     assert desk.run("apply", desk.comment("newer"), *INV).code == 4
     refused, run, *_ = history(desk)
     sourced = desk.run("undo", "last", *INV, "--yes")
-    assert (sourced.code, sim.house.clip("EP001").home.fields["comment"]) == (0, "")
+    assert (sourced.code, sim.state.clip("EP001").home.fields["comment"]) == (0, "")
     assert f"the last attempt, {refused['run']}, wrote nothing (refused: nobody agreed" in sourced.err
     assert f"the last run is {run['run']}" in sourced.err
     for command in (("undo", refused["run"]), ("apply", "--resume", refused["run"])):

@@ -125,8 +125,8 @@ def test_a_fault_in_the_middle(desk: Desk, sim: Simulator, fault: str, outcome: 
     sourced.one_error()
     found = {target["name"]: target["result"]["outcome"] for target in sourced.json["targets"]}
     assert found == {"EP001": "changed", "EP002": outcome, "EP003": "changed", "EP004": "changed"}
-    assert (sim.house.clip("EP002").home.fields.get("comment") == "new") is done
-    assert [sim.house.clip(f"EP00{n}").home.fields["comment"] for n in (1, 3, 4)] == ["new"] * 3
+    assert (sim.state.clip("EP002").home.fields.get("comment") == "new") is done
+    assert [sim.state.clip(f"EP00{n}").home.fields["comment"] for n in (1, 3, 4)] == ["new"] * 3
 
 
 def test_a_server_that_is_gone_after_the_first_write(tmp_path: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state", "--yes")
@@ -16,10 +16,10 @@ TITLES = [f"Clip {number:02}" for number in range(30)]
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    house = empty_house()
+    state = empty_state()
     for title in TITLES:
-        house.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(house=house) as simulator:
+        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
+    with Simulator(state=state) as simulator:
         yield simulator
 
 
@@ -33,7 +33,7 @@ def playbook(desk: Desk) -> str:
 
 
 def ready(sim: Simulator) -> int:
-    return sum(sim.house.clip(title).home.fields.get("comment") == "Ready" for title in TITLES)
+    return sum(sim.state.clip(title).home.fields.get("comment") == "Ready" for title in TITLES)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_refused(desk: Desk, settings: str, task: dict[str, Any], flags: tuple[s
 
 def test_stale(desk: Desk, sim: Simulator) -> None:
     assert desk.run("plan", desk.comment("new"), *INV, "--out", "plan.json").code == 0
-    sim.house.clip("EP001").home.fields["comment"] = "by hand"
+    sim.state.clip("EP001").home.fields["comment"] = "by hand"
     data = document(apply(desk, "plan.json", "--yes"), 4)
     assert "stale" in data["problems"][0]["message"]
     document(apply(desk, "plan.json", "--check"), 4)

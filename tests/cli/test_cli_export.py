@@ -65,7 +65,7 @@ def test_titles_and_channels_have_their_files(desk: Desk) -> None:
 
 
 def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
-    clip = sim.house.add_clip("Show: {{ x }}", "Shows/New", frames=1000, finalized=False)
+    clip = sim.state.add_clip("Show: {{ x }}", "Shows/New", frames=1000, finalized=False)
     clip.home.fields.update(comment="two\nlines", user_3="0123", first_frame="25")
     clip.xmp.update({"dc:subject": ["news", "evening"], "dc:title": ["yes"]})
     clip.segments.append(SimSegment(1, 0, 250, ["Part 1"], track="House", rating=2))
@@ -73,7 +73,7 @@ def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
     clip.markers.append(SimMarker(3, 250, {"track": "Cue Point", "title": "Ad", "rating": "3"}))
     clip.markers.append(SimMarker(4, 250, {"track": "Cue Point", "title": "Ad"}))
     clip.markers.append(SimMarker(9, 500, {"track": "Special", "comment": "x"}))
-    sim.house.databases["NEWS"].add_entry(clip, "Promos", "Show")
+    sim.state.databases["NEWS"].add_entry(clip, "Promos", "Show")
     sourced = export(desk, "--title", "Show: {{ x }}")
     assert sourced.out == TASK
     desk.write("one.yml", sourced.out)
@@ -119,7 +119,7 @@ TASK = """\
 
 
 def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk: Desk, sim: Simulator) -> None:
-    clip = sim.house.add_clip("Spelled", "Raw", frames=500)
+    clip = sim.state.add_clip("Spelled", "Raw", frames=500)
     spelled = [(1, 10, "CUE_POINT"), (2, 10, "General"), (3, 20, "Cue Point"), (4, 20, "cuepoint"), (5, 30, "House")]
     clip.markers[:] = [SimMarker(uid, frame, {"track": track, "title": "T"}) for uid, frame, track in spelled]
     sourced = export(desk, "--title", "Spelled")
@@ -145,7 +145,7 @@ def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: 
     sourced = export(desk, "--folder", "Архив/Новости")
     assert sourced.code == 0
     assert sourced.err == "Exported 0 asset(s).\n1 link(s) met: a link is exported with its clip, where that lives.\n"
-    sim.house.add_clip("Its own", "Архив/Новости")
+    sim.state.add_clip("Its own", "Архив/Новости")
     comment = "    # Архив/Новости/Новости дня: a link: its clip lives in A\\/B Tests."
     assert comment in export(desk, "--folder", "Архив/Новости").out.splitlines()
     home = export(desk, "--folder", "A\\/B Tests").out
@@ -167,7 +167,7 @@ def test_the_whole_database_is_listed_once_and_each_asset_read_once(desk: Desk, 
 
 
 def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simulator) -> None:
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.add_clip("Twin", "One", frames=100, create_time="2026-01-01T00:00:00")
     news.add_clip("Twin", "Two", frames=200, create_time="2026-02-02T00:00:00")
     desk.inventory(
@@ -182,7 +182,7 @@ def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simu
 
 def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None:
     sim.dialect = SimDialect.parse(["position_origin=in"])
-    clip = sim.house.add_clip("In", "Shows", frames=1000)
+    clip = sim.state.add_clip("In", "Shows", frames=1000)
     clip.home.fields["first_frame"] = "100"
     clip.segments.append(SimSegment(1, 100, 50, ["Part 1"]))
     clip.markers.append(SimMarker(1, 125, {"track": "General"}))
@@ -220,7 +220,7 @@ def test_our_own_file_is_replaced_whole(desk: Desk, sim: Simulator) -> None:
 
 def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator) -> None:
     export(desk, "--out", "out")
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     for clip in [clip for clip in news.clips() if clip.home.folder == ("Films",)]:
         news.remove_clip(clip)
     desk.write("out/NEWS/mine.yml", "- hosts: all\n")
@@ -231,8 +231,8 @@ def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator
 
 
 def test_names_that_differ_only_in_case_are_two_files(desk: Desk, sim: Simulator) -> None:
-    sim.house.add_clip("One", "case")
-    sim.house.add_clip("Two", "Case")
+    sim.state.add_clip("One", "case")
+    sim.state.add_clip("Two", "Case")
     export(desk, "--folder", "case", "--folder", "Case", "--out", "out")
     names = exported(desk)
     assert len({name.casefold() for name in names}) == len(names) == 2
@@ -290,7 +290,7 @@ def test_an_asset_that_cannot_be_read_is_told_and_the_others_are_exported(desk: 
 
 
 def test_an_empty_folder_is_an_empty_playbook(desk: Desk, sim: Simulator) -> None:
-    sim.house.databases["NEWS"].make_folder("Empty")
+    sim.state.databases["NEWS"].make_folder("Empty")
     sourced = export(desk, "--folder", "Empty")
     assert (sourced.code, sourced.err) == (0, "Exported 0 asset(s).\n")
     desk.write("empty.yml", sourced.out)

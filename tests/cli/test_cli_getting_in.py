@@ -77,7 +77,7 @@ def all_commands(desk: Desk) -> list[Said]:
 
 def is_in(desk: Desk, sim: Simulator) -> None:
     assert [each.code for each in all_commands(desk)] == [0, 0, 0]
-    assert sim.house.clip("EP001").home.fields["comment"] == "new"
+    assert sim.state.clip("EP001").home.fields["comment"] == "new"
 
 
 def is_out(desk: Desk, sim: Simulator, *words: str) -> None:

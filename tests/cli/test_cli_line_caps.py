@@ -35,7 +35,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def film(sim: Simulator) -> SimClip:
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.make_folder(FOLDER)
     clip = news.add_clip(LONG, "Raw", frames=400)
     clip.archive, clip.online = "$(archive_path)/film.mxf", False

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 
 STATE = ("--state-dir", "state", "--yes")
@@ -20,9 +20,9 @@ ALLOWED = 'inventory = "../inventory.yml"\n'
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    house = empty_house()
-    house.databases["NEWS"].add_clip("Film", "Guarded", frames=100)
-    with Simulator(house=house) as simulator:
+    state = empty_state()
+    state.databases["NEWS"].add_clip("Film", "Guarded", frames=100)
+    with Simulator(state=state) as simulator:
         yield simulator
 
 
@@ -34,7 +34,7 @@ def desk(tmp_path: Path, sim: Simulator) -> Desk:
 
 
 def segments(sim: Simulator) -> int:
-    return len(sim.house.clip("Film").segments)
+    return len(sim.state.clip("Film").segments)
 
 
 def applied(desk: Desk) -> None:
@@ -86,7 +86,7 @@ def test_settings_that_are_gone_are_told_where_others_hold(desk: Desk, sim: Simu
 def test_resume_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Simulator) -> None:
     desk.write("house/msauto.toml", ALLOWED)
     task = {"asset": {"title": "{{ item }}", "fields": {"comment": "x"}}, "loop": ["Film", "Other"]}
-    sim.house.databases["NEWS"].add_clip("Other", "Guarded", frames=100)
+    sim.state.databases["NEWS"].add_clip("Other", "Guarded", frames=100)
     sim.faults.add("status:401@SETFIELD")
     desk.play(task, name="house/play.yml")
     assert desk.run("apply", "house/play.yml", "--forks", "1", *STATE).code == 3
@@ -95,7 +95,7 @@ def test_resume_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Si
     assert desk.run("apply", "--resume", "last", *STATE).code == 4
     desk.write("house/msauto.toml", ALLOWED)
     assert desk.run("apply", "--resume", "last", *STATE).code == 0
-    assert sim.house.clip("Other").home.fields["comment"] == "x"
+    assert sim.state.clip("Other").home.fields["comment"] == "x"
 
 
 def test_the_history_tells_whose_settings_held(desk: Desk) -> None:

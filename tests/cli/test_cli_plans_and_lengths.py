@@ -21,7 +21,7 @@ NO_LENGTH: dict[str, Any] = {"fields": {"comment": "new"}, "segments": [{"number
 def test_another_length(desk: Desk, sim: Simulator, asked: dict[str, Any], code: int, frames: int) -> None:
     desk.play({"asset": {"title": "EP001", **asked}})
     assert desk.run("plan", *INV, "play.yml", "--out", "kept").code == 0
-    sim.house.clip("EP001").frames = frames
+    sim.state.clip("EP001").frames = frames
     sourced = desk.run("apply", "--yes", *INV, "kept")
     assert sourced.code == code, sourced
     assert len(sim.writes()) == (1 if code == 0 else 0)

@@ -68,27 +68,27 @@ def test_the_same_plan_twice_is_stale(desk: Desk, sim: Simulator, plan: str) -> 
 
 @pytest.mark.parametrize("arguments", [(), ("--keep-going",), ("--check",)])
 def test_one_drifted_target(desk: Desk, sim: Simulator, plan: str, arguments: tuple[str, ...]) -> None:
-    sim.house.clip("EP001").home.fields["comment"] = "somebody was here"
+    sim.state.clip("EP001").home.fields["comment"] = "somebody was here"
     sourced = desk.run("apply", *ALLOWED, *arguments, *INV, plan)
     assert "EP001" in sourced.out
     assert "stale: it has changed since the plan was made" in sourced.out
     if "--keep-going" in arguments:
         assert sourced.code == 3
-        assert sim.house.clip("EP001").home.fields["comment"] == "somebody was here"
-        assert sim.house.clip("Evening News").home.fields["comment"] == "Ready"
+        assert sim.state.clip("EP001").home.fields["comment"] == "somebody was here"
+        assert sim.state.clip("Evening News").home.fields["comment"] == "Ready"
     else:
         assert sourced.code == 4
         assert not sim.writes()
 
 
 def test_what_was_not_compared_is_no_drift(desk: Desk, sim: Simulator, plan: str) -> None:
-    sim.house.clip("EP001").home.fields["user_7"] = "somebody was here"
-    sim.house.clip("Promo 1").home.fields["comment"] = "and here"
+    sim.state.clip("EP001").home.fields["user_7"] = "somebody was here"
+    sim.state.clip("Promo 1").home.fields["comment"] = "and here"
     assert desk.run("apply", *ALLOWED, *INV, plan, "--check").code == 0
 
 
 def test_a_clip_recorded_anew_is_not_deleted(desk: Desk, sim: Simulator, plan: str) -> None:
-    sim.house.clip("Master Film").create_time = "2026-11-21T00:00:00"
+    sim.state.clip("Master Film").create_time = "2026-11-21T00:00:00"
     assert desk.run("apply", *ALLOWED, *INV, plan).code == 4
     assert not sim.writes()
 

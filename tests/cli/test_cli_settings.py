@@ -125,7 +125,7 @@ def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
 def test_where_nothing_changes_nothing_is_frozen(desk: Desk, sim: Simulator) -> None:
     desk.write("msauto.toml", '[[freeze]]\nfrom = "11:00"\nto = "13:00"\ntz = "UTC"\n')
     desk.comment("new")
-    sim.house.clip("EP001").home.fields["comment"] = "new"
+    sim.state.clip("EP001").home.fields["comment"] = "new"
     assert desk.run("apply", *INV, "play.yml").code == 0
 
 

@@ -22,7 +22,7 @@ RAW_MARKS = {"asset": {"title": "EP001", "markers": [], "exactly": ["markers"]}}
 def marked(sim: Simulator, count: int) -> None:
     from msauto.simulator import SimMarker
 
-    sim.house.clip("EP001").markers[:] = [SimMarker(n, n, {"track": "General"}) for n in range(1, count + 1)]
+    sim.state.clip("EP001").markers[:] = [SimMarker(n, n, {"track": "General"}) for n in range(1, count + 1)]
 
 
 def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
@@ -51,7 +51,7 @@ def test_a_plan_writes_nothing_anywhere(desk: Desk, sim: Simulator) -> None:
 )
 def test_exit_codes(desk: Desk, sim: Simulator, arguments: tuple[str, ...], changes: bool, code: int) -> None:
     desk.comment("new" if changes else "")
-    sim.house.clip("EP001").home.fields["comment"] = ""
+    sim.state.clip("EP001").home.fields["comment"] = ""
     sourced = desk.run(*arguments, *INV, "play.yml")
     assert sourced.code == code, sourced
     assert len(sim.writes()) == (changes and "--yes" in arguments)

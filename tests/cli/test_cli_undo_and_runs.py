@@ -16,7 +16,7 @@ from msauto import aio
 from msauto.cli.runs import applying, consent
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
@@ -25,10 +25,10 @@ TITLES = ("A", "B", "C")
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    house = empty_house()
+    state = empty_state()
     for title in TITLES:
-        house.databases["NEWS"].add_clip(title, "Raw", frames=100)
-    with Simulator(house=house) as simulator:
+        state.databases["NEWS"].add_clip(title, "Raw", frames=100)
+    with Simulator(state=state) as simulator:
         yield simulator
 
 
@@ -49,7 +49,7 @@ def all_three(desk: Desk) -> str:
 
 
 def comments(sim: Simulator) -> list[str]:
-    return [sim.house.clip(title).home.fields.get("comment", "") for title in TITLES]
+    return [sim.state.clip(title).home.fields.get("comment", "") for title in TITLES]
 
 
 def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None:
@@ -206,7 +206,7 @@ def die(desk: Desk, sim: Simulator, *, sent: bool) -> str:
         ledger.journal.planned(run, plan.targets[0])
         ledger.journal.sending(run, plan.targets[0], 0)
     if sent:
-        sim.house.clip("A").home.fields["comment"] = "Ready"
+        sim.state.clip("A").home.fields["comment"] = "Ready"
     return run
 
 
@@ -242,8 +242,8 @@ def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -
 
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:
     run = die(desk, sim, sent=True)
-    with Simulator(house=empty_house()) as other:
-        other.house.databases["NEWS"].add_clip("A", "Raw", frames=10)
+    with Simulator(state=empty_state()) as other:
+        other.state.databases["NEWS"].add_clip("A", "Raw", frames=10)
         desk.inventory({"studio-b": {"server": {"url": other.url}, "database": "NEWS"}}, "other.yml")
         play = desk.comment("x", "A", name="other-play.yml")
         sourced = desk.run("apply", play, "-i", "other.yml", "--state-dir", "state", "--yes")

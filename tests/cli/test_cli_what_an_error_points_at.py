@@ -48,7 +48,7 @@ def test_missing_skip_of_what_is_run(desk: Desk, sim: Simulator, word: str) -> N
 
 
 def test_a_clip_being_recorded_blames_the_task_that_does_not_allow_it(desk: Desk, sim: Simulator) -> None:
-    sim.house.add_clip("Live now", finalized=False)
+    sim.state.add_clip("Live now", finalized=False)
     desk.write(
         "play.yml",
         HEAD

@@ -13,7 +13,7 @@ import yaml
 from msauto.cli.main import main
 from msauto.playbook.inventory.servers import named_servers
 from msauto.playbook.resolve import ResolveOptions
-from msauto.simulator import SimDialect, Simulator, seeded_house
+from msauto.simulator import SimDialect, Simulator, sample_state
 
 TITLE = "Evening News raw"
 HABITS = "segment_update=overwrite marker_update=keep position_origin=in list_separator=; not_found=200_text"
@@ -70,9 +70,9 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_pasted_works(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str) -> None:
-    sim.house = seeded_house()
+    sim.state = sample_state()
     sim.dialect = SimDialect.parse(row.split())
-    sim.house.clip(TITLE).xmp["dc:rights"] = ["Kanal 5"]
+    sim.state.clip(TITLE).xmp["dc:rights"] = ["Kanal 5"]
     given = inventory(sim, tmp_path)
     assert main(["probe", "-i", given, "-d", "NEWS", "--scratch", TITLE, "-y", "--xmp-field", "dc:rights"]) == 0
     out = capsys.readouterr().out
@@ -91,7 +91,7 @@ def test_what_is_pasted_works(sim: Simulator, tmp_path: Path, capsys: pytest.Cap
     assert main(["apply", "-y", *state]) == 0, (out, capsys.readouterr())
     assert main(["plan", "--detailed-exitcode", *state]) == 0, (out, capsys.readouterr())
     if "unreadable" not in row:
-        assert sim.house.clip(TITLE).xmp["dc:subject"] == ["news", "evening"], out
+        assert sim.state.clip(TITLE).xmp["dc:subject"] == ["news", "evening"], out
 
 
 def test_reading_sends_no_write_and_gives_json(sim: Simulator, capsys: pytest.CaptureFixture[str]) -> None:

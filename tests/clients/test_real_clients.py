@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from PIL import Image
 
-from msauto.simulator import SimDialect, Simulator, house_of
+from msauto.simulator import SimDialect, Simulator, state_from_seed
 from tests.clients.programs import run
 
 pytestmark = pytest.mark.scale
@@ -28,7 +28,7 @@ PROMO = "/storage/NEWS@Promo%201"
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    with Simulator(house_of("house")) as simulator:
+    with Simulator(state_from_seed("sample")) as simulator:
         yield simulator
 
 
@@ -51,12 +51,12 @@ def test_curl_reads_a_clip_and_a_listing(sim: Simulator) -> None:
 @pytest.mark.parametrize("version", ["--http1.0", "--http1.1"])
 def test_curl_writes_what_is_then_there(sim: Simulator, version: str) -> None:
     curl(sim, f"{FILM}?command=SETFIELD&name=comment&val=1%2B1%20%26", "--fail", version, "-X", "POST")
-    assert sim.house.clip("Long Film").home.fields["comment"] == "1+1 &"
+    assert sim.state.clip("Long Film").home.fields["comment"] == "1+1 &"
     sim.dialect = SimDialect(plus="space")  # as forms have it: what curl makes of a blank in --data-urlencode
     sourced = ("command=SETFIELD", "name=comment", "val=Ready, 50% & 1+1")
     words = [word for each in sourced for word in ("--data-urlencode", each)]
     curl(sim, FILM, "--fail", version, "-G", "-X", "POST", *words)
-    assert sim.house.clip("Long Film").home.fields["comment"] == "Ready, 50% & 1+1"
+    assert sim.state.clip("Long Film").home.fields["comment"] == "Ready, 50% & 1+1"
 
 
 def test_curl_uploads_an_item_with_expect_100_and_in_chunks(sim: Simulator, tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_curl_uploads_an_item_with_expect_100_and_in_chunks(sim: Simulator, tmp_
     file.write_text("Заголовок\n" + "long text " * 20_000, encoding="utf-8")
     curl(sim, "/rss/ticker/n-9.txt", "--fail", "-T", str(file), "-H", "Expect: 100-continue")
     curl(sim, "/rss/ticker/n-8.txt", "--fail", "-T", str(file), "-H", "Transfer-Encoding: chunked")
-    bodies = {item.file: item.body for item in sim.house.channels["ticker"].items}
+    bodies = {item.file: item.body for item in sim.state.channels["ticker"].items}
     assert bodies["n-9.txt"] == bodies["n-8.txt"] == file.read_bytes()
     curl(sim, "/rss/ticker?guid=n-9", "--fail", "-X", "DELETE")
-    assert "n-9.txt" not in {item.file for item in sim.house.channels["ticker"].items}
+    assert "n-9.txt" not in {item.file for item in sim.state.channels["ticker"].items}
 
 
 def test_curl_is_told_what_is_not_there(sim: Simulator) -> None:
@@ -174,11 +174,11 @@ def test_ansible_plays_a_small_playbook_by_its_uri_module(sim: Simulator, tmp_pa
         str(Path(__file__).with_name("story.yml")),
         HOME=str(tmp_path), ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false",
     )  # fmt: skip
-    film = sim.house.clip("Long Film")
+    film = sim.state.clip("Long Film")
     assert film.home.fields["comment"] == "Ready, 50% & more"
     assert [(marker.pos, marker.fields["title"]) for marker in film.markers] == [(250, "Ad")]
-    items = {item.file: item for item in sim.house.channels["ticker"].items}
+    items = {item.file: item for item in sim.state.channels["ticker"].items}
     assert sorted(items) == ["n-1.txt", "n-9.txt"]
     assert items["n-9.txt"].description == "Новости\nдня"
-    assert sim.house.databases["NEWS"].find("Promo 1") is None
+    assert sim.state.databases["NEWS"].find("Promo 1") is None
     assert Image.open(BytesIO(still.read_bytes())).size == (160, 90)

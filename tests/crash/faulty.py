@@ -1,4 +1,4 @@
-"""What the fault matrix is made of: a house, each write request with how its end looks, faults, dialects."""
+"""What the fault matrix is made of: the first state, each write request with its end state, faults, dialects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msauto.applying.executor import RetryPolicy
-from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, empty_house
+from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, empty_state
 
 PATIENCE = RetryPolicy(tries=3, backoff=(0.01,), retry_after=2.0, looks=(0.02, 0.05, 0.1), restore=(0.02,))
 LATE = 0.1
@@ -18,9 +18,9 @@ KINDS = (
 GRID = 20
 
 
-def house() -> ServerState:
+def initial_state() -> ServerState:
     """Return what every case begins with."""
-    made = empty_house()
+    made = empty_state()
     news = made.databases["NEWS"]
     news.make_folder("Playout")
     film = news.add_clip("Film", "Raw", frames=100)

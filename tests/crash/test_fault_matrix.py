@@ -16,7 +16,7 @@ import pytest
 from msauto.model.result import Result
 from msauto.simulator import SimDialect, Simulator
 from tests.conftest import COUNTED
-from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, house, twins
+from tests.crash.faulty import DIALECTS, KINDS, LATE, PATIENCE, WRITES, Write, initial_state, twins
 from tests.stage import Stage
 
 pytestmark = pytest.mark.scale
@@ -28,7 +28,7 @@ UNKNOWABLE = {"swallow"}
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=house()) as simulator:
+    with Simulator(state=initial_state()) as simulator:
         yield simulator
 
 
@@ -43,11 +43,11 @@ def test_what_is_told_is_true_and_the_next_run_mends(
     sim: Simulator, tmp_path: Path, kind: str, name: str, dialect: str
 ) -> None:
     write, theirs = WRITES[name], DIALECTS[dialect]
-    sim.house = house()
+    sim.state = initial_state()
     sim.dialect = SimDialect.parse(theirs.switches)
     sim.clear_log()
     stage = Stage(sim, tmp_path, dialect={**theirs.ours, **write.ours}, policy=PATIENCE)
-    assert not write.is_there(sim.house)
+    assert not write.is_there(sim.state)
     sim.faults.replace([f"{kind}@{write.strikes}*1"])
     result = stage.apply(write.task)
     blind = write.hidden_by == dialect
@@ -65,7 +65,7 @@ def check_told(result: Result, write: Write, sim: Simulator, *, blind: bool) -> 
     assert result.plan.errors == 0
     (target,) = result.targets
     told = (target.outcome, target.message, target.requests, target.differences)
-    there = write.is_there(sim.house)
+    there = write.is_there(sim.state)
     assert target.outcome in {"changed", "failed", "unverified"}, told
     if not blind:
         assert target.outcome != "changed" or there, told
@@ -74,7 +74,7 @@ def check_told(result: Result, write: Write, sim: Simulator, *, blind: bool) -> 
 
 
 def check_once(sim: Simulator, *, doubled: bool) -> None:
-    assert doubled or twins(sim.house) == []
+    assert doubled or twins(sim.state) == []
     done = Counter((entry.line, entry.body) for entry in sim.writes() if entry.done)
     assert [line for line, count in done.items() if count > 1] == []
 
@@ -82,6 +82,6 @@ def check_once(sim: Simulator, *, doubled: bool) -> None:
 def check_mended(stage: Stage, write: Write, sim: Simulator) -> None:
     again = stage.apply(write.task)
     assert again.ok, [(each.outcome, each.message, each.target.error, each.differences) for each in again.targets]
-    assert write.is_there(sim.house)
-    assert twins(sim.house) == []
+    assert write.is_there(sim.state)
+    assert twins(sim.state) == []
     assert stage.plan(write.task).requests == 0

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from msauto.ledger.ledger import FILE
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 
 pytestmark = pytest.mark.scale
 
@@ -32,10 +32,10 @@ PROXY = "/WP1"
 
 @pytest.fixture
 def sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulator]:
-    house = empty_house()
-    house.databases["NEWS"].add_clip("Film", "Raw", frames=100)
+    state = empty_state()
+    state.databases["NEWS"].add_clip("Film", "Raw", frames=100)
     monkeypatch.setattr("msauto.simulator.resources.media._encode", lambda *_: FILM)
-    with Simulator(house=house, dialect=["ranges=yes"]) as simulator:
+    with Simulator(state=state, dialect=["ranges=yes"]) as simulator:
         yield simulator
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from msauto.simulator import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimChannel, SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.conftest import COUNTED
 
 pytestmark = pytest.mark.scale
@@ -47,15 +47,15 @@ TASKS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    house = empty_house()
-    news = house.databases["NEWS"]
+    state = empty_state()
+    news = state.databases["NEWS"]
     news.make_folder("Playout")
     for title in TITLES:
         clip = news.add_clip(title, "Raw", frames=100)
         clip.markers[:] = [SimMarker(1, 3, {"track": "General", "title": "moved"})]
         clip.segments[:] = [SimSegment(2, 10, 6, ["Two"])]
-    house.channels["ticker"] = SimChannel("ticker", "Ticker")
-    with Simulator(house=house) as simulator:
+    state.channels["ticker"] = SimChannel("ticker", "Ticker")
+    with Simulator(state=state) as simulator:
         yield simulator
 
 
@@ -83,7 +83,7 @@ def finish(sim: Simulator, book: Path) -> tuple[int, dict[str, Any], str]:
 def check_end(sim: Simulator) -> None:
     """The end is as wanted, nothing is there twice, and no write was done twice."""
     for title in TITLES:
-        clip = sim.house.clip(title)
+        clip = sim.state.clip(title)
         assert clip.home.fields["comment"] == "Ready"
         assert clip.xmp["dc:title"] == ["a", "b"]
         assert sorted((s.number, s.start, s.duration, *s.titles) for s in clip.segments) == [
@@ -92,7 +92,7 @@ def check_end(sim: Simulator) -> None:
         ]
         assert sorted((m.pos, m.fields["track"], m.fields["title"]) for m in clip.markers) == _markers()
         assert [entry.title for entry in clip.entries[1:]] == [f"{title} tonight"]
-    assert [(item.guid, item.title) for item in sim.house.channels["ticker"].items] == [
+    assert [(item.guid, item.title) for item in sim.state.channels["ticker"].items] == [
         ("n-1", "Hello"),
         ("n-2", "World"),
     ]
@@ -199,7 +199,7 @@ def test_resume_sends_nothing_over_what_has_changed_since(sim: Simulator, book: 
     kill(process)
     sim.faults.clear()
     time.sleep(0.35)
-    clip: SimClip = sim.house.clip("Third")
+    clip: SimClip = sim.state.clip("Third")
     clip.home.fields["comment"] = "somebody else's"
     sim.clear_log()
     flags = ["--server", sim.url, "--state-dir", str(book.parent / "state"), "--yes"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import ServerState, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from msauto.simulator.state.state import Item
 
 ROOT = Path(__file__).resolve().parents[1] / "cases"
@@ -115,38 +115,38 @@ def _task(args: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def put_case(sim: Simulator, case: Case, server: SimDialect) -> None:
     """Give the simulator the case's store and one server's habits."""
-    sim.house, sim.dialect = _house(case), server
+    sim.state, sim.dialect = _state_of(case), server
     sim.clear_log()
 
 
-def _house(case: Case) -> ServerState:
+def _state_of(case: Case) -> ServerState:
     sourced = case.sourced.get("server", {})
     if "databases" in sourced:
-        house = ServerState()
+        state = ServerState()
         for name in sourced["databases"]:
-            house.add_database(name)
-        return house
-    house = empty_house()
-    news = house.databases["NEWS"]
+            state.add_database(name)
+        return state
+    state = empty_state()
+    news = state.databases["NEWS"]
     news.connectors["DESK 2"] = []
     for folder in sourced.get("folders", []):
         news.make_folder(folder)
     for clip in case.clips:
-        _put_clip(house, case, clip)
-    house.handles = {name.partition(":")[2]: news.clip(title) for name, title in sourced.get("ids", {}).items()}
+        _put_clip(state, case, clip)
+    state.handles = {name.partition(":")[2]: news.clip(title) for name, title in sourced.get("ids", {}).items()}
     live = case.sourced.get("live") or {}
     if "channel" in live:
-        house.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
+        state.add_channel(live["channel"]).items = [_item(item, case) for item in live["items"]]
     bystander = news.add_clip("Bystander", "Elsewhere", frames=77, archive="$(archive)/b")
     bystander.home.fields.update(comment="mine", user_3="mine")
     bystander.markers, bystander.segments = [SimMarker(1, 5, {"track": "General"})], [SimSegment(1, 0, 9, ["A"])]
     bystander.xmp = {"dc:title": ["mine"]}
-    return house
+    return state
 
 
-def _put_clip(house: ServerState, case: Case, sourced: Mapping[str, Any]) -> None:
+def _put_clip(state: ServerState, case: Case, sourced: Mapping[str, Any]) -> None:
     frames, rate = sourced.get("frames", 250), sourced.get("frame_time", "0.0400000000")
-    clip = house.add_clip(
+    clip = state.add_clip(
         sourced["title"],
         sourced.get("folder", ""),
         frames=frames or 250,
@@ -157,7 +157,7 @@ def _put_clip(house: ServerState, case: Case, sourced: Mapping[str, Any]) -> Non
         archive=sourced.get("archive") or "",
         untold=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
     )
-    news = house.databases["NEWS"]
+    news = state.databases["NEWS"]
     for link in sourced.get("links", []):
         folder, _, title = link.rpartition("/")
         news.add_entry(clip, folder, title)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.state_file import house_to_json
+from msauto.simulator.state.state_file import state_to_json
 from tests.dialects.case_end import MARKER_FIELDS, Store, text_of, track_of
 
 LISTS = frozenset({"databases", "channels", "clips", "markers", "segments", "entries", "items"})
@@ -20,7 +20,7 @@ NAMES = ("name", "title", "uid", "number")
 
 def plain_store(sim: Simulator) -> Store:
     """Return all that the simulator holds; identifiers to come and times of restoring aside."""
-    store: Store = json.loads(json.dumps(house_to_json(sim.house)))
+    store: Store = json.loads(json.dumps(state_to_json(sim.state)))
     for database in store["databases"]:
         del database["next_link_id"]
         database["folders"].sort()

@@ -1,10 +1,10 @@
-"""One compact story of all that is compared, on the simulator: the house, the tasks, and the end that is right."""
+"""One compact story of all that is compared, on the simulator: the first state, the tasks, and the expected end state."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimClip, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from msauto.simulator.resources.rss import put_item
 
 FILM = "Back\\Slash / Film: 50% @ night? «Новости», 1+1"
@@ -74,10 +74,10 @@ STORY: tuple[dict[str, Any], ...] = (
 )
 
 
-def put_house(sim: Simulator, server: SimDialect) -> None:
-    """Give the simulator the story's house and one server's habits."""
-    sim.house, sim.dialect = empty_house(), server
-    news = sim.house.databases["NEWS"]
+def put_story(sim: Simulator, server: SimDialect) -> None:
+    """Give the simulator the state of the story and the dialect of one server."""
+    sim.state, sim.dialect = empty_state(), server
+    news = sim.state.databases["NEWS"]
     for folder in ("Playout/AC\\/DC", "Playout/Tonight", "Raw/2026/11"):
         news.make_folder(folder)
     _put_film(news.add_clip(FILM, "Raw/2026", frames=4000))
@@ -88,7 +88,7 @@ def put_house(sim: Simulator, server: SimDialect) -> None:
     for title in ("Old name", "Gone"):
         news.add_clip(title, "Films")
     _put_chosen(sim)
-    ticker = sim.house.add_channel("ticker")
+    ticker = sim.state.add_channel("ticker")
     # Through the server's own door, in a body that it takes.
     body = b"<item><title>old</title></item>" if server.rss_body == "item" else b"old"
     for file in ("n-0.txt", "n-1.txt", "other.txt"):
@@ -108,7 +108,7 @@ def _put_film(film: SimClip) -> None:
 
 def _put_chosen(sim: Simulator) -> None:
     late, early = "2026-11-12T10:00:00", "2026-11-01T10:00:00"
-    add = sim.house.add_clip
+    add = sim.state.add_clip
     add("Sound", "Raw", mime_type=1, create_time=late)
     add("Still", "Raw/2026/11", mime_type=4, create_time=late)
     add("Sound, early", "Raw/2026", mime_type=1, create_time=early)
@@ -119,10 +119,10 @@ def _put_chosen(sim: Simulator) -> None:
 
 
 def check_end(sim: Simulator) -> None:
-    """Look into the house: all that the story wants is there, and nothing else was touched."""
+    """Check that the end state has all that the story declares, and that nothing else changed."""
     _check_film(sim)
     _check_lists(sim)
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     titles = sorted(entry.title for entry in news.root.walk() if entry.is_home)
     assert titles == sorted([FILM, "Loose", "Grid", RENAMED, "Sound", "Still", "Sound, early", "Film, late"])
     assert {clip.title for clip in news.clips() if clip.home.fields.get("comment") == "checked"} == {"Sound", "Still"}
@@ -131,7 +131,7 @@ def check_end(sim: Simulator) -> None:
 
 
 def _check_film(sim: Simulator) -> None:
-    film = sim.house.clip(FILM)
+    film = sim.state.clip(FILM)
     told = {"comment": "Ready, 50% & more\nline two", "user_0": "Kanal+5", "layer": "3"}
     assert film.home.fields == {"user_7": "kept", "first_frame": str(IN_POINT)} | told
     assert film.xmp == {"dc:title": ["Новости & more"], "dc:subject": ["news", "вечер"], "ext:kept": ["a", "b"]}
@@ -150,13 +150,13 @@ def _check_film(sim: Simulator) -> None:
 
 
 def _check_lists(sim: Simulator) -> None:
-    loose = sim.house.clip("Loose")
+    loose = sim.state.clip("Loose")
     assert sorted(told[1:] for told in _segments(loose)) == [
         (0, 100, "A"), (100, 50, "B"), (300, 50, "D"), (900, 100, "Z"),
     ]  # fmt: skip
     assert len({segment.number for segment in loose.segments}) == 4
     assert [(m.pos, m.fields["title"]) for m in loose.markers] == [(10, "Kept"), (20, "New")]
-    grid = sim.house.clip("Grid")
+    grid = sim.state.clip("Grid")
     pieces = [(start, duration) for _, start, duration, _ in _segments(grid)]
     assert sorted(pieces) == [(0, 300), (300, 300), (600, 300), (900, 100)]
     assert all(segment.titles[0].startswith("Part") for segment in grid.segments)
@@ -164,9 +164,9 @@ def _check_lists(sim: Simulator) -> None:
 
 def check_ticker(sim: Simulator) -> None:
     """Both items are there with what they say, and nothing else is."""
-    items = {item.file: item for item in sim.house.channels["ticker"].items}
+    items = {item.file: item for item in sim.state.channels["ticker"].items}
     assert sorted(items) == ["n-1.txt", "second.xml"]
-    assert len(sim.house.channels["ticker"].items) == 2, "a twin"
+    assert len(sim.state.channels["ticker"].items) == 2, "a twin"
     assert items["n-1.txt"].title == "Headline"
     assert items["second.xml"].title == ITEM["title"]
     assert ITEM["description"] in items["second.xml"].description

@@ -12,10 +12,10 @@ from msauto.applying.states import RetryPolicy
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.simulator import SimDialect, SimMarker, Simulator, empty_house
+from msauto.simulator import SimDialect, SimMarker, Simulator, empty_state
+from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.case_seed import load_cases
 from tests.dialects.fitting import ours_of
-from tests.dialects.house_stage import House
 from tests.dialects.test_cases_on_dialects import Play
 
 CASES = {case.name: case for case in load_cases()}
@@ -25,12 +25,12 @@ Spoil = Callable[[Simulator], None]
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 @dataclass
-class SpoiledHouse(House):
+class SpoiledStage(AuthenticatedStage):
     """Where something happens to the store that no plan names."""
 
     spoil: Spoil = lambda _: None
@@ -59,37 +59,37 @@ def test_a_wrong_dialect(
     switches = SimDialect().with_values(server)
     told = ours_of(server) | ours
     with pytest.raises(AssertionError):
-        Play(CASES[name], House(sim, tmp_path, told, policy=HASTY), switches, told)()
+        Play(CASES[name], AuthenticatedStage(sim, tmp_path, told, policy=HASTY), switches, told)()
 
 
 def _other_clip(sim: Simulator) -> None:
-    sim.house.clip("Bystander").home.fields["comment"] = "not mine"
+    sim.state.clip("Bystander").home.fields["comment"] = "not mine"
 
 
 def _other_field(sim: Simulator) -> None:
-    sim.house.clip("Film").home.fields["user_7"] = "x"
+    sim.state.clip("Film").home.fields["user_7"] = "x"
 
 
 def _undone(sim: Simulator) -> None:
-    sim.house.clip("Film").home.fields["comment"] = "raw"
+    sim.state.clip("Film").home.fields["comment"] = "raw"
 
 
 def _twin(sim: Simulator) -> None:
-    film = sim.house.clip("Film")
+    film = sim.state.clip("Film")
     film.markers.append(SimMarker(99, film.markers[-1].pos, dict(film.markers[-1].fields)))
 
 
 def _folder(sim: Simulator) -> None:
-    sim.house.databases["NEWS"].make_folder("Stray")
+    sim.state.databases["NEWS"].make_folder("Stray")
 
 
 @pytest.mark.parametrize("spoil", [_other_clip, _other_field, _undone, _twin, _folder])
 def test_a_store_that_is_not_as_it_must_be(spoil: Spoil, sim: Simulator, tmp_path: Path) -> None:
     ours = ours_of({})
     with pytest.raises(AssertionError, match=r"expected|is too much|is missing"):
-        Play(CASES["together/the_issue"], SpoiledHouse(sim, tmp_path, ours, spoil=spoil), SimDialect(), ours)()
+        Play(CASES["together/the_issue"], SpoiledStage(sim, tmp_path, ours, spoil=spoil), SimDialect(), ours)()
 
 
 def test_nothing_spoiled(sim: Simulator, tmp_path: Path) -> None:
     ours = ours_of({})
-    Play(CASES["together/the_issue"], SpoiledHouse(sim, tmp_path, ours), SimDialect(), ours)()
+    Play(CASES["together/the_issue"], SpoiledStage(sim, tmp_path, ours), SimDialect(), ours)()

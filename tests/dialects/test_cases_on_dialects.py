@@ -18,12 +18,12 @@ from msauto.errors import InputError
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan
 from msauto.model.result import Result
-from msauto.simulator import LogEntry, SimDialect, Simulator, empty_house
+from msauto.simulator import LogEntry, SimDialect, Simulator, empty_state
+from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.case_end import end_of
 from tests.dialects.case_refusals import BY_DIALECT, refusal, told_by_server
 from tests.dialects.case_seed import Case, ledger_of, load_cases, pins_of, put_case, tasks_of
 from tests.dialects.fitting import ours_of, rows, server_of
-from tests.dialects.house_stage import House
 from tests.dialects.pairwise import Row
 from tests.dialects.store import differences, evened, plain_store
 
@@ -37,7 +37,7 @@ SHARE = 3
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
@@ -46,7 +46,7 @@ class Play:
     """One case on one server."""
 
     case: Case
-    house: House
+    stage: AuthenticatedStage
     server: SimDialect
     ours: dict[str, str]
 
@@ -55,10 +55,10 @@ class Play:
         return f"{self.case.path} on {self.server.as_dict()} as {self.ours}"
 
     def __call__(self) -> None:
-        put_case(self.house.sim, self.case, self.server)
+        put_case(self.stage.sim, self.case, self.server)
         if self.case.ledger:
-            self.house.remember(ledger_of(self.case, self.house.folder))
-        before = plain_store(self.house.sim)
+            self.stage.remember(ledger_of(self.case, self.stage.folder))
+        before = plain_store(self.stage.sim)
         words = refusal(self.case, self.server, self.ours)
         plan, resolved = self.plan()
         if words:
@@ -69,8 +69,8 @@ class Play:
 
     def plan(self) -> tuple[Plan | InputError, Any]:
         try:
-            resolved = self.house.resolved(*tasks_of(self.case, self.house.folder))
-            return self.house.planned(resolved), resolved
+            resolved = self.stage.resolved(*tasks_of(self.case, self.stage.folder))
+            return self.stage.planned(resolved), resolved
         except InputError as error:
             return error, None
 
@@ -82,21 +82,21 @@ class Play:
             errors = "\n".join(target.error or "" for target in plan.targets)
         for word in words:
             assert word in errors, f"{word!r} is not in {errors!r}\n{self.told}"
-        assert not self.house.sent()
-        assert plain_store(self.house.sim) == before
+        assert not self.stage.sent()
+        assert plain_store(self.stage.sim) == before
 
     def check_done(self, plan: Plan, resolved: ResolvedPlaybooks, before: dict[str, Any]) -> None:
         assert not plan.errors, f"{[target.error for target in plan.targets]}\n{self.told}"
         end = evened(end_of(self.case, before, self.server))
         self.check_plan(plan)
-        result = self.house.applied(plan, resolved)
+        result = self.stage.applied(plan, resolved)
         if told_by_server(end, before, self.server):
             assert not result.ok, self.told
             return
         self.check_result(result)
-        wrong = differences(end, plain_store(self.house.sim))
+        wrong = differences(end, plain_store(self.stage.sim))
         assert not wrong, "\n".join([*wrong, self.told])
-        assert told(self.house.sim.log, plan) == asked(plan), self.told
+        assert told(self.stage.sim.log, plan) == asked(plan), self.told
         self.check_files(plan)
         self.check_again(resolved)
 
@@ -120,7 +120,7 @@ class Play:
             assert content.startswith(b"\x89PNG") or content[4:8] == b"ftyp", (dest, content[:16])
 
     def check_again(self, resolved: ResolvedPlaybooks) -> None:
-        again = self.house.planned(resolved)
+        again = self.stage.planned(resolved)
         assert not again.errors, self.told
         left = [f"{each.action} {each.aspect} {each.key}" for target in again.targets for each in target.changes]
         assert left == self.case.sourced.get("again", []), f"{left}\n{self.told}"
@@ -141,8 +141,8 @@ def told(log: list[LogEntry], plan: Plan) -> list[str]:
 
 def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
     row = row | pins_of(case)
-    house = House(sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(looks=(0.02, 0.05)))
-    Play(case, house, server_of(row), ours_of(row))()
+    stage = AuthenticatedStage(sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(looks=(0.02, 0.05)))
+    Play(case, stage, server_of(row), ours_of(row))()
 
 
 def share_of(index: int) -> list[Row]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_state
+from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.fitting import ours_of, rows, server_of
-from tests.dialects.house_stage import House
 from tests.dialects.pairwise import Row
 from tests.properties.test_issue_example import AWKWARD, asset
 from tests.stage import lines
@@ -21,14 +21,14 @@ ROWS = rows()
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 def put(sim: Simulator, title: str, row: Row) -> SimClip:
-    sim.house, sim.dialect = empty_house(), server_of(row)
-    sim.house.databases["NEWS"].make_folder("Playout/AC\\/DC")
-    clip = sim.house.add_clip(title, "Raw", frames=1000)
+    sim.state, sim.dialect = empty_state(), server_of(row)
+    sim.state.databases["NEWS"].make_folder("Playout/AC\\/DC")
+    clip = sim.state.add_clip(title, "Raw", frames=1000)
     clip.segments.append(SimSegment(1, 0, 100, ["Part, 1"]))
     clip.markers.append(SimMarker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
     return clip
@@ -46,15 +46,15 @@ def check(clip: SimClip, title: str) -> None:
 
 def play(title: str, row: Row, sim: Simulator, folder: Path) -> None:
     clip, ours = put(sim, title, row), ours_of(row)
-    house = House(sim, folder, ours)
-    resolved = house.resolved(asset(title))
-    plan = house.planned(resolved)
-    result = house.applied(plan, resolved)
+    stage = AuthenticatedStage(sim, folder, ours)
+    resolved = stage.resolved(asset(title))
+    plan = stage.planned(resolved)
+    result = stage.applied(plan, resolved)
     assert result.ok, ([(each.outcome, each.message, each.differences) for each in result.targets], row)
     fewest = 2 + 1 + (2 if ours["segment_update"] == "recreate" else 1) + 2 + 1
-    assert len(house.sent()) == fewest, (lines(house.sent()), row)
+    assert len(stage.sent()) == fewest, (lines(stage.sent()), row)
     check(clip, title)
-    again = house.planned(resolved)
+    again = stage.planned(resolved)
     assert (again.requests, again.unchanged, again.errors) == (0, 1, 0), row
 
 

@@ -16,11 +16,11 @@ import pytest
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.plan import Plan
-from msauto.simulator import SimDialect, Simulator, empty_house
+from msauto.simulator import SimDialect, Simulator, empty_state
+from tests.dialects.authenticated_stage import AuthenticatedStage
 from tests.dialects.fitting import FITTING, LOOKS_AT, ours_of, parameters, possible, rows, server_of
-from tests.dialects.house_stage import House
 from tests.dialects.pairwise import Row, all_pairs, pairs_of
-from tests.dialects.story import FILM, LINK, STORY, check_end, put_house
+from tests.dialects.story import FILM, LINK, STORY, check_end, put_story
 from tests.stage import Stage, lines
 
 pytestmark = pytest.mark.scale
@@ -30,7 +30,7 @@ ROWS = rows()
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
@@ -71,8 +71,8 @@ def test_every_value_of_our_keys_is_taken_by_some_row() -> None:
 def play(row: Row, sim: Simulator, folder: Path) -> None:
     """Play the story on a row."""
     server, ours = server_of(row), ours_of(row)
-    put_house(sim, server)
-    stage = House(sim, folder, ours)
+    put_story(sim, server)
+    stage = AuthenticatedStage(sim, folder, ours)
     plan = stage.plan(*STORY)
     assert not plan.errors, told(plan)
     assert not sim.writes()
@@ -138,7 +138,7 @@ def check_refusals(stage: Stage, ours: dict[str, str]) -> None:
 
 def check_ways(stage: Stage, ours: dict[str, str]) -> None:
     """Where the dialect names a way, it is gone, and leads there."""
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     if ours["folder_missing"] == "create":
         assert stage.apply({"asset": {"title": "Sound", "links": [{"folder": "No/Such"}]}}).ok
         made = news.folder("No/Such")

@@ -16,7 +16,7 @@ import pytest
 from msauto.model.live import Asset
 from msauto.model.server import Auth, Secret, ServerSpec
 from msauto.probe.probe import ProbeResult, TrialOptions, probe, probe_by_trial
-from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from msauto.simulator.resources.rss import put_item
 from tests.dialects.fitting import FITTING, rows, server_of
 from tests.dialects.pairwise import Row
@@ -43,20 +43,20 @@ class Hurried:
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 def put(sim: Simulator, server: SimDialect) -> None:
-    sim.house, sim.dialect = empty_house(), server
-    news = sim.house.databases["NEWS"]
+    sim.state, sim.dialect = empty_state(), server
+    news = sim.state.databases["NEWS"]
     clip = news.add_clip(SCRATCH, "Tests/2026", frames=500)
     clip.segments = [SimSegment(1, 0, 100, ["One"]), SimSegment(4, 120, 300, ["Four"])]
     clip.markers = [SimMarker(7, 30, {"title": "Old", "track": "General", "rating": "5", "user": "anna"})]
     clip.xmp = {"dc:title": ["Scratch"], FIELD: ["Kanal 5"]}
     clip.home.fields["first_frame"] = "3"
     news.add_clip("Part: two", "Tests/2026", frames=50, mime_type=4)
-    ticker = sim.house.add_channel("ticker")
+    ticker = sim.state.add_channel("ticker")
     put_item(ticker, "n-1.txt", b"<item><title>x</title></item>" if server.rss_body == "item" else b"x", server)
     sim.clear_log()
 

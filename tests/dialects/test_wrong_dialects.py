@@ -13,9 +13,9 @@ from msauto.model.limits import Limits
 from msauto.model.live import Asset, Marker
 from msauto.model.ports import LiveTarget
 from msauto.report.text import render_result
-from msauto.simulator import SimDialect, Simulator, empty_house
+from msauto.simulator import SimDialect, Simulator, empty_state
 from msauto.verification.expectations import holds
-from tests.dialects.story import FILM, LINK, STORY, TICKER, put_house
+from tests.dialects.story import FILM, LINK, STORY, TICKER, put_story
 from tests.stage import Stage
 
 pytestmark = pytest.mark.scale
@@ -26,12 +26,12 @@ RSS_ONLY = {"name": "The ticker", "rss": TICKER}
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
-def stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
-    put_house(sim, SimDialect().with_values(server))
+def make_stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
+    put_story(sim, SimDialect().with_values(server))
     return Stage(sim, folder, ours, policy=RetryPolicy(looks=(0.02, 0.05)))
 
 
@@ -56,7 +56,7 @@ def link(folder: str, title: str) -> dict[str, Any]:
 def test_it_is_told(
     server: dict[str, str], ours: dict[str, str], task: dict[str, Any], sim: Simulator, tmp_path: Path
 ) -> None:
-    result = stage(sim, tmp_path, server, ours).apply(task)
+    result = make_stage(sim, tmp_path, server, ours).apply(task)
     assert result.plan.errors == 0
     assert not result.ok
     assert all(target.message for target in result.targets if target.outcome != "changed")
@@ -73,29 +73,29 @@ def test_it_is_told(
 def test_not_there_is_never_taken_for_absent(
     server: dict[str, str], ours: dict[str, str], sim: Simulator, tmp_path: Path
 ) -> None:
-    house = stage(sim, tmp_path, server, ours)
-    plan = house.plan({"asset": {"title": "Nobody", "state": "absent"}})
+    stage = make_stage(sim, tmp_path, server, ours)
+    plan = stage.plan({"asset": {"title": "Nobody", "state": "absent"}})
     assert (plan.errors, plan.requests) == (1, 0)
-    assert not house.sent()
+    assert not stage.sent()
 
 
 def test_the_colon_of_a_title_is_not_found(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"title_address": "ns"}, {})
-    sim.house.add_clip("One: two", "Raw")
-    assert house.plan({"asset": {"title": "One: two", "fields": {"comment": "x"}}}).errors == 1
+    stage = make_stage(sim, tmp_path, {"title_address": "ns"}, {})
+    sim.state.add_clip("One: two", "Raw")
+    assert stage.plan({"asset": {"title": "One: two", "fields": {"comment": "x"}}}).errors == 1
 
 
 def test_a_deep_listing_that_is_not_misses_clips_and_expect_tells(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"listing_depth": "shallow"}, {"listing_depth": "deep"})
-    assert house.plan(STORY[6]).errors == 1
+    stage = make_stage(sim, tmp_path, {"listing_depth": "shallow"}, {"listing_depth": "deep"})
+    assert stage.plan(STORY[6]).errors == 1
 
 
 def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"marker_update": "clear"}, {"marker_update": "changed"})
-    marker = sim.house.clip(FILM).marker(3)
+    stage = make_stage(sim, tmp_path, {"marker_update": "clear"}, {"marker_update": "changed"})
+    marker = sim.state.clip(FILM).marker(3)
     assert marker is not None
     marker.fields |= {"user": "anna", "rating": "0"}
-    result = house.apply({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
+    result = stage.apply({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
     (target,) = result.targets
     assert target.outcome == "failed"
     (told,) = target.differences
@@ -110,8 +110,8 @@ def test_unsent_fields_that_a_server_clears_are_told_one_by_one(sim: Simulator, 
 
 @pytest.mark.parametrize("ours", ["changed", "full"])
 def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator, tmp_path: Path, ours: str) -> None:
-    house = stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
-    plan = house.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
+    stage = make_stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
+    plan = stage.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
     ((expect,),) = (request.expect for request in plan.targets[0].requests)
     assert expect.preserved == (("comment", "kept too"),)
     stamped = Marker(3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"})
@@ -124,23 +124,23 @@ def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator
 
 
 def test_positions_are_off_by_the_in_point_unseen(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"position_origin": "in"}, {})
-    assert house.apply({"asset": {"title": FILM, "markers": [{"at": 500, "track": "Icon", "title": "x"}]}}).ok
-    assert 600 in {marker.pos for marker in sim.house.clip(FILM).markers}
+    stage = make_stage(sim, tmp_path, {"position_origin": "in"}, {})
+    assert stage.apply({"asset": {"title": FILM, "markers": [{"at": 500, "track": "Icon", "title": "x"}]}}).ok
+    assert 600 in {marker.pos for marker in sim.state.clip(FILM).markers}
 
 
 def test_a_list_that_is_joined_by_another_sign_is_one_value_unseen(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"list_separator": ";"}, {})
-    assert house.apply({"asset": {"title": FILM, "xmp": {"dc:subject": ["a", "b"]}}}).ok
-    assert sim.house.clip(FILM).xmp["dc:subject"] == ["a,b"]
+    stage = make_stage(sim, tmp_path, {"list_separator": ";"}, {})
+    assert stage.apply({"asset": {"title": FILM, "xmp": {"dc:subject": ["a", "b"]}}}).ok
+    assert sim.state.clip(FILM).xmp["dc:subject"] == ["a,b"]
 
 
 def test_a_link_that_is_the_clip_takes_it_away_and_counts_as_a_deletion(sim: Simulator, tmp_path: Path) -> None:
-    house = stage(sim, tmp_path, {"link_delete": "clip"}, {"link_delete": "by_title"})
-    news = sim.house.databases["NEWS"]
+    stage = make_stage(sim, tmp_path, {"link_delete": "clip"}, {"link_delete": "by_title"})
+    news = sim.state.databases["NEWS"]
     news.add_entry(news.clip(FILM), "Playout/Tonight", LINK)
     task = {"asset": {"title": FILM, "links": [{"folder": "Playout/Tonight", "title": LINK, "state": "absent"}]}}
-    assert [refusal.code for refusal in house.plan(task, limits=Limits()).refusals] == ["delete_assets"]
-    result = house.apply(task)
+    assert [refusal.code for refusal in stage.plan(task, limits=Limits()).refusals] == ["delete_assets"]
+    result = stage.apply(task)
     assert news.find(FILM) is None
     assert not result.ok, "the clip is gone, and the proof says so"

@@ -20,7 +20,7 @@ import click
 
 from msauto.cli.commands.simulate import command as simulate
 from msauto.cli.main import main
-from msauto.simulator import SimDialect, Simulator, house_of
+from msauto.simulator import SimDialect, Simulator, state_from_seed
 from tests.docs.pages import ROOT, Block
 
 HOME = "127.0.0.1:7901"
@@ -157,7 +157,7 @@ class Session:
             given = context.params
         self.server.stop()
         self.server = Simulator(
-            house_of(given["seed"]),
+            state_from_seed(given["seed"]),
             SimDialect.parse(given["dialect"]),
             given["fault"],
             port=self.server.port,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage
 
 TASKS: list[dict[str, Any]] = [
@@ -18,9 +18,9 @@ TASKS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task["name"])
 def test_deleted_once_and_unchanged_ever_after(task: dict[str, Any], tmp_path: Path) -> None:
-    house = empty_house()
-    house.add_clip("Old", "Promos", frames=250)
-    with Simulator(house=house) as sim:
+    state = empty_state()
+    state.add_clip("Old", "Promos", frames=250)
+    with Simulator(state=state) as sim:
         stage = Stage(sim, tmp_path)
         assert stage.apply(task).ok
         assert [entry.method for entry in stage.sent()] == ["DELETE"]

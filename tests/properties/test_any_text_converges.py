@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from msauto.errors import InputError
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 
@@ -40,7 +40,7 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
@@ -55,9 +55,9 @@ def everywhere(text: str) -> dict[str, Any]:
 
 def converges(sim: Simulator, args: dict[str, Any], shape: str = "attr") -> str | None:
     """Apply a task to a new clip and plan it again; return why it is refused before anything is sent, if it is."""
-    sim.house = empty_house()
+    sim.state = empty_state()
     sim.dialect = sim.dialect.with_values({"xmp_shape": shape, "folder_missing": "create", "list_separator": "|"})
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.make_folder("Playout")
     news.add_clip("Film", "Raw", frames=100)
     sim.clear_log()

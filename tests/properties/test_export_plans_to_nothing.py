@@ -31,7 +31,7 @@ from msauto.simulator import (
     SimMarker,
     SimSegment,
     Simulator,
-    empty_house,
+    empty_state,
 )
 from tests.examples import examples
 
@@ -149,12 +149,12 @@ DIALECTS: list[tuple[list[str], dict[str, str]]] = [
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
-def put(house: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:
-    news = house.add_database("NEWS")
+def put(state: ServerState, title: str, sourced: Mapping[str, Any]) -> SimClip:
+    news = state.add_database("NEWS")
     clip = news.add_clip(title, sourced["folder"], frames=FRAMES, rate=sourced["rate"], finalized=sourced["finalized"])
     clip.create_time = f"2026-11-13T10:00:{len(news.by_title):02}"
     clip.home.fields.update(sourced["fields"], **{name: str(frame) for name, frame in sourced["points"].items()})
@@ -209,25 +209,25 @@ def check(sim: Simulator, own: Mapping[str, str], *arguments: str) -> int:
 
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    house=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
+    database=st.dictionaries(st.sampled_from(TITLES), clips, min_size=1, max_size=3),
     dialect=st.sampled_from(DIALECTS),
 )
-def test_a_whole_database(sim: Simulator, house: dict[str, Any], dialect: tuple[list[str], dict[str, str]]) -> None:
+def test_a_whole_database(sim: Simulator, database: dict[str, Any], dialect: tuple[list[str], dict[str, str]]) -> None:
     shown, own = dialect
-    sim.house = empty_house()
+    sim.state = empty_state()
     sim.dialect = SimDialect.parse(shown)
-    for title, sourced in house.items():
-        put(sim.house, title, sourced)
-    assert check(sim, own) >= len(house)
+    for title, sourced in database.items():
+        put(sim.state, title, sourced)
+    assert check(sim, own) >= len(database)
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sourced=items, dialect=st.sampled_from(DIALECTS))
 def test_a_channel(sim: Simulator, sourced: list[dict[str, str]], dialect: tuple[list[str], dict[str, str]]) -> None:
     shown, own = dialect
-    sim.house = empty_house()
+    sim.state = empty_state()
     sim.dialect = SimDialect.parse(shown)
     channel = SimChannel("ticker / {{ one }}", "Ticker")
     channel.items[:] = [Item(each["guid"], b"", **each) for each in sourced]
-    sim.house.channels[channel.name] = channel
+    sim.state.channels[channel.name] = channel
     assert check(sim, own, "--channel", channel.name) == 1

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from msauto.simulator import SimClip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_state
 from tests.crash.faulty import KINDS, LATE, PATIENCE
 from tests.properties.test_whole_way import NAMES, XMP_NAMES, State, put_live, task
 from tests.stage import Stage
@@ -86,7 +86,7 @@ class FaultyServer(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sim = Simulator(house=empty_house())
+        self.sim = Simulator(state=empty_state())
         self.sim.start()
         self.folder = tempfile.TemporaryDirectory()
         self.stage = Stage(self.sim, Path(self.folder.name), policy=PATIENCE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage, lines
 
 AWKWARD = (
@@ -45,12 +45,12 @@ def asset(title: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("title", AWKWARD)
 def test_fewest_requests_and_nothing_left(title: str, tmp_path: Path) -> None:
-    house = empty_house()
-    house.databases["NEWS"].make_folder("Playout/AC\\/DC")
-    clip = house.add_clip(title, "Raw", frames=1000)
+    state = empty_state()
+    state.databases["NEWS"].make_folder("Playout/AC\\/DC")
+    clip = state.add_clip(title, "Raw", frames=1000)
     clip.segments.append(SimSegment(1, 0, 100, ["Part, 1"]))
     clip.markers.append(SimMarker(3, 50, {"track": "General", "title": "Kept", "comment": "kept too"}))
-    with Simulator(house=house) as sim:
+    with Simulator(state=state) as sim:
         stage = Stage(sim, tmp_path)
         result = stage.apply(asset(title))
         assert result.ok, result

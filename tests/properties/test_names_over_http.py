@@ -61,8 +61,8 @@ def server(sim: Simulator) -> Iterator[MediaServer]:
 
 
 def put(sim: Simulator, title: str, database: str = "NEWS", folder: tuple[str, ...] = ()) -> None:
-    sim.house = ServerState()
-    news = sim.house.add_database(database)
+    sim.state = ServerState()
+    news = sim.state.add_database(database)
     news.add_clip("decoy", frames=1)
     news.add_clip(title, folder, frames=777)
     sim.clear_log()
@@ -87,7 +87,7 @@ def check(sim: Simulator, server: MediaServer, title: str, database: str, folder
     assert server.asset(database, Address(title, "title")).frames == 777
     assert [entry.attributes["frames"] for entry in server.list(database, folder).entries if entry.title][-1] == "777"
     server.set_field(database, title, "comment", title)
-    assert sim.house.databases[database].clip(title).home.fields["comment"] == title
+    assert sim.state.databases[database].clip(title).home.fields["comment"] == title
     path, by_key, listing, write = (entry.target for entry in sim.log)
     before, _, after = path.removeprefix("/storage/").partition("@")
     assert (unquoted(before), decoded(after)) == (database, title)
@@ -103,15 +103,15 @@ def test_any_name_can_be_given(
     sim: Simulator, server: MediaServer, title: str, folder: tuple[str, ...], file: str
 ) -> None:
     put(sim, "clip")
-    sim.house.databases["NEWS"].make_folder(folder)
-    sim.house.add_channel(file)
+    sim.state.databases["NEWS"].make_folder(folder)
+    sim.state.add_channel(file)
     server.copy_link("NEWS", "clip", title, folder)
-    assert title in {entry.title for entry in sim.house.databases["NEWS"].clip("clip").entries}
-    assert folder in {entry.folder for entry in sim.house.databases["NEWS"].clip("clip").entries}
+    assert title in {entry.title for entry in sim.state.databases["NEWS"].clip("clip").entries}
+    assert folder in {entry.folder for entry in sim.state.databases["NEWS"].clip("clip").entries}
     server.put_rss(file, file, "text", "text/plain")
-    assert [item.file for item in sim.house.channels[file].items] == [file]
-    server.delete_rss(file, sim.house.channels[file].items[0].guid)
-    assert sim.house.channels[file].items == []
+    assert [item.file for item in sim.state.channels[file].items] == [file]
+    server.delete_rss(file, sim.state.channels[file].items[0].guid)
+    assert sim.state.channels[file].items == []
 
 
 def test_longest_title_that_fits_and_one_more(sim: Simulator, server: MediaServer) -> None:

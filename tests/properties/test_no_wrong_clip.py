@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 
@@ -70,14 +70,14 @@ tasks = st.lists(
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 def build(sim: Simulator, world: list[Entries], dialect: dict[str, str]) -> list[SimClip]:
-    sim.house = empty_house()
+    sim.state = empty_state()
     sim.dialect = sim.dialect.with_values(dialect)
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     for folder in FOLDERS:
         news.make_folder(folder)
     news.add_clip("Another", "Elsewhere", frames=9)  # its file shows that files tell clips apart on this server
@@ -122,7 +122,7 @@ def test_only_the_clips_that_are_named_are_written_to(
     before = [state_of(clip) for clip in made]
     homes = [clip.home.title for clip in made]
     names_of = [[task for task in asked if may_mean(clip, task)] for clip in made]
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(sim, Path(folder))
         plan = stage.plan(*asked)

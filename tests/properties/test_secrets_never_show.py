@@ -21,7 +21,7 @@ from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
 from msauto.probe.probe import probe
 from msauto.server.access import spec_of
 from msauto.server.client import AsyncMediaServer
-from msauto.simulator import Simulator, house_of
+from msauto.simulator import Simulator, state_from_seed
 from tests.examples import examples
 
 SIGNS = st.one_of(
@@ -179,7 +179,7 @@ def test_probe_shows_no_secret_that_a_server_repeats(monkeypatch: pytest.MonkeyP
         return answers.text_answer(f"Object not found; you are {secret}", 404, done=False)
 
     monkeypatch.setattr(routes, "not_found_answer", talkative)
-    with Simulator(house_of("house")) as sim:
+    with Simulator(state_from_seed("sample")) as sim:
         findings = asyncio.run(probe(spec_with(secret, "bearer", sim.url), "NEWS"))
     assert "you are ***" in str(findings)
     assert secret not in str(findings)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from msauto.interface.dialect import Dialect
 from msauto.interface.rss_files import default_file, file_key
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 from tests.unit.planning.planning_world import stage
@@ -100,9 +100,9 @@ def test_an_item_that_cannot_be_recognised_is_not_removed_as_a_stranger(other: A
 
 
 def test_an_item_that_is_recognised_lets_the_others_go(tmp_path: Path) -> None:
-    house = empty_house()
-    house.add_channel("ticker")
-    with Simulator(house=house) as sim:
+    state = empty_state()
+    state.add_channel("ticker")
+    with Simulator(state=state) as sim:
         stage = Stage(sim, tmp_path)
         assert stage.apply({**TASK, "rss": {**TASK["rss"], "items": [{"guid": "n-0", "text": "Old"}]}}).ok
         sim.clear_log()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, Simulator, empty_house
+from msauto.simulator import SimClip, Simulator, empty_state
 from msauto.simulator.http.wire import folder_of_text
 from tests.examples import examples
 from tests.properties.test_whole_way import FRAMES, NAMES, State, put_live, states, task
@@ -29,7 +29,7 @@ ONLY = st.sets(st.sampled_from(["segments", "markers"]))
 @pytest.fixture(scope="module", params=range(len(DIALECTS)))
 def stage(request: pytest.FixtureRequest) -> Iterator[tuple[Simulator, dict[str, str]]]:
     switches, ours = DIALECTS[request.param]
-    with Simulator(house=empty_house(), dialect=switches) as simulator:
+    with Simulator(state=empty_state(), dialect=switches) as simulator:
         yield simulator, ours
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, SimSegment, Simulator, empty_state
 from tests.examples import examples
 from tests.stage import Stage
 
@@ -56,13 +56,13 @@ states = st.builds(State, fields, xmp, segments, markers, links)
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 def put_live(sim: Simulator, state: State) -> SimClip:
-    sim.house = empty_house()
-    news = sim.house.databases["NEWS"]
+    sim.state = empty_state()
+    news = sim.state.databases["NEWS"]
     for folder in FOLDERS:
         news.make_folder(folder)
     clip = news.add_clip(TITLE, "Raw", frames=FRAMES)

@@ -1,4 +1,4 @@
-"""The desk of those who work with marked secrets: a seeded house that nobody has touched, and the environment."""
+"""The desk of those who work with marked secrets: the unchanged sample state, and the environment."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, seeded_house
+from msauto.simulator import Simulator, sample_state
 from tests.cli.command_line import Desk
 from tests.security.marked import ENV
 
 
 @pytest.fixture(scope="session")
-def _one_house() -> Iterator[Simulator]:
+def _shared_simulator() -> Iterator[Simulator]:
     with Simulator() as simulator:
         yield simulator
 
 
 @pytest.fixture
-def sim(_one_house: Simulator) -> Simulator:
-    _one_house.house = seeded_house()
-    _one_house.faults.clear()
-    _one_house.clear_log()
-    return _one_house
+def sim(_shared_simulator: Simulator) -> Simulator:
+    _shared_simulator.state = sample_state()
+    _shared_simulator.faults.clear()
+    _shared_simulator.clear_log()
+    return _shared_simulator
 
 
 @pytest.fixture

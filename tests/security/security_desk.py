@@ -1,4 +1,4 @@
-"""A desk for the tests of security: a house behind a password, and everything that msauto says or writes about it."""
+"""A desk for the tests of security: a server behind a password, and everything that msauto says or writes about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.planning.saved_plans.plan_schema import checksum
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk, Said
 
 CANARY = "cAnArY§7Q"
@@ -18,13 +18,13 @@ FORMATS = ("text", "json", "markdown", "html")
 
 @contextmanager
 def server(*dialect: str) -> Iterator[Simulator]:
-    """A small house."""
-    house = empty_house()
-    news = house.databases["NEWS"]
+    """A server with little content."""
+    state = empty_state()
+    news = state.databases["NEWS"]
     news.add_clip("Film", "Raw", frames=100)
     news.add_clip("Other", "Raw", frames=100)
-    house.add_channel("ticker")
-    with Simulator(house=house, dialect=dialect) as simulator:
+    state.add_channel("ticker")
+    with Simulator(state=state, dialect=dialect) as simulator:
         yield simulator
 
 

@@ -20,7 +20,7 @@ def test_the_old_secret_is_hidden_too(desk: Desk, sim: Simulator) -> None:
     assert (change["before"], change["after"]) == ("***", "***")
     applied = desk.run("apply", "play.yml", *INV, "--yes", "--format", "json")
     silent(applied, desk.run("history", "last", *INV, "--format", "json"), desk.run("undo", "last", "--check", *INV))
-    assert sim.house.clip("EP001").home.fields["comment"] == OTHER
+    assert sim.state.clip("EP001").home.fields["comment"] == OTHER
     ledger = b"".join(path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
     assert TOKEN.encode() not in ledger
     assert OTHER.encode() not in ledger
@@ -57,7 +57,7 @@ def test_what_the_server_does_not_report_is_known_again_by_a_slow_hash(tmp_path:
         (change,) = other.json["targets"][0]["changes"]
         assert (change["before"], change["after"]) in {("***", "***"), (None, "***")}
         assert desk.run("apply", "play.yml", *INV, "--yes").code == 0
-        assert sim.house.clip("EP001").home.fields["comment"] == OTHER
+        assert sim.state.clip("EP001").home.fields["comment"] == OTHER
         comment(desk, "plain words")
         plain = plans(desk)
         assert plain.json["targets"][0]["changes"][0]["after"] == "plain words"
@@ -70,7 +70,7 @@ def test_a_command_that_runs_once_is_known_again(desk: Desk, sim: Simulator) -> 
     assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 0
     desk.environment["TOKEN"] = OTHER
     assert desk.run("plan", "play.yml", *INV, "--detailed-exitcode").code == 2
-    assert len(sim.house.clip("EP001").partner) == 1
+    assert len(sim.state.clip("EP001").partner) == 1
 
 
 @pytest.mark.parametrize("sourced", ["token: !secret '{{ env.TOKEN }}'", "token: '{{ env.TOKEN | secret }}'"])
@@ -104,5 +104,5 @@ def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late
         sourced = desk.run("apply", "play.yml", *INV, "--yes", "-vv")
         assert sourced.code == 0, sourced.err
         silent(sourced)
-    assert len(sim.house.clip("EP001").partner) == 1
-    assert TOKEN in sim.house.clip("EP001").partner[0]["house_number"]
+    assert len(sim.state.clip("EP001").partner) == 1
+    assert TOKEN in sim.state.clip("EP001").partner[0]["house_number"]

@@ -46,7 +46,7 @@ def check(desk: Desk, *sourced: Said) -> None:
 
 def check_arrived(sim: Simulator) -> None:
     """The server has the real values."""
-    clip = sim.house.clip("EP001")
+    clip = sim.state.clip("EP001")
     fields = clip.home.fields
     assert fields["comment"] == canary("comment")
     assert fields["user_1"] == f"BEARER {canary('derived').upper()}"
@@ -61,10 +61,10 @@ def check_arrived(sim: Simulator) -> None:
     assert canary("marker") in [marker.fields["title"] for marker in clip.markers]
     assert canary("mcomment") in [marker.fields.get("comment") for marker in clip.markers]
     assert {"house_number": canary("handler")}.items() <= clip.partner[-1].items()
-    assert sim.house.clip("EP002").home.fields["comment"] == f"x {canary('loop')}"
-    assert sim.house.clip("EP003").partner[-1]["house_number"] == canary("command")
-    assert sim.house.clip("EP004").partner[-1]["house_number"] == canary("once")
-    items = {item.guid: item for item in sim.house.channels["ticker"].items}
+    assert sim.state.clip("EP002").home.fields["comment"] == f"x {canary('loop')}"
+    assert sim.state.clip("EP003").partner[-1]["house_number"] == canary("command")
+    assert sim.state.clip("EP004").partner[-1]["house_number"] == canary("once")
+    items = {item.guid: item for item in sim.state.channels["ticker"].items}
     assert canary("text") in {item.title for item in items.values()}
     assert canary("rsstitle") in {item.title for item in items.values()}
 

@@ -108,10 +108,10 @@ class Tags(HTMLParser):
 def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
     """Comments and RSS texts with signs for terminals and tags for browsers, shown in every form."""
     with server() as sim:
-        clip = sim.house.clip("Film")
+        clip = sim.state.clip("Film")
         clip.home.fields["comment"] = TEXT
         clip.xmp["dc:title"] = [TEXT]
-        sim.house.channels["ticker"].items[:] = [Item("n.txt", b"", f"g{TEXT}", TEXT, TEXT)]
+        sim.state.channels["ticker"].items[:] = [Item("n.txt", b"", f"g{TEXT}", TEXT, TEXT)]
         desk = repository(tmp_path, sim.url)
         asset = {"title": "Film", "fields": {"comment": f"x{TEXT}"}, "xmp": {"dc:title": ["y"]}}
         items = [{"guid": "n-1", "text": "t"}]

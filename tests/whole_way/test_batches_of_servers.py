@@ -12,7 +12,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.plan import Plan
 from msauto.playbook.tasks.serial import divide
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, outcomes
 
@@ -24,10 +24,10 @@ def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
     with ExitStack() as stack:
         sims = {}
         for name in NAMES:
-            house = empty_house()
+            state = empty_state()
             for title in ("Film", "News"):
-                house.add_clip(title, "Raw", frames=500)
-            sims[name] = stack.enter_context(Simulator(house=house))
+                state.add_clip(title, "Raw", frames=500)
+            sims[name] = stack.enter_context(Simulator(state=state))
         yield Theatre(sims, tmp_path).on(row)
 
 
@@ -140,7 +140,7 @@ def test_the_first_play_decides(stage: Theatre) -> None:
 
 
 def test_everything_is_planned_before_anything_is_sent(stage: Theatre) -> None:
-    stage.sims["d"].house.databases["NEWS"].remove_clip(stage.sims["d"].house.clip("Film"))
+    stage.sims["d"].state.databases["NEWS"].remove_clip(stage.sims["d"].state.clip("Film"))
     plan = stage.plan(play(serial=1))
     assert plan.errors == 1
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.errors import InputError
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, errors, outcomes
@@ -20,10 +20,10 @@ FILM = "/storage/NEWS@Long%20Film"
 
 @pytest.fixture
 def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
-    house = empty_house()
-    house.add_clip("Long Film", "Films", frames=2000)
-    house.handles["4711"] = house.add_clip("Going", "Films", frames=100)
-    with Simulator(house=house) as sim:
+    state = empty_state()
+    state.add_clip("Long Film", "Films", frames=2000)
+    state.handles["4711"] = state.add_clip("Going", "Films", frames=100)
+    with Simulator(state=state) as sim:
         yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
@@ -52,8 +52,8 @@ def test_once_is_once(stage: Theatre) -> None:
     assert (again.requests, again.unchanged, again.warnings) == (0, 1, ())
     other = stage.plan(play(command(run="once", name="PARTNER_COPY_PROGRAM_FIELDS")))
     assert changes(other) == ["run command PARTNER_COPY_PROGRAM_FIELDS"]
-    stage.sim.house.databases["NEWS"].remove_clip(stage.sim.house.clip("Long Film"))
-    stage.sim.house.add_clip("Long Film", "Films", frames=2000)
+    stage.sim.state.databases["NEWS"].remove_clip(stage.sim.state.clip("Long Film"))
+    stage.sim.state.add_clip("Long Film", "Films", frames=2000)
     assert stage.plan(play(command(run="once"))).requests == 1, "a clip recorded anew is another clip"
 
 
@@ -214,12 +214,12 @@ def test_a_still_is_fetched_again_when_anything_differs(stage: Theatre) -> None:
     dest.unlink()
     assert stage.plan(play(still())).requests == 1
     dest.write_bytes(content)
-    stage.sim.house.clip("Long Film").frames = 3000
+    stage.sim.state.clip("Long Film").frames = 3000
     assert stage.plan(play(still())).requests == 1
 
 
 def test_getion_counts_from_the_in_point(stage: Theatre) -> None:
-    stage.sim.house.clip("Long Film").home.fields["first_frame"] = "25"
+    stage.sim.state.clip("Long Film").home.fields["first_frame"] = "25"
     stage.sim.clear_log()
     assert stage.apply(play(still())).ok
     assert stage.writes() == [f"GET {FILM}/GETICON?pos=75&w=320&h=180"]
@@ -231,7 +231,7 @@ def test_a_position_beyond_the_clip(stage: Theatre) -> None:
 
 
 def test_elements_of_a_graphic_template(stage: Theatre) -> None:
-    stage.sim.house.add_clip("Lower Third", "Graphics", mime_type=10, params=("headline",), frames=125)
+    stage.sim.state.add_clip("Lower Third", "Graphics", mime_type=10, params=("headline",), frames=125)
     desired = {"title": "Lower Third", "params": {"headline": "Hi: a&b\nЯ"}, "dest": "out/third.png"}
     stage.sim.clear_log()
     assert stage.apply(play({"thumbnail": desired})).ok
@@ -265,7 +265,7 @@ def test_a_place_that_cannot_be_written(stage: Theatre) -> None:
 
 def test_a_viewing_copy(stage: Theatre) -> None:
     task = {"proxy": {"title": "Long Film", "profile": "WP2", "dest": "out/film.mp4"}}
-    stage.sim.house.clip("Long Film").frames = 25
+    stage.sim.state.clip("Long Film").frames = 25
     stage.sim.clear_log()
     plan = stage.plan(play(task))
     assert (plan.requests, stage.writes()) == (1, []), "asking makes the server work: not while planning"
@@ -282,7 +282,7 @@ def copy(profile: str = "WP2") -> dict[str, Any]:
 
 
 def test_a_copy_is_fetched_again_when_the_clip_or_the_file_has_changed(stage: Theatre) -> None:
-    clip = stage.sim.house.clip("Long Film")
+    clip = stage.sim.state.clip("Long Film")
     clip.frames = 25
     assert stage.apply(play(copy())).ok
     dest = stage.folder / "out" / "film.mp4"
@@ -304,7 +304,7 @@ def test_a_copy_is_fetched_again_when_the_clip_or_the_file_has_changed(stage: Th
 def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
     stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
-    stage.sim.house.clip("Long Film").frames = 25
+    stage.sim.state.clip("Long Film").frames = 25
     stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
     assert outcomes(stage.apply(play(copy()))) == ["studio Long Film: failed"]
     (part,) = (stage.folder / "out").iterdir()
@@ -324,7 +324,7 @@ def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, m
 def test_what_another_clip_has_left_is_not_gone_on_with(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
     stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
-    clip = stage.sim.house.clip("Long Film")
+    clip = stage.sim.state.clip("Long Film")
     clip.frames = 25
     stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
     stage.apply(play(copy()))
@@ -353,7 +353,7 @@ def test_two_files_in_one_place(stage: Theatre) -> None:
 
 
 def test_a_title_does_not_lead_outside(stage: Theatre) -> None:
-    stage.sim.house.add_clip("../../../../../../../../../../../../../../tmp/escaped", "Films", frames=10)
+    stage.sim.state.add_clip("../../../../../../../../../../../../../../tmp/escaped", "Films", frames=10)
     named = {"thumbnail": {"select": {"folder": "Films"}, "dest": "out/{{ asset.title }}.png"}}
     (error,) = errors(stage.plan(play(named)))
     assert "outside the playbook's repository" in error

@@ -1,4 +1,4 @@
-"""The examples of ``playbooks/`` that run things, against the seeded house: plan, apply, and nothing is left."""
+"""The examples of ``playbooks/`` that run things, against the sample state: plan, apply, and nothing is left."""
 
 from __future__ import annotations
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.stage import BOLD, Stage
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    house = empty_house()
-    house.add_clip("Film", "NEWS/Raw", frames=500)
-    house.add_clip("Other", "Raw", frames=400)
-    with Simulator(house=house) as sim:
+    state = empty_state()
+    state.add_clip("Film", "NEWS/Raw", frames=500)
+    state.add_clip("Other", "Raw", frames=400)
+    with Simulator(state=state) as sim:
         yield Stage(sim, tmp_path)
 
 
@@ -39,7 +39,7 @@ def test_a_guard_holds_the_folder_apart_from_the_one_without_the_name(stage: Sta
 
 
 def test_the_guard_holds_where_a_link_stands_in_the_other_folder(stage: Stage) -> None:
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     news.add_entry(news.clip("Film"), "Raw", "Film")
     assert guarded(stage, "NEWS/Raw") is None
     assert "it lives in NEWS/Raw" in str(guarded(stage, "Raw"))

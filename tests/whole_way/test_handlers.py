@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, outcomes
@@ -21,11 +21,11 @@ STILL = {"name": "A still", "thumbnail": {"pos": 0, "dest": "out/{{ asset.title 
 
 @pytest.fixture
 def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
-    house = empty_house()
+    state = empty_state()
     for title in ("Film", "News", "Promo"):
-        house.add_clip(title, "Raw", frames=500)
-    house.databases["NEWS"].make_folder("Tonight")
-    with Simulator(house=house) as sim:
+        state.add_clip(title, "Raw", frames=500)
+    state.databases["NEWS"].make_folder("Tonight")
+    with Simulator(state=state) as sim:
         yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
@@ -84,7 +84,7 @@ def test_only_those_that_the_changed_task_names(stage: Theatre) -> None:
         comment("Film", notify="Export"),
         {"asset": {"title": "Film", "fields": {"user_1": "x"}}, "notify": "Copy"},
     ]
-    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    stage.sim.state.clip("Film").home.fields["comment"] = "Ready"
     assert changes(stage.plan(play(*tasks))) == [
         "change field user_1",
         "run command PARTNER_COPY_PROGRAM_FIELDS",
@@ -111,7 +111,7 @@ def test_of_two_tasks_that_say_the_same_the_first_one_changed(stage: Theatre) ->
 
 @keeps(ns_id="yes")
 def test_a_handler_follows_a_rename_and_the_address(stage: Theatre) -> None:
-    stage.sim.house.handles["7"] = stage.sim.house.clip("Promo")
+    stage.sim.state.handles["7"] = stage.sim.state.clip("Promo")
     tasks = [
         {"asset": {"title": "Film 2", "was": ["Film"]}, "notify": "Export"},
         {"asset": {"id": "handle:7", "fields": {"comment": "x"}}, "notify": "Export"},
@@ -290,7 +290,7 @@ def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
     task = comment("Film")
     stage.sim.faults.add("status:403@SETFIELD*1")
     assert outcomes(stage.apply(play(task))) == ["studio Film: failed"]
-    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    stage.sim.state.clip("Film").home.fields["comment"] = "Ready"
     assert stage.plan(play(task)).requests == 0
 
 
@@ -316,7 +316,7 @@ def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
     stage.killed(play(task), when=lambda: any(stage.sim.faults.hits().values()))
     stage.sim.faults.clear()
     there = stage.plan(play(task))
-    stage.sim.house.clip("Film").home.fields["comment"] = "Ready"
+    stage.sim.state.clip("Film").home.fields["comment"] = "Ready"
     done = stage.plan(play(task))
     assert [change.aspect for change in there.targets[0].changes] in (["field", "command"], ["command"])
     assert [change.aspect for change in done.targets[0].changes] == ["command"]
@@ -326,7 +326,7 @@ def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
 @keeps(link_fields="reported")
 def test_owed_though_when_is_false_by_now(stage: Theatre) -> None:
     task = comment("Film", when="asset.comment != 'Ready'")
-    stage.sim.house.clip("Film").home.fields["comment"] = "raw"
+    stage.sim.state.clip("Film").home.fields["comment"] = "raw"
     stage.sim.faults.add("status:403@EXPORT*1")
     result = stage.apply(play(task))
     assert [change.pending for change in stage.plan(play(task)).targets[0].changes] == [result.run]

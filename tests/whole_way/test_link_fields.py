@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.planning.saved_plans.plan_integrity import why_dishonest
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage
 
 PLACE = {"folder": "Playout/Tonight", "title": "Film tonight"}
@@ -18,14 +18,14 @@ PLACE = {"folder": "Playout/Tonight", "title": "Film tonight"}
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    house = empty_house()
-    news = house.databases["NEWS"]
+    state = empty_state()
+    news = state.databases["NEWS"]
     news.make_folder("Playout/Tonight")
     news.make_folder("Archive")
     clip = news.add_clip("Film", "Raw", frames=500)
     clip.home.fields.update(comment="of the clip")
     news.add_clip("Another", "Raw", frames=100)
-    with Simulator(house=house) as running:
+    with Simulator(state=state) as running:
         yield running
 
 
@@ -39,7 +39,7 @@ def film(*links: dict[str, Any], **args: Any) -> dict[str, Any]:
 
 
 def entry_fields(sim: Simulator, folder: str, title: str) -> dict[str, str]:
-    found = sim.house.databases["NEWS"].folder(folder)
+    found = sim.state.databases["NEWS"].folder(folder)
     assert found is not None
     (entry,) = (entry for entry in found.entries.values() if entry.title == title)
     return dict(entry.fields)
@@ -71,7 +71,7 @@ def test_a_new_link_and_then_its_fields(sim: Simulator, stage: Stage, shown: str
         "Film%20tonight SETFIELD&name=layer&val=2",
     ]
     assert entry_fields(sim, "Playout/Tonight", "Film tonight") == {"comment": "On air", "layer": "2", "icon_pos": "25"}
-    assert sim.house.databases["NEWS"].clip("Film").home.fields == {"comment": "of the clip"}
+    assert sim.state.databases["NEWS"].clip("Film").home.fields == {"comment": "of the clip"}
     again = stage.plan(task)
     assert again.requests == (0 if shown == "reported" else 1)  # what nobody knows of is written once: user_3
     assert stage.apply(task).ok
@@ -105,7 +105,7 @@ def test_fields_are_taken_back(sim: Simulator, stage: Stage) -> None:
 def test_a_field_changed_since_is_left_alone_by_undo(sim: Simulator, stage: Stage) -> None:
     assert stage.apply(film({**PLACE, "comment": "one", "layer": "2"})).ok
     assert stage.apply(film({**PLACE, "comment": "two", "layer": "3"})).ok
-    folder = sim.house.databases["NEWS"].folder("Playout/Tonight")
+    folder = sim.state.databases["NEWS"].folder("Playout/Tonight")
     assert folder is not None
     next(iter(folder.entries.values())).fields["comment"] = "by hand"
     plan = stage.undo(dry=True)
@@ -132,14 +132,14 @@ def test_a_link_with_the_assets_own_title_is_refused(stage: Stage) -> None:
 def test_a_title_that_leads_to_another_clip_is_refused(sim: Simulator, stage: Stage) -> None:
     link = {"folder": "Playout/Tonight", "title": "Another", "comment": "x"}
     assert "its title leads to another entry already" in error_of(stage, film(link))
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.add_entry(news.clip("Film"), "Playout/Tonight", "Another")
     assert "cannot be set: its title leads to another entry" in error_of(stage, film(link))
     assert stage.plan(film({"folder": "Playout/Tonight", "title": "Another"})).requests == 0
 
 
 def test_a_title_of_two_links_is_refused_for_the_second(sim: Simulator, stage: Stage) -> None:
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.add_entry(news.clip("Film"), "Archive", "Film tonight")
     news.add_entry(news.clip("Film"), "Playout/Tonight", "Film tonight")
     assert "leads to another entry" in error_of(stage, film({**PLACE, "comment": "x"}))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.applying.executor import RetryPolicy
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.stage import Stage, lines
 
 SWALLOWED = "swallow@POST .*command=CREATEMARKER"
@@ -19,9 +19,9 @@ PART = {"number": 1, "start": 0, "duration": 100, "title": "Part 1", "keywords":
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    house = empty_house()
-    house.add_clip("Film", "Raw", frames=500)
-    with Simulator(house=house, dialect=["link_fields=hidden", "segment_keywords=hidden"]) as sim:
+    state = empty_state()
+    state.add_clip("Film", "Raw", frames=500)
+    with Simulator(state=state, dialect=["link_fields=hidden", "segment_keywords=hidden"]) as sim:
         yield Stage(sim, tmp_path, policy=RetryPolicy(tries=1, backoff=(), looks=(), restore=(), doubt=()))
 
 
@@ -102,7 +102,7 @@ def test_a_marker_that_was_to_be_moved_and_was_not_reached_is_still_ours(stage: 
     task = film(fields={"comment": "x", "user_1": "y"}, markers=[CUE | {"at": 200}], exactly=["markers"])
     stage.sim.faults.add("status:400@POST .*name=user_1*1")
     assert not stage.apply(task).ok
-    (marker,) = stage.sim.house.clip("Film").markers
+    (marker,) = stage.sim.state.clip("Film").markers
     marker.pos = 150
     assert stage.apply(film(markers=[CUE])).ok
-    assert [each.pos for each in stage.sim.house.clip("Film").markers] == [100]
+    assert [each.pos for each in stage.sim.state.clip("Film").markers] == [100]

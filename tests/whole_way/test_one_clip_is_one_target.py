@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.model.plan import Plan
-from msauto.simulator import Simulator, seeded_house
+from msauto.simulator import Simulator, sample_state
 from msauto.simulator.state.state import SimMarker
 from tests.stage import BOLD, Stage, lines
 
@@ -21,10 +21,10 @@ TONIGHT = "Playout/Tonight/Promo 1 tonight"
 @pytest.fixture(params=["home", "own"])
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A server whose links report the clip's folder, and one whose links report their own."""
-    house = seeded_house()
-    news = house.databases["NEWS"]
+    state = sample_state()
+    news = state.databases["NEWS"]
     news.add_entry(news.clip("EP001"), "Playout/Tonight", "EP001")
-    with Simulator(house=house, dialect=[f"link_folder={request.param}", "link_delete=clip"]) as sim:
+    with Simulator(state=state, dialect=[f"link_folder={request.param}", "link_delete=clip"]) as sim:
         yield Stage(sim, tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_the_title_of_a_link_does_not_delete_its_clip_with_consent_either(stage:
 @pytest.mark.parametrize("glob", ["Promo 1", "Promos", "Promos/*", "Promo 1 tonight", "Playout/*"])
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_protection_holds_by_every_title_and_folder(stage: Stage, glob: str, title: str) -> None:
-    stage.sim.house.databases["NEWS"].clip("Promo 1").markers.extend(_markers(2))
+    stage.sim.state.databases["NEWS"].clip("Promo 1").markers.extend(_markers(2))
     limits = replace(BOLD, protected=(glob,))
     cleared = stage.plan(asset(title, markers=[], exactly=["markers"]), limits=limits)
     assert [(refusal.code, refusal.limit) for refusal in cleared.refusals] == [("protected", glob)]
@@ -100,7 +100,7 @@ def _markers(count: int) -> list[SimMarker]:
 
 def test_an_open_file_of_a_deleted_clip_is_not_deleted_again(stage: Stage) -> None:
     sim = stage.sim
-    sim.house.handles["4711"] = sim.house.databases["NEWS"].clip("EP002")
+    sim.state.handles["4711"] = sim.state.databases["NEWS"].clip("EP002")
     gone = {"name": "Gone", "asset": {"id": "handle:4711", "state": "absent"}}
     assert stage.apply(gone).ok
     assert lines(stage.sent()) == ["DELETE /storage/NEWS@handle:4711"]
@@ -113,7 +113,7 @@ def test_an_open_file_of_a_deleted_clip_is_not_deleted_again(stage: Stage) -> No
 @pytest.fixture
 def twins(stage: Stage) -> Stage:
     """EP001 lives in Raw, and another clip of that title in Films; a title leads to the one in Raw."""
-    stage.sim.house.databases["NEWS"].add_clip("EP001", "Films", frames=9000, create_time="2026-10-01T12:00:00")
+    stage.sim.state.databases["NEWS"].add_clip("EP001", "Films", frames=9000, create_time="2026-10-01T12:00:00")
     return stage
 
 
@@ -155,14 +155,14 @@ def test_of_two_clips_the_one_in_the_guarded_folder_is_meant(twins: Stage) -> No
 
 
 def test_a_key_id_and_a_title_of_two_clips_are_two_targets(twins: Stage) -> None:
-    film = twins.sim.house.databases["NEWS"].folder("Films")
+    film = twins.sim.state.databases["NEWS"].folder("Films")
     assert film is not None
     entry = next(each for each in film.entries.values() if each.title == "EP001")
     by_id = {"name": "By id", "asset": {"id": f"link_id:{entry.link_id}", "fields": {"comment": "film"}}}
     result = twins.apply(by_id, asset("EP001", fields={"comment": "episode"}))
     assert result.ok
     assert entry.fields["comment"] == "film"
-    assert twins.sim.house.databases["NEWS"].clip("EP001").home.fields["comment"] == "episode"
+    assert twins.sim.state.databases["NEWS"].clip("EP001").home.fields["comment"] == "episode"
 
 
 # One clip by several names -------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_a_command_that_is_run_once_is_not_run_again_by_another_name(stage: Stag
 
 def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stage) -> None:
     """Three entries have one file and one identity, and the markers of one of them differ: it is another clip."""
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     promo = news.clip("Promo 1")
     values = {name: getattr(promo, name) for name in ("frames", "create_time", "orig_name", "file", "proxy", "archive")}
     copy = news.add_clip("Promo copy", "Promos", **values)
@@ -236,7 +236,7 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
 @pytest.mark.parametrize("missing", ["orig_name", "create_time", "frames"])
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: str, title: str) -> None:
-    stage.sim.house.databases["NEWS"].clip("Promo 1").untold = (missing,)
+    stage.sim.state.databases["NEWS"].clip("Promo 1").untold = (missing,)
     (error,) = errors(stage.plan(asset(title, state="absent")))
     assert TONIGHT in error
     limits = replace(BOLD, protected=("Playout/*",))
@@ -246,7 +246,7 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
 
 @pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
 def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", untold=missing)
     news.clip("EP001").untold = missing
     film.home.link_id = news.clip("EP001").home.link_id
@@ -257,9 +257,9 @@ def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tu
 
 
 def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -> None:
-    for number, each in enumerate(stage.sim.house.databases["NEWS"].clips()):
+    for number, each in enumerate(stage.sim.state.databases["NEWS"].clips()):
         each.archive, each.untold = f"LTO/{number}.mxf", ("orig_name",)
-    stage.sim.house.databases["NEWS"].clip("Promo 1").online = False
+    stage.sim.state.databases["NEWS"].clip("Promo 1").online = False
     tasks = (asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER]))
     assert stage.apply(*tasks).ok
     assert len(stage.sent()) == 1
@@ -267,7 +267,7 @@ def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -
 
 def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
     """Another clip stands where the link should be, and the length is all that the server reports."""
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     values = {"online": False, "untold": ("orig_name", "create_time")}
     for name, value in values.items():
         setattr(news.clip("EP002"), name, value)
@@ -281,7 +281,7 @@ def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> No
 def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
     """All entries have one link_id, and each reports its own folder: which of them is the clip cannot be told."""
     with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:
-        for entry in sim.house.databases["NEWS"].clip("Promo 1").entries:
+        for entry in sim.state.databases["NEWS"].clip("Promo 1").entries:
             entry.link_id = 7
         stage = Stage(sim, tmp_path, {"link_delete": "by_title"})
         (error,) = errors(stage.plan(asset("Promo 1 tonight", links=[], exactly=["links"])))
@@ -299,11 +299,11 @@ def test_a_renamed_clip_with_a_link_of_its_old_title_is_as_desired(stage: Stage)
     undone = stage.undo()
     assert undone.ok
     assert undone.plan.warnings == ()
-    assert stage.sim.house.databases["NEWS"].clip("EP001").home.title == "EP001"
+    assert stage.sim.state.databases["NEWS"].clip("EP001").home.title == "EP001"
 
 
 def test_a_link_that_has_the_new_title_already_does_not_hide_the_rename(stage: Stage) -> None:
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     news.add_entry(news.clip("EP001"), "Playout", "EP001b")
     task = asset("EP001b", was=["EP001"])
     assert stage.apply(task).ok
@@ -314,7 +314,7 @@ def test_a_link_that_has_the_new_title_already_does_not_hide_the_rename(stage: S
 def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:
     task = asset("EP002b", was=["EP002"])
     stage.apply(task)
-    stage.sim.house.databases["NEWS"].add_clip("EP002", "Raw", frames=77)
+    stage.sim.state.databases["NEWS"].add_clip("EP002", "Raw", frames=77)
     (error,) = errors(stage.plan(task))
     assert "both 'EP002b' and 'EP002' are there" in error
 
@@ -333,7 +333,7 @@ def test_an_old_title_that_is_to_be_absent_never_deletes_the_renamed_clip(stage:
 
 
 def test_another_spelling_of_a_title_is_found(stage: Stage) -> None:
-    stage.sim.house.databases["NEWS"].add_clip("E\u0301te\u0301", "Raw", frames=90)
+    stage.sim.state.databases["NEWS"].add_clip("E\u0301te\u0301", "Raw", frames=90)
     task = asset("Été", was=["E\u0301te\u0301"], fields={"comment": "x"})
     result = stage.apply(task)
     assert result.ok
@@ -346,7 +346,7 @@ def test_a_chain_of_renames_needs_a_run_for_each(stage: Stage) -> None:
         asset("EP006", was=["EP005"], fields={"comment": "was 5"}),
         asset("EP005", was=["EP004"]),
     )
-    news = stage.sim.house.databases["NEWS"]
+    news = stage.sim.state.databases["NEWS"]
     news.remove_clip(news.clip("EP007"))
     clips = {number: news.clip(f"EP00{number}") for number in (4, 5, 6)}
     left_out = []

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from msauto.simulator import SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    house = empty_house()
-    clip = house.databases["NEWS"].add_clip("Film", "Raw", frames=500)
+    state = empty_state()
+    clip = state.databases["NEWS"].add_clip("Film", "Raw", frames=500)
     clip.home.fields.update(comment="raw", user_0="one", user_1="two")
     clip.xmp["dc:subject"] = ["news"]
     clip.markers.append(SimMarker(1, 10, {"track": "General", "title": "Goal"}))
     clip.segments.append(SimSegment(1, 0, 100, ["Part"]))
-    with Simulator(house=house) as sim:
+    with Simulator(state=state) as sim:
         yield Stage(sim, tmp_path)
 
 

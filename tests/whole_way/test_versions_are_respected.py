@@ -11,7 +11,7 @@ import pytest
 
 from msauto.interface.versions import Feature, show_version
 from msauto.model.plan import Plan
-from msauto.simulator import SimClip, SimMarker, Simulator, empty_house
+from msauto.simulator import SimClip, SimMarker, Simulator, empty_state
 from tests.stage import Stage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,18 +42,18 @@ NEEDS: dict[Feature, Task] = {
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 @pytest.fixture(autouse=True)
 def clip(sim: Simulator, tmp_path: Path) -> SimClip:
-    sim.house = empty_house()
-    news = sim.house.databases["NEWS"]
+    sim.state = empty_state()
+    news = sim.state.databases["NEWS"]
     film = news.add_clip(TITLE, "Raw", frames=400)
     film.xmp["dc:title"] = ["Kept"]
     film.markers.append(SimMarker(3, 10, {"track": "General"}))
-    sim.house.handles["4711"] = film
+    sim.state.handles["4711"] = film
     archived = news.add_clip("Archived", "Raw")
     archived.archive, archived.online = "$(archive_path)/film.mxf", False
     (tmp_path / "batch.xml").write_text("<batch/>", encoding="utf-8")
@@ -99,7 +99,7 @@ def test_its_own_version_is_planned(feature: Feature, sim: Simulator, tmp_path: 
 
 
 def test_one_refusal_leaves_nothing_of_the_target_and_all_of_the_others(sim: Simulator, tmp_path: Path) -> None:
-    sim.house.databases["NEWS"].add_clip("Other", "Raw")
+    sim.state.databases["NEWS"].add_clip("Other", "Raw")
     stage = Stage(sim, tmp_path, version="2.9.86")
     plan = stage.plan(
         {"asset": {"title": TITLE, "fields": {"comment": "x", "user_0": "y"}}},
@@ -150,7 +150,7 @@ def colon_task(title: str = COLON) -> dict[str, Any]:
 def test_a_colon_takes_the_form_that_the_dialect_names(
     dialect: dict[str, str], version: str | None, address: str, sim: Simulator, tmp_path: Path
 ) -> None:
-    found = sim.house.add_clip(COLON, "Raw")
+    found = sim.state.add_clip(COLON, "Raw")
     stage = Stage(sim, tmp_path, dialect, version)
     sim.dialect = sim.dialect.with_values({"title_address": dialect.get("title_address", "plain")})
     try:
@@ -182,7 +182,7 @@ def test_a_title_without_a_colon_needs_no_ns(sim: Simulator, tmp_path: Path) -> 
 def test_a_colon_that_needs_ns_is_refused_on_an_older_version(
     asset: dict[str, Any], sim: Simulator, clip: SimClip, tmp_path: Path
 ) -> None:
-    news = sim.house.databases["NEWS"]
+    news = sim.state.databases["NEWS"]
     news.make_folder("Playout")
     if "was" not in asset and "links" not in asset:
         news.add_clip(COLON, "Raw")

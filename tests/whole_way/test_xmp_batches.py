@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 from tests.dialects.keeping_switches import keeps
 from tests.dialects.pairwise import Row
 from tests.theatre import Theatre, changes, errors, outcomes
@@ -21,12 +21,12 @@ PUT = "PUT /storage/NEWS?connector=TRAFFIC"
 
 @pytest.fixture
 def stage(row: Row, tmp_path: Path) -> Iterator[Theatre]:
-    house = empty_house()
+    state = empty_state()
     for title in ("Film", "News"):
-        house.add_clip(title, "Raw", frames=500)
-    house.databases["NEWS"].connectors["TRAFFIC"] = []
+        state.add_clip(title, "Raw", frames=500)
+    state.databases["NEWS"].connectors["TRAFFIC"] = []
     (tmp_path / "batch.xml").write_text(BATCH)
-    with Simulator(house=house) as sim:
+    with Simulator(state=state) as sim:
         yield Theatre({"studio": sim}, tmp_path).on(row)
 
 
@@ -48,7 +48,7 @@ def test_once_for_each_content(stage: Theatre) -> None:
     assert result.ok
     assert stage.writes() == [PUT]
     assert stage.sim.writes()[0].body.decode() == BATCH
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["From traffic"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["From traffic"]}
     stage.sim.clear_log()
     again = stage.plan(play(load()))
     assert (again.requests, again.unchanged, len(stage.sim.log)) == (0, 1, 0)
@@ -64,10 +64,10 @@ def test_what_a_batch_may_have_overwritten_is_written_again(stage: Theatre) -> N
     assert hidden.apply(ours).ok
     assert hidden.plan(ours).requests == 0, "as we last wrote it"
     assert hidden.apply(play(load())).ok
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["From traffic"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["From traffic"]}
     assert len(hidden.plan(ours).targets) == 2, "nobody knows which clips a batch names"
     assert hidden.apply(ours).ok
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["Ours"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["Ours"]}
     assert hidden.plan(play(load()), ours).requests == 0, "the same batch is loaded once"
 
 
@@ -94,20 +94,20 @@ def test_it_goes_before_the_assets_of_its_database(stage: Theatre) -> None:
     result = stage.apply(play(*tasks))
     assert result.ok, result
     assert stage.writes()[0] == PUT
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["Ours"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["Ours"]}
     again = stage.plan(play(*tasks))
     assert (again.requests, again.unchanged) == (0, 3)
 
 
 def test_wanted_fields_are_sent_whatever_is_there(stage: Theatre) -> None:
-    stage.sim.house.clip("Film").xmp["dc:title"] = ["Ours"]
+    stage.sim.state.clip("Film").xmp["dc:title"] = ["Ours"]
     stage.sim.clear_log()
     plan = stage.plan(play(load(), titled("Film", "Ours")))
     assert changes(plan) == ["run xmp_batch batch.xml", "change xmp dc:title"]
     assert plan.targets[1].changes[0].basis == "none"
     assert not any("GETUSERFIELDS" in target for target in stage.reads()), "what it is now tells nothing"
     assert stage.apply(play(load(), titled("Film", "Ours"))).ok
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["Ours"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["Ours"]}
 
 
 @pytest.mark.parametrize(
@@ -183,4 +183,4 @@ def test_two_batches_go_in_their_order_and_the_same_twice_once(stage: Theatre) -
     stage.sim.clear_log()
     assert stage.apply(play(load(src="b.xml"), load(), load())).ok
     assert [entry.body.decode() for entry in stage.sim.writes()] == [BATCH.replace("traffic", "the desk"), BATCH]
-    assert stage.sim.house.clip("Film").xmp == {"dc:title": ["From traffic"]}
+    assert stage.sim.state.clip("Film").xmp == {"dc:title": ["From traffic"]}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.state.seed import empty_house
+from msauto.simulator.state.seed import empty_state
 from tests.stage import Stage
 
 BY_NAME = ["xmp_without_field=empty", "xmp_without_field=error"]
@@ -19,14 +19,14 @@ SHAPES = ("attr", "element", "nested", "lines")
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 @pytest.fixture
 def sim(running: Simulator) -> Simulator:
-    running.house = empty_house()
-    news = running.house.databases["NEWS"]
+    running.state = empty_state()
+    news = running.state.databases["NEWS"]
     film = news.add_clip("Film", "Raw", frames=400)
     film.xmp["dc:title"] = ["Kept"]
     news.add_clip("Bare", "Raw", frames=400)
@@ -75,7 +75,7 @@ def test_a_where_leaves_no_clip_out(sim: Simulator, tmp_path: Path, switch: str)
     selected = {"select": {"folder": "Raw", "where": "'dc:title' in asset.xmp"}, "fields": {"comment": "seen"}}
     result = stage(sim, tmp_path, switch).apply({"name": "Asks", "asset": selected})
     assert [each.name for each in result.plan.targets] == ["Film"]
-    assert sim.house.clip("Film").home.fields["comment"] == "seen"
+    assert sim.state.clip("Film").home.fields["comment"] == "seen"
 
 
 @pytest.mark.parametrize("switch", ["xmp_shape=attr", *BY_NAME])
@@ -86,7 +86,7 @@ def test_what_is_asked_and_wanted_is_compared_as_it_is(sim: Simulator, tmp_path:
     plan = here.plan(both)
     assert [(each.key, each.basis) for each in plan.targets[0].changes] == [("dc:x", "live")]
     here.apply(both)
-    assert sim.house.clip("Film").xmp == {"dc:title": ["Kept"], "dc:x": ["new"]}
+    assert sim.state.clip("Film").xmp == {"dc:title": ["Kept"], "dc:x": ["new"]}
     assert here.plan(both).targets == ()
 
 
@@ -100,7 +100,7 @@ def test_the_fingerprint_covers_the_field_that_was_looked_at(sim: Simulator, tmp
 
     first = fingerprint()
     assert fingerprint() == first
-    sim.house.clip("Film").xmp["dc:title"] = ["Changed"]
+    sim.state.clip("Film").xmp["dc:title"] = ["Changed"]
     assert fingerprint() != first
 
 

@@ -56,7 +56,7 @@ def command(*, no_color: bool) -> int:
     from msauto.simulator import Simulator
 
     with _scratch() as folder, Simulator(restore_seconds=1.0) as server:
-        clips = sum(1 for database in server.house.databases.values() for _ in database.clips())
+        clips = sum(1 for database in server.state.databases.values() for _ in database.clips())
         give(
             f"A media server with {clips} clips listens at {server.url}; the playbooks are copied to a scratch folder."
         )

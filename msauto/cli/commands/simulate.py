@@ -37,7 +37,7 @@ def require_simulator() -> None:
     metavar="KIND@REGEX[*TIMES][+SKIP]",
     help="Misbehave: 'status:503@SETFIELD*2' refuses two SETFIELDs; several.",
 )
-@click.option("--seed", default="house", show_default=True, metavar="house|empty|bulk:N", help="What it holds.")
+@click.option("--seed", default="sample", show_default=True, metavar="sample|empty|bulk:N", help="What it holds.")
 @click.option("--log", type=click.Path(dir_okay=False), metavar="FILE", help="Log each request as a line of JSON.")
 @click.option(
     "--restore-seconds",
@@ -67,7 +67,7 @@ def command(
     restore_seconds: float,
     proxy_seconds: float,
 ) -> None:
-    """Run a media server to try playbooks on: the whole interface, a believable house, dialects, faults."""
+    """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
     require_simulator()
     from msauto.simulator import SimDialect, serve
 

@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,18}")
 class CommandCall:
     """One command on one entry. `restore_seconds` is how long a restore takes."""
 
-    house: ServerState
+    state: ServerState
     database: SimDatabase
     entry: SimEntry
     request: HttpRequest

@@ -92,7 +92,7 @@ def _other_clip(call: CommandCall) -> SimClip:
     if identifier is None:
         return call.clip
     namespace = call.request.param("ns") or "title"
-    entry = find_entry(call.house, call.database, namespace, identifier, call.dialect)
+    entry = find_entry(call.state, call.database, namespace, identifier, call.dialect)
     if entry is None:
         raise ResourceNotFoundError
     return entry.clip
@@ -109,7 +109,7 @@ def copy_program_fields(call: CommandCall) -> None:
     clip = _other_clip(call)
     _partner(call)
     moves = [made["asset_id"] for made in clip.partner if "asset_id" in made]
-    card = call.house.cards.get(moves[-1]) if moves else None
+    card = call.state.cards.get(moves[-1]) if moves else None
     if card is not None:
         clip.xmp.update({name: list(values) for name, values in card.xmp.items()})
 
@@ -117,7 +117,7 @@ def copy_program_fields(call: CommandCall) -> None:
 def move_to_asset(call: CommandCall) -> None:
     """Move the media file to the folder linked with the card; an unknown card gets a folder of its own."""
     asset_id = call.text("asset_id")
-    card = call.house.cards.get(asset_id)
+    card = call.state.cards.get(asset_id)
     _partner(call)
     call.database.move(call.clip.home, card.folder if card else ("Cards", asset_id))
 

@@ -19,7 +19,7 @@ from msauto.simulator.http.log import RequestLog
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Routes
 from msauto.simulator.state.state import ServerState
-from msauto.simulator.state.state_file import house_from_json, house_to_json
+from msauto.simulator.state.state_file import state_from_json, state_to_json
 
 CONTROL_PREFIX = "/_simulator/"
 
@@ -31,13 +31,13 @@ class Control:
     routes: Routes
     faults: Faults
     log: RequestLog
-    make_house: Callable[[], ServerState]
+    initial_state: Callable[[], ServerState]
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answer one request of this side door; it is neither logged nor struck by faults."""
         actions: dict[tuple[str, str], Callable[[HttpRequest], Any]] = {
             ("GET", "log"): lambda _: [entry.as_dict() for entry in self.log.entries()],
-            ("GET", "state"): lambda _: house_to_json(self.routes.house),
+            ("GET", "state"): lambda _: state_to_json(self.routes.state),
             ("GET", "dialect"): lambda _: self.routes.dialect.as_dict(),
             ("POST", "reset"): lambda _: self._reset(),
             ("PUT", "state"): self._put_state,
@@ -54,7 +54,7 @@ class Control:
         return HttpAnswer(200, json.dumps(value, ensure_ascii=False).encode(), "application/json")
 
     def _reset(self) -> str:
-        self.routes.house = self.make_house()
+        self.routes.state = self.initial_state()
         self.routes.media.films.clear()
         self.routes.media.made.clear()
         self.routes.writes += 1
@@ -64,7 +64,7 @@ class Control:
 
     def _put_state(self, request: HttpRequest) -> str:
         try:
-            self.routes.house = house_from_json(json.loads(request.body))
+            self.routes.state = state_from_json(json.loads(request.body))
         except (KeyError, AttributeError) as problem:
             raise ValueError(f"this is no state: {problem!r}") from None
         self.routes.writes += 1

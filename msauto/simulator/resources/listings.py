@@ -22,9 +22,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _Keep = Callable[[SimEntry], bool]
 
 
-def databases_answer(house: ServerState, dialect: SimDialect) -> HttpAnswer:
+def databases_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
     """GET /storage: every database with its content."""
-    return _streamed(_databases(house, dialect), dialect)
+    return _streamed(_databases(state, dialect), dialect)
 
 
 def folder_answer(database: SimDatabase, path: FolderPath, request: HttpRequest, dialect: SimDialect) -> HttpAnswer:
@@ -50,9 +50,9 @@ def _streamed(parts: Iterator[str], dialect: SimDialect) -> HttpAnswer:
     return HttpAnswer(200, b"", f"text/xml; charset={dialect.xml_encoding}", chunks=chunks)
 
 
-def _databases(house: ServerState, dialect: SimDialect) -> Iterator[str]:
+def _databases(state: ServerState, dialect: SimDialect) -> Iterator[str]:
     yield "<Databases>\n"
-    for database in list(house.databases.values()):
+    for database in list(state.databases.values()):
         yield f'<Database name="{attribute(database.name)}">\n'
         yield from _stored_tree(database.root, (), lambda _: True, dialect)
         yield "</Database>\n"

@@ -41,7 +41,7 @@ Reply = HttpAnswer | Awaitable[HttpAnswer]
 class Routes:
     """The endpoints over a house. `writes` counts what may have changed it."""
 
-    house: ServerState
+    state: ServerState
     dialect: SimDialect
     restore_seconds: float = 0.0
     proxy_seconds: float = 0.0
@@ -82,10 +82,10 @@ class Routes:
     def _storage(self, request: HttpRequest, segments: list[str]) -> Reply:
         if not segments:
             _only(request, "GET")
-            return databases_answer(self.house, self.dialect)
+            return databases_answer(self.state, self.dialect)
         dialect = self.dialect
         address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
-        database = self.house.databases.get(address.database)
+        database = self.state.databases.get(address.database)
         if database is None:
             raise ResourceNotFoundError
         if address.asset is not None:
@@ -104,7 +104,7 @@ class Routes:
 
     def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> Reply:
         identifier = address.asset or ""
-        entry = find_entry(self.house, database, address.namespace, identifier, self.dialect)
+        entry = find_entry(self.state, database, address.namespace, identifier, self.dialect)
         if entry is None:
             raise ResourceNotFoundError
         if address.tail:
@@ -138,17 +138,17 @@ class Routes:
         name = request.param("command") or ""
         if name not in COMMANDS:
             raise RefusalError(400, f"unknown command {name}")
-        COMMANDS[name](CommandCall(self.house, database, entry, request, self.dialect, self.restore_seconds))
+        COMMANDS[name](CommandCall(self.state, database, entry, request, self.dialect, self.restore_seconds))
         return self._written(request, entry)
 
     def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
         match (request.method, [decode_percent(segment) for segment in segments]):
             case ("GET" | "HEAD", []):
-                return channels_answer(self.house, self.dialect)
+                return channels_answer(self.state, self.dialect)
             case ("GET" | "HEAD", [name]):
-                return channel_answer(self.house, name, self.dialect)
+                return channel_answer(self.state, name, self.dialect)
             case ("PUT", [name, file]):
-                put_item(find_channel(self.house, name), file, request.body, self.dialect)
+                put_item(find_channel(self.state, name), file, request.body, self.dialect)
                 return self._written(request, None)
             case ("DELETE", [name]):
                 self._delete_item(request, name)
@@ -159,7 +159,7 @@ class Routes:
                 raise ResourceNotFoundError
 
     def _delete_item(self, request: HttpRequest, name: str) -> None:
-        channel, guid = find_channel(self.house, name), request.param("guid")
+        channel, guid = find_channel(self.state, name), request.param("guid")
         if guid is None:
             raise RefusalError(400, "guid is missing")
         delete_item(channel, guid, self.dialect)

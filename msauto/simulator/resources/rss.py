@@ -13,25 +13,25 @@ _ATOM = "http://www.w3.org/2005/Atom"
 _RSS = "http://backend.userland.com/rss2"
 
 
-def channels_answer(house: ServerState, dialect: SimDialect) -> HttpAnswer:
+def channels_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
     """GET /rss."""
     rows = "".join(
         f'<channel name="{attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
-        for channel in house.channels.values()
+        for channel in state.channels.values()
     )
     return xml_answer(f"<channels>\n{rows}</channels>", dialect)
 
 
-def channel_answer(house: ServerState, name: str, dialect: SimDialect) -> HttpAnswer:
+def channel_answer(state: ServerState, name: str, dialect: SimDialect) -> HttpAnswer:
     """GET /rss/NAME."""
-    return xml_answer(channel_xml(find_channel(house, name), dialect), dialect)
+    return xml_answer(channel_xml(find_channel(state, name), dialect), dialect)
 
 
-def find_channel(house: ServerState, name: str) -> SimChannel:
+def find_channel(state: ServerState, name: str) -> SimChannel:
     """The channel of this name."""
-    if name not in house.channels:
+    if name not in state.channels:
         raise ResourceNotFoundError
-    return house.channels[name]
+    return state.channels[name]
 
 
 def channel_xml(channel: SimChannel, dialect: SimDialect) -> str:

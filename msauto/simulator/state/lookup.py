@@ -9,13 +9,13 @@ _KEY_ATTRIBUTES = ("orig_name", "orig_type", "derived_from", "create_time", "rec
 
 
 def find_entry(
-    house: ServerState, database: SimDatabase, namespace: str | None, identifier: str, dialect: SimDialect
+    state: ServerState, database: SimDatabase, namespace: str | None, identifier: str, dialect: SimDialect
 ) -> SimEntry | None:
     """The entry of a title, or of a value that is unique in a key field."""
     if namespace is None or namespace == "title":
         return database.find(identifier, any_case=dialect.title_case == "folded")
     if namespace == "handle":
-        clip = house.handles.get(identifier)
+        clip = state.handles.get(identifier)
         return clip.home if clip else None
     if namespace == "link_id":
         return next((entry for entry in database.root.walk() if str(entry.link_id) == identifier), None)

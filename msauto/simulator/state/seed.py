@@ -32,37 +32,37 @@ RATES = (
     Fraction(60000, 1001),
 )
 _COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips take all the memory there is
-SEEDS = ("house", "empty", "bulk:N")
+SEEDS = ("sample", "empty", "bulk:N")
 _DEFAULT = SimDialect()
 
 
-def house_of(seed: str) -> ServerState:
-    """The house of a seed text: `house`, `empty` or `bulk:N`; ValueError for another."""
-    if seed == "house":
-        return seeded_house()
+def state_from_seed(seed: str) -> ServerState:
+    """The house of a seed text: `sample`, `empty` or `bulk:N`; ValueError for another."""
+    if seed == "sample":
+        return sample_state()
     if seed == "empty":
-        return empty_house()
+        return empty_state()
     name, _, number = seed.partition(":")
     if name == "bulk" and _COUNT.fullmatch(number):
-        return bulk_house(int(number))
+        return bulk_state(int(number))
     raise ValueError(f"a seed is one of {', '.join(SEEDS)}, not {seed!r}")
 
 
-def empty_house() -> ServerState:
+def empty_state() -> ServerState:
     """Databases NEWS and ARCHIVE without clips, the connector TRAFFIC, no channel."""
-    house = ServerState()
+    state = ServerState()
     for name in ("NEWS", "ARCHIVE"):
-        house.add_database(name).connectors["TRAFFIC"] = []
-    return house
+        state.add_database(name).connectors["TRAFFIC"] = []
+    return state
 
 
-def bulk_house(count: int) -> ServerState:
+def bulk_state(count: int) -> ServerState:
     """NEWS with this many clips, `Bulk 000000` onward, a thousand to a folder of `Bulk`."""
-    house = empty_house()
-    database = house.add_database("NEWS")
+    state = empty_state()
+    database = state.add_database("NEWS")
     with _no_garbage():
         _fill(database, count)
-    return house
+    return state
 
 
 @contextlib.contextmanager
@@ -84,10 +84,10 @@ def _fill(database: SimDatabase, count: int) -> None:
         database.add_clip(f"Bulk {number:06d}", folder, frames=250 + number % 5000, create_time=when)
 
 
-def seeded_house() -> ServerState:
+def sample_state() -> ServerState:
     """A news house: some 200 clips in NEWS and ARCHIVE, two channels, program cards."""
-    house = empty_house()
-    news, archive = house.databases["NEWS"], house.databases["ARCHIVE"]
+    state = empty_state()
+    news, archive = state.databases["NEWS"], state.databases["ARCHIVE"]
     for folder in ("Playout/Tonight", "Playout/Tomorrow", "Master/Films", "Raw/2026/11", r"A\/B Tests"):
         news.make_folder(folder)
     _story(news)
@@ -96,9 +96,9 @@ def seeded_house() -> ServerState:
     _templates(news)
     _recording(news)
     _archive(news, archive)
-    _channels(house)
-    house.cards["1001"] = ProgramCard(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
-    return house
+    _channels(state)
+    state.cards["1001"] = ProgramCard(("Playout", "Tonight"), {"dc:title": ["Evening News"], "dc:subject": ["news"]})
+    return state
 
 
 def _story(news: SimDatabase) -> None:
@@ -184,11 +184,11 @@ def _put_away(clip: SimClip, path: str) -> None:
     clip.archive, clip.online = path, False
 
 
-def _channels(house: ServerState) -> None:
-    ticker = house.add_channel("ticker", "News ticker")
+def _channels(state: ServerState) -> None:
+    ticker = state.add_channel("ticker", "News ticker")
     put_item(ticker, "n-0.txt", b"Yesterday's headline", _DEFAULT)
     put_item(ticker, "n-1.txt", b"An outdated headline", _DEFAULT)
-    weather = house.add_channel("weather", "Погода")
+    weather = state.add_channel("weather", "Погода")
     body = "<item><guid>oslo</guid><title>Oslo</title><description>−4 °C, snø</description></item>"
     weather.items.append(read_item("oslo.xml", body.encode(), _DEFAULT))
     put_item(weather, "moscow.txt", "Москва: −7".encode(), _DEFAULT)

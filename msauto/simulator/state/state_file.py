@@ -32,50 +32,50 @@ _PLAIN = tuple(
 )
 
 
-def house_to_json(house: ServerState) -> dict[str, Any]:
+def state_to_json(state: ServerState) -> dict[str, Any]:
     """All of the state as plain JSON values."""
     return {
         "format": FORMAT,
         "version": 1,
-        "databases": [_database_out(database, house) for database in house.databases.values()],
-        "channels": [_channel_out(channel) for channel in house.channels.values()],
-        "cards": {name: {"folder": card.folder, "xmp": card.xmp} for name, card in house.cards.items()},
+        "databases": [_database_out(database, state) for database in state.databases.values()],
+        "channels": [_channel_out(channel) for channel in state.channels.values()],
+        "cards": {name: {"folder": card.folder, "xmp": card.xmp} for name, card in state.cards.items()},
     }
 
 
-def house_from_json(data: dict[str, Any]) -> ServerState:
+def state_from_json(data: dict[str, Any]) -> ServerState:
     """The reverse; ValueError when it is not a state file of ours."""
     if data.get("format") != FORMAT or data.get("version") != 1:
         raise ValueError("not a state file of this simulator")
-    house = ServerState()
+    state = ServerState()
     for entry in data["databases"]:
-        _database_in(house, entry)
+        _database_in(state, entry)
     for entry in data["channels"]:
-        house.add_channel(entry["name"], entry["title"]).items = [_item_in(item) for item in entry["items"]]
-    house.cards = {name: ProgramCard(tuple(card["folder"]), card["xmp"]) for name, card in data["cards"].items()}
-    return house
+        state.add_channel(entry["name"], entry["title"]).items = [_item_in(item) for item in entry["items"]]
+    state.cards = {name: ProgramCard(tuple(card["folder"]), card["xmp"]) for name, card in data["cards"].items()}
+    return state
 
 
-def load_house(path: Path) -> ServerState:
+def load_state(path: Path) -> ServerState:
     """Read a state file; ValueError names the file when it cannot be read as one."""
     try:
-        return house_from_json(json.loads(path.read_text(encoding="utf-8")))
+        return state_from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
 
 
-def save_house(house: ServerState, path: Path) -> None:
+def save_state(state: ServerState, path: Path) -> None:
     """Write the state file so that a crash leaves either the old one or the new one."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("w", encoding="utf-8") as file:
-        json.dump(house_to_json(house), file, ensure_ascii=False)
+        json.dump(state_to_json(state), file, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
 
 
-def _database_out(database: SimDatabase, house: ServerState) -> dict[str, Any]:
-    handles = {number: clip for number, clip in house.handles.items() if _is_shown(clip, database)}
+def _database_out(database: SimDatabase, state: ServerState) -> dict[str, Any]:
+    handles = {number: clip for number, clip in state.handles.items() if _is_shown(clip, database)}
     return {
         "name": database.name,
         "next_link_id": database.next_link_id,
@@ -121,8 +121,8 @@ def _channel_out(channel: SimChannel) -> dict[str, Any]:
     return {"name": channel.name, "title": channel.title, "items": items}
 
 
-def _database_in(house: ServerState, data: dict[str, Any]) -> None:
-    database = house.add_database(data["name"])
+def _database_in(state: ServerState, data: dict[str, Any]) -> None:
+    database = state.add_database(data["name"])
     database.partner = data["partner"]
     database.profiles = {name: (size[0], size[1]) for name, size in data["profiles"].items()}
     database.connectors = {name: list(map(_bytes, bodies)) for name, bodies in data["connectors"].items()}
@@ -132,7 +132,7 @@ def _database_in(house: ServerState, data: dict[str, Any]) -> None:
     for entry in data["clips"]:
         clip = _clip_in(database, entry)
         homes[clip.home.link_id] = clip
-    house.handles |= {number: homes[link_id] for number, link_id in data["handles"].items()}
+    state.handles |= {number: homes[link_id] for number, link_id in data["handles"].items()}
     database.next_link_id = data["next_link_id"]
 
 
@@ -169,8 +169,8 @@ class StateFile:
         self.path = path
         self.pause = 0.5
 
-    def save(self, house: ServerState) -> None:
+    def save(self, state: ServerState) -> None:
         """Write it now; the pause grows with what writing costs, so that a big house is not always saving."""
         started = time.perf_counter()
-        save_house(house, self.path)
+        save_state(state, self.path)
         self.pause = max(0.5, 10 * (time.perf_counter() - started))

@@ -11,21 +11,21 @@ import pytest
 from msauto.model.plan import Change
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_to_json
 from msauto.report.text import render_plan
-from msauto.simulator import SimDialect, SimSegment, Simulator, empty_house
+from msauto.simulator import SimDialect, SimSegment, Simulator, empty_state
 from tests.stage import Stage
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 @pytest.fixture
 def stage(server: Simulator, tmp_path: Path) -> Stage:
-    server.house = empty_house()
+    server.state = empty_state()
     server.dialect = SimDialect()
-    clip = server.house.databases["NEWS"].add_clip("Film", "Raw", frames=100)
+    clip = server.state.databases["NEWS"].add_clip("Film", "Raw", frames=100)
     clip.segments[:] = [
         SimSegment(1, 0, 5, ["One", "Eins"], track="V1", rating=3),
         SimSegment(2, 10, 6, ["Two"], rating=0),

@@ -15,22 +15,22 @@ from msauto.ledger import Ledger
 from msauto.model.history import RunDetails
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
-from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_house
+from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Simulator]:
-    with Simulator(house=empty_house()) as simulator:
+    with Simulator(state=empty_state()) as simulator:
         yield simulator
 
 
 @pytest.fixture
 def stage(server: Simulator, tmp_path: Path) -> Stage:
-    server.house = empty_house()
+    server.state = empty_state()
     server.dialect = SimDialect()
     server.faults.clear()
-    news = server.house.databases["NEWS"]
+    news = server.state.databases["NEWS"]
     news.make_folder("Playout")
     clip = news.add_clip("Film", "Raw", frames=100)
     clip.home.fields["comment"] = "raw"
@@ -40,7 +40,7 @@ def stage(server: Simulator, tmp_path: Path) -> Stage:
         SimMarker(1, 3, {"track": "General", "title": "m", "comment": "said", "rating": "2"}),
         SimMarker(7, 5, {"track": "Cue Point", "title": "c"}),
     ]
-    channel = server.house.add_channel("ticker")
+    channel = server.state.add_channel("ticker")
     channel.items[:] = [Item("n-1.txt", b"First\nmore", "n-1", "First", "First\nmore")]
     return Stage(server, tmp_path)
 
@@ -68,28 +68,28 @@ def warned(stage: Stage, words: str) -> bool:
 def test_a_rename_is_taken_back_with_all_the_rest(stage: Stage) -> None:
     assert stage.apply(asset("New", was=["Film"], fields={"comment": "Ready"})).ok
     assert stage.undo().ok
-    assert stage.sim.house.clip("Film").home.fields["comment"] == "raw"
+    assert stage.sim.state.clip("Film").home.fields["comment"] == "raw"
     assert plan_of_undo(stage).errors == 0
 
 
 def test_a_title_that_another_clip_has_by_now_is_left_alone_and_all_else_comes_back(stage: Stage) -> None:
-    stage.sim.house.databases["NEWS"].add_clip("Other", "Raw", frames=100)
+    stage.sim.state.databases["NEWS"].add_clip("Other", "Raw", frames=100)
     first = asset("New", was=["Film"], fields={"comment": "Ready"})
     assert stage.apply(first, asset("Other", fields={"comment": "Ready"})).ok
-    taken = stage.sim.house.databases["NEWS"].add_clip("Film", "Raw", frames=7)
+    taken = stage.sim.state.databases["NEWS"].add_clip("Film", "Raw", frames=7)
     plan = plan_of_undo(stage)
     assert plan.errors == 0
     assert "studio: New: the title is left alone, for another clip is called 'Film' by now" in plan.warnings
     assert stage.undo().ok
-    assert stage.sim.house.clip("New").home.fields["comment"] == "raw"
-    assert stage.sim.house.clip("Other").home.fields.get("comment", "") == ""
+    assert stage.sim.state.clip("New").home.fields["comment"] == "raw"
+    assert stage.sim.state.clip("Other").home.fields.get("comment", "") == ""
     assert "comment" not in taken.home.fields
 
 
 def test_a_stranger_under_the_title_that_a_run_gave_is_left_alone(stage: Stage) -> None:
     assert stage.apply(asset("New", was=["Film"], fields={"comment": "Ready"})).ok
-    news = stage.sim.house.databases["NEWS"]
-    stage.sim.house.clip("New").home.title = "Film"
+    news = stage.sim.state.databases["NEWS"]
+    stage.sim.state.clip("New").home.title = "Film"
     stranger = news.add_clip("New", "Raw", frames=7)
     stranger.home.fields["comment"] = "Ready"
     assert warned(stage, "left alone, for another clip has this title by now")
@@ -105,14 +105,14 @@ def test_a_deleted_marker_comes_back_whole_under_a_new_uid(stage: Stage) -> None
     assert "uid=-1" in sent.target
     markers = {
         (m.pos, m.fields["title"], m.fields["comment"], m.fields["rating"])
-        for m in stage.sim.house.clip("Film").markers[1:]
+        for m in stage.sim.state.clip("Film").markers[1:]
     }
     assert markers == {(3, "m", "said", "2")}
     assert stage.undo(stage.runs()[-1], dry=True).requests == 0, "it is back already"
 
 
 def test_one_of_two_markers_at_a_place_comes_back_beside_the_other(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     clip.markers.append(SimMarker(8, 3, {"track": "General", "title": "twin"}))
     assert stage.apply(asset(markers=[{"uid": 1, "state": "absent"}])).ok
     assert stage.undo().ok
@@ -121,7 +121,7 @@ def test_one_of_two_markers_at_a_place_comes_back_beside_the_other(stage: Stage)
 
 
 def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     clip.markers.append(SimMarker(8, 3, dict(clip.markers[0].fields)))
     assert stage.apply(asset(markers=[{"uid": 8, "state": "absent"}])).ok
     assert stage.undo().ok
@@ -129,7 +129,7 @@ def test_one_of_two_markers_that_are_the_same_comes_back(stage: Stage) -> None:
 
 
 def test_a_created_marker_goes_by_the_uid_that_was_learned(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     assert stage.apply(asset(markers=[{"at": 20, "title": "new"}])).ok
     clip.markers.insert(0, SimMarker(99, 20, {"track": "General", "title": "new"}))  # somebody makes another like it
     assert stage.undo().ok
@@ -137,7 +137,7 @@ def test_a_created_marker_goes_by_the_uid_that_was_learned(stage: Stage) -> None
 
 
 def test_a_segmentation_goes_and_what_was_there_comes_back(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     before = [(s.number, s.start, s.duration, *s.titles) for s in clip.segments]
     assert stage.apply(asset(segmentation={"duration": 10, "title": "P"}, exactly=["segments"])).ok
     assert len(clip.segments) == 10
@@ -151,11 +151,11 @@ def test_items_of_a_channel_come_back(stage: Stage) -> None:
     new = {"guid": "n-2", "text": "Second"}
     assert stage.apply(ticker({"guid": "n-1", "text": "Changed"}, new)).ok
     assert stage.undo().ok
-    items = stage.sim.house.channels["ticker"].items
+    items = stage.sim.state.channels["ticker"].items
     assert [(item.guid, item.title, item.description) for item in items] == [("n-1", "First", "First\nmore")]
     assert stage.apply(ticker({"guid": "n-1", "state": "absent"})).ok
     assert stage.undo().ok
-    items = stage.sim.house.channels["ticker"].items
+    items = stage.sim.state.channels["ticker"].items
     assert [(item.guid, item.title) for item in items] == [("n-1", "First")]
 
 
@@ -163,7 +163,7 @@ def test_a_link_goes_where_the_dialect_names_a_way(stage: Stage) -> None:
     stage.dialect = {"link_delete": "by_title"}
     assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok
     assert stage.undo().ok
-    assert [entry.title for entry in stage.sim.house.clip("Film").entries] == ["Film"]
+    assert [entry.title for entry in stage.sim.state.clip("Film").entries] == ["Film"]
 
 
 def test_removing_a_link_counts_as_a_deletion(stage: Stage) -> None:
@@ -191,7 +191,7 @@ def test_an_undo_can_be_undone(stage: Stage) -> None:
     assert stage.undo().ok
     assert stage.plan(desired).requests == 0
     assert stage.undo().ok
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     assert clip.home.fields["comment"] == "raw"
     assert sorted(m.pos for m in clip.markers) == [3, 5]
 
@@ -200,7 +200,7 @@ def test_an_undo_can_be_undone(stage: Stage) -> None:
 
 
 def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     desired = asset(
         fields={"comment": "Ready", "user_1": "ours"},
         xmp={"dc:title": ["ours"]},
@@ -216,8 +216,8 @@ def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) ->
         segment.titles = ["theirs"]
     for marker in clip.markers:
         marker.fields["title"] = "theirs"
-    stage.sim.house.channels["ticker"].items[0].title = "theirs"
-    stage.sim.house.channels["ticker"].items[0].description = "theirs"
+    stage.sim.state.channels["ticker"].items[0].title = "theirs"
+    stage.sim.state.channels["ticker"].items[0].description = "theirs"
     plan = plan_of_undo(stage)
     told = "\n".join(plan.warnings)
     for what in ("field comment", "dc:title", "marker uid 8", "segment 1", "segment 5", "item n-1"):
@@ -228,7 +228,7 @@ def test_what_somebody_has_changed_since_is_left_alone_and_told(stage: Stage) ->
 
 
 def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
-    clip = stage.sim.house.clip("Film")
+    clip = stage.sim.state.clip("Film")
     assert stage.apply(asset(segments=[{"number": 1, "start": 1, "duration": 5}], markers=[{"uid": 7, "at": 6}])).ok
     clip.segments[:] = [segment for segment in clip.segments if segment.number == 2]
     clip.markers.pop()
@@ -239,14 +239,14 @@ def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
 
 def test_another_clip_of_the_title_is_left_alone(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
-    stage.sim.house.clip("Film").create_time = "2026-12-01T00:00:00"
+    stage.sim.state.clip("Film").create_time = "2026-12-01T00:00:00"
     assert plan_of_undo(stage).requests == 0
     assert warned(stage, "another clip has this title by now")
 
 
 def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
-    stage.sim.house.databases["NEWS"].remove_clip(stage.sim.house.clip("Film"))
+    stage.sim.state.databases["NEWS"].remove_clip(stage.sim.state.clip("Film"))
     plan = plan_of_undo(stage)
     assert (plan.requests, plan.errors) == (0, 0)
     assert warned(stage, "it is not there any more")
@@ -257,7 +257,7 @@ def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
 
 def test_what_cannot_be_undone_is_listed(stage: Stage) -> None:
     stage.sim.dialect = SimDialect.parse(["link_fields=hidden"])
-    stage.sim.house.databases["NEWS"].add_clip("Old", "Raw", frames=10)
+    stage.sim.state.databases["NEWS"].add_clip("Old", "Raw", frames=10)
     desired = asset(fields={"user_1": "never known"}, links=[{"folder": "Playout"}])
     command = {"name": "A command", "command": {"name": "PARTNER_EXPORT_VERSION", "title": "Film"}}
     stage.apply(desired, asset("Old", state="absent"), command)
@@ -274,7 +274,7 @@ def test_what_cannot_be_undone_is_listed(stage: Stage) -> None:
 
 
 def test_what_comes_back_only_in_part_is_told(stage: Stage) -> None:
-    stage.sim.house.clip("Film").segments[0].track = "A1"
+    stage.sim.state.clip("Film").segments[0].track = "A1"
     assert stage.apply(asset(lossy=True, segments=[{"number": 1, "start": 1, "duration": 5}])).ok
     assert warned(stage, "segment 1 comes back without what cannot be written")
     assert plan_of_undo(stage).requests == 2

@@ -29,7 +29,7 @@ from msauto.model.plan import Address, Request
 from msauto.model.server import Auth, Secret, ServerSpec, Tls
 from msauto.server.access import spec_of
 from msauto.server.operations import Operations
-from msauto.simulator import SimDialect, Simulator, house_of
+from msauto.simulator import SimDialect, Simulator, state_from_seed
 
 TITLE = "Back\\Slash / Film: 50% @ night?"
 VALUE = "a & b + c, 50% \\ / ?\nnew line “Ё”"
@@ -41,7 +41,7 @@ def files(folder: Path) -> list[str]:
 
 @pytest.fixture
 def simulator() -> Iterator[Simulator]:
-    with Simulator(house_of("house")) as running:
+    with Simulator(state_from_seed("sample")) as running:
         yield running
 
 
@@ -328,7 +328,7 @@ def test_several_threads_may_share_a_client(server: MediaServer) -> None:
 
 
 def test_dialect_reaches_the_requests(simulator: Simulator) -> None:
-    simulator.house.add_clip("Film: part 1", "Films")
+    simulator.state.add_clip("Film: part 1", "Films")
     spec = ServerSpec("a", simulator.url, dialect=Dialect(title_address="ns", list_separator=";"))
     with MediaServer(spec) as server:
         server.set_user_fields("NEWS", "Long Film", {"x": ["a", "b"]})

@@ -23,7 +23,7 @@ TITLE = "Scratch / тест"
 FIELD = "dc:rights"
 
 
-def house() -> ServerState:
+def state() -> ServerState:
     made = ServerState()
     news = made.add_database("NEWS")
     clip = news.add_clip(TITLE, "Tests/2026", frames=500, create_time="2026-11-19T10:00:00", mime_type=2)
@@ -46,13 +46,13 @@ def _item(file: str) -> Any:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Simulator]:
-    with Simulator(house()) as simulator:
+    with Simulator(state()) as simulator:
         yield simulator
 
 
 @pytest.fixture
 def sim(running: Simulator) -> Iterator[Simulator]:
-    running.house, running.dialect = house(), SimDialect()
+    running.state, running.dialect = state(), SimDialect()
     running.faults.clear()
     running.clear_log()
     yield running
@@ -109,7 +109,7 @@ def read(sim: Simulator, *switches: str, title: str | None = TITLE) -> Told:
 
 def shown(sim: Simulator) -> dict[str, Any]:
     """The asset as the server shows it, all folders, and the XMP fields that are not empty."""
-    database = sim.house.databases["NEWS"]
+    database = sim.state.databases["NEWS"]
     clip = database.clip(TITLE)
     return {
         "clip": clip_xml(clip.home, SimDialect()),
@@ -211,7 +211,7 @@ def test_clip_to_ask_for_is_found(sim: Simulator) -> None:
 
 
 def test_empty_database_teaches_little_and_says_so(sim: Simulator) -> None:
-    sim.house.add_database("EMPTY")
+    sim.state.add_database("EMPTY")
     findings = asyncio.run(probe(ServerSpec("sim", sim.url), "EMPTY"))
     assert {"title_address", "listing_depth", "xmp_read"} <= {each.name for each in findings.missed}
     assert [each.value for each in findings.of("dialect")] == ["auto"]
@@ -315,7 +315,7 @@ def test_link_that_stays_is_told(sim: Simulator) -> None:
 
 
 def test_clip_without_room(sim: Simulator) -> None:
-    clip = sim.house.clip(TITLE)
+    clip = sim.state.clip(TITLE)
     clip.frames, clip.segments = 20, [SimSegment(1, 0, 20)]
     told = try_on(sim)
     assert {"segment_update", "marker_update", "position_origin"} <= told.missed.keys()
@@ -324,7 +324,7 @@ def test_clip_without_room(sim: Simulator) -> None:
 
 @pytest.mark.parametrize("kind", ["unfinalized", "unknown", "protected"])
 def test_refused_assets_are_not_touched(sim: Simulator, kind: str) -> None:
-    sim.house.clip(TITLE).finalized = kind != "unfinalized"
+    sim.state.clip(TITLE).finalized = kind != "unfinalized"
 
     def refuse(asset: Asset, links: tuple[Link, ...] | None) -> None:
         if kind == "protected":

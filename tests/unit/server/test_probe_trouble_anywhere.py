@@ -12,7 +12,7 @@ from msauto.interface.dialect import Dialect
 from msauto.model.server import ServerSpec
 from msauto.probe.probe import TrialOptions, probe_by_trial
 from msauto.simulator import SimDialect, Simulator
-from tests.unit.server.test_probe import FIELD, TITLE, Still, house, let_all, shown
+from tests.unit.server.test_probe import FIELD, TITLE, Still, let_all, shown, state
 
 pytestmark = pytest.mark.scale
 
@@ -26,13 +26,13 @@ TRIAL = TrialOptions(TITLE, FIELD, ("Links",))
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Simulator]:
-    with Simulator(house()) as simulator:
+    with Simulator(state()) as simulator:
         yield simulator
 
 
 @pytest.fixture
 def sim(running: Simulator) -> Simulator:
-    running.house, running.dialect = house(), SimDialect.parse(["line_limit=1200"])
+    running.state, running.dialect = state(), SimDialect.parse(["line_limit=1200"])
     running.faults.clear()
     running.clear_log()
     return running
@@ -72,7 +72,7 @@ def test_trouble_at_one_request(sim: Simulator, fault: str, number: int) -> None
 def test_trouble_at_every_request(sim: Simulator, fault: str) -> None:
     met = 0
     for number in range(REQUESTS):
-        sim.house = house()
+        sim.state = state()
         sim.faults.clear()
         sim.clear_log()
         met += meet(sim, fault, number)
@@ -107,8 +107,8 @@ def test_who_stops_again_and_again_is_told_what_to_look_for(sim: Simulator, numb
 
 
 def test_a_field_that_had_no_value_stays_empty_and_is_told(sim: Simulator) -> None:
-    sim.house.clip(TITLE).xmp.pop(FIELD)
+    sim.state.clip(TITLE).xmp.pop(FIELD)
     told: list[str] = []
     assert asyncio.run(trial(sim, told)) == ()
-    assert sim.house.clip(TITLE).xmp.get(FIELD) in (None, [], [""])
+    assert sim.state.clip(TITLE).xmp.get(FIELD) in (None, [], [""])
     assert [line for line in told if FIELD in line and "empty" in line]

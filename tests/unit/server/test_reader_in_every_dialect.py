@@ -41,21 +41,21 @@ SHAPES = [
 ]
 
 
-def small_house() -> ServerState:
-    house = ServerState()
-    news = house.add_database("NEWS")
+def small_state() -> ServerState:
+    state = ServerState()
+    news = state.add_database("NEWS")
     clip = news.add_clip(NEWS, "Raw/2026", frames=1000, create_time="2026-11-19T10:00:00", mime_type=2)
     clip.xmp = {"dc:subject": ["news", "evening"], "dc:title": ["Вечер"]}
     news.add_clip(AWKWARD, ("A/B", "C\\D"), frames=50, create_time="2026-11-10T10:00:00")
     news.add_entry(clip, "Playout/Tonight", f"{NEWS} tonight")
     news.make_folder("Empty/Deep")
-    house.add_channel("ticker")
-    return house
+    state.add_channel("ticker")
+    return state
 
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Simulator]:
-    with Simulator(small_house()) as running:
+    with Simulator(small_state()) as running:
         yield running
 
 

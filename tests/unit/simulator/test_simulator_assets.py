@@ -38,7 +38,7 @@ def test_an_archived_clip_has_no_file(ask: Asker) -> None:
 
 def test_a_clip_being_recorded_grows(sim: Simulator, ask: Asker) -> None:
     assert ask.clip("Studio A live").get("finalized") == "false"
-    live = sim.house.clip("Studio A live")
+    live = sim.state.clip("Studio A live")
     assert live.recording_since is not None
     before = int(ask.attrs("Studio A live")["frames"])
     live.recording_since -= 100
@@ -56,7 +56,7 @@ def test_finalized_words(sim: Simulator, ask: Asker, word: str, yes: str, no: st
 
 
 def test_link_fields_shown_or_not(sim: Simulator, ask: Asker) -> None:
-    sim.house.clip("Long Film").home.fields["user_0"] = "house"
+    sim.state.clip("Long Film").home.fields["user_0"] = "house"
     assert (ask.attrs("Long Film")["user_0"], ask.attrs("Long Film")["comment"]) == ("house", "")
     sim.dialect = SimDialect(link_fields="reported_when_set")
     assert ask.attrs("Long Film")["user_0"] == "house"
@@ -75,10 +75,10 @@ def test_links_have_a_home(sim: Simulator, ask: Asker) -> None:
 
 
 def test_a_home_wins_over_a_link_of_its_title(sim: Simulator, ask: Asker) -> None:
-    other = sim.house.add_clip("Other", "Others")
-    sim.house.databases["NEWS"].add_entry(other, "Links", "Same name")
+    other = sim.state.add_clip("Other", "Others")
+    sim.state.databases["NEWS"].add_entry(other, "Links", "Same name")
     assert ask.clip("Same name").get("folder") == "Others"
-    sim.house.add_clip("Same name", "Homes")
+    sim.state.add_clip("Same name", "Homes")
     assert ask.clip("Same name").get("folder") == "Homes"
 
 
@@ -89,7 +89,7 @@ def test_title_case_is_a_switch(sim: Simulator, ask: Asker) -> None:
 
 
 def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> None:
-    clip = sim.house.add_clip("Positions", frames=1000)
+    clip = sim.state.add_clip("Positions", frames=1000)
     clip.markers, clip.segments = [SimMarker(1, 150)], [SimSegment(1, 200, 50)]
     clip.home.fields["first_frame"] = "100"
     sim.dialect = SimDialect(position_origin="in")
@@ -106,7 +106,7 @@ def test_positions_may_count_from_the_in_point(sim: Simulator, ask: Asker) -> No
     ("shape", "name", "titles"), [("child", "", ["Part"]), ("seg_name", "Part", []), ("both", "Part", ["Part"])]
 )
 def test_where_a_segments_title_is(sim: Simulator, ask: Asker, shape: str, name: str, titles: list[str]) -> None:
-    sim.house.add_clip("S").segments = [SimSegment(1, 0, 10, ["Part"], keywords="k")]
+    sim.state.add_clip("S").segments = [SimSegment(1, 0, 10, ["Part"], keywords="k")]
     sim.dialect = SimDialect(segment_title=shape)
     (segment,) = ask.clip("S").findall("Segment")
     assert (segment.get("seg_name"), [title.text for title in segment.findall("title")]) == (name, titles)
@@ -116,8 +116,8 @@ def test_where_a_segments_title_is(sim: Simulator, ask: Asker, shape: str, name:
 
 
 def test_finding_by_key_fields(sim: Simulator, ask: Asker) -> None:
-    film = sim.house.clip("Long Film")
-    sim.house.handles["4711"] = film
+    film = sim.state.clip("Long Film")
+    sim.state.handles["4711"] = film
     film.xmp["dc:identifier"] = ["F-1"]
     film.home.fields["user_3"] = "house-3"
     for address in ("handle:4711", "title:Long%20Film", "orig_name:Long%20Film", "dc%3Aidentifier:F-1",
@@ -128,7 +128,7 @@ def test_finding_by_key_fields(sim: Simulator, ask: Asker) -> None:
 
 
 def test_a_deleted_clip_is_still_read_by_its_handle(sim: Simulator, ask: Asker) -> None:
-    sim.house.handles["12"] = sim.house.clip("Promo 1")
+    sim.state.handles["12"] = sim.state.clip("Promo 1")
     assert ask.ask("DELETE", asset("Promo 1")).status == 200
     assert ask.get(asset("Promo 1")).text == "Object not found"
     assert b">Promo 1<" in ask.get("/storage/NEWS@handle:12").body
@@ -138,7 +138,7 @@ def test_a_deleted_clip_is_still_read_by_its_handle(sim: Simulator, ask: Asker) 
 
 
 def test_xmp_shapes(sim: Simulator, ask: Asker) -> None:
-    sim.house.clip("Long Film").xmp = {"dc:subject": ["a & b", "c"], "plain": ["ж"]}
+    sim.state.clip("Long Film").xmp = {"dc:subject": ["a & b", "c"], "plain": ["ж"]}
     target = asset("Long Film") + "/GETUSERFIELDS"
     pairs = [(child.get("name"), child.text) for child in ask.get(target).xml]
     assert pairs == [("dc:subject", "a & b"), ("dc:subject", "c"), ("plain", "ж")]

@@ -50,7 +50,7 @@ def test_a_field_keeps_any_text(ask: Asker) -> None:
 )
 def test_a_bad_setfield_is_refused(sim: Simulator, ask: Asker, params: dict[str, str]) -> None:
     assert ask.command(FILM, "SETFIELD", **params).status == 400
-    assert sim.house.clip(FILM).home.fields == {}
+    assert sim.state.clip(FILM).home.fields == {}
     assert [entry.done for entry in sim.writes()] == [False]
 
 
@@ -70,7 +70,7 @@ def test_renaming_the_home_renames_the_clip(ask: Asker) -> None:
 def test_renaming_a_link_leaves_the_clip(sim: Simulator, ask: Asker) -> None:
     ask.command("Promo 1 tonight", "SETFIELD", name="clip_name", val="Other")
     assert ask.get(asset("Promo 1 tonight")).status == 404
-    assert sim.house.clip("Other").title == "Promo 1"
+    assert sim.state.clip("Other").title == "Promo 1"
 
 
 def test_a_title_that_is_taken(sim: Simulator, ask: Asker) -> None:
@@ -82,28 +82,28 @@ def test_a_title_that_is_taken(sim: Simulator, ask: Asker) -> None:
 
 def test_user_fields_are_lists(sim: Simulator, ask: Asker) -> None:
     ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": "news,evening", "dc:title": "Ж"})
-    assert sim.house.clip(FILM).xmp == {"dc:subject": ["news", "evening"], "dc:title": ["Ж"]}
+    assert sim.state.clip(FILM).xmp == {"dc:subject": ["news", "evening"], "dc:title": ["Ж"]}
     ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": ""})
-    assert sim.house.clip(FILM).xmp["dc:subject"] == []
+    assert sim.state.clip(FILM).xmp["dc:subject"] == []
     ask.ask("POST", asset(FILM) + "?command=SETUSERFIELDS&dc:x=1&dc:x=2,3")
-    assert sim.house.clip(FILM).xmp["dc:x"] == ["1", "2", "3"]
+    assert sim.state.clip(FILM).xmp["dc:x"] == ["1", "2", "3"]
     sim.dialect = SimDialect(list_separator=";")
     ask.command(FILM, "SETUSERFIELDS", **{"dc:subject": "a,b;c"})
-    assert sim.house.clip(FILM).xmp["dc:subject"] == ["a,b", "c"]
+    assert sim.state.clip(FILM).xmp["dc:subject"] == ["a,b", "c"]
     assert ask.command(FILM, "SETUSERFIELDS").status == 400
 
 
 def test_copy_link(sim: Simulator, ask: Asker) -> None:
     assert ask.command(FILM, "COPYLINK", title="Tonight's film", folder="Playout/Tonight").status == 200
     assert ask.attrs("Tonight's film")["frames"] == "162500"
-    home, link = sim.house.clip(FILM).entries
+    home, link = sim.state.clip(FILM).entries
     assert (home.folder, link.folder) == (("Films",), ("Playout", "Tonight"))
     assert ask.command(FILM, "COPYLINK", title="x").status == 400
 
 
 def test_copy_link_into_a_folder_with_a_slash(sim: Simulator, ask: Asker) -> None:
     assert ask.command(FILM, "COPYLINK", title="x", folder=r"A\/B Tests").status == 200
-    assert sim.house.clip("x").entries[1].folder == ("A/B Tests",)
+    assert sim.state.clip("x").entries[1].folder == ("A/B Tests",)
     assert ask.command(FILM, "COPYLINK", title="y", folder="A/B Tests").status == 404
     assert ask.command(FILM, "COPYLINK", title="y", folder="A\\B").status == 400
 
@@ -120,15 +120,15 @@ def test_a_link_made_twice(sim: Simulator, ask: Asker, twice: str, status: int, 
     sim.dialect = SimDialect(link_twice=twice)
     assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == 200
     assert ask.command(FILM, "COPYLINK", title="x", folder="Promos").status == status
-    assert len(sim.house.clip(FILM).entries) == 1 + count
+    assert len(sim.state.clip(FILM).entries) == 1 + count
 
 
 def test_whether_the_title_of_a_link_is_unescaped(sim: Simulator, ask: Asker) -> None:
     ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
-    assert sim.house.clip(FILM).entries[1].title == r"a\/b"
+    assert sim.state.clip(FILM).entries[1].title == r"a\/b"
     sim.dialect = SimDialect(link_title="escaped")
     ask.command(FILM, "COPYLINK", title=r"a\/b", folder="Promos")
-    assert sim.house.clip(FILM).entries[2].title == "a/b"
+    assert sim.state.clip(FILM).entries[2].title == "a/b"
 
 
 def test_delete_takes_all_entries(sim: Simulator, ask: Asker) -> None:
@@ -161,28 +161,28 @@ def test_restore_takes_its_time(sim: Simulator, ask: Asker) -> None:
 
 def test_restore_of_what_is_not_archived(sim: Simulator, ask: Asker) -> None:
     assert ask.command(FILM, "RESTORE").status == 200
-    sim.house.clip(FILM).online = False
+    sim.state.clip(FILM).online = False
     assert ask.command(FILM, "RESTORE").status == 409
 
 
 def test_partner_commands_are_noted(sim: Simulator, ask: Asker) -> None:
     ask.command(FILM, "PARTNER_EXPORT_VERSION")
     ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="title", id="Promo 1")
-    assert [call["command"] for call in sim.house.clip(FILM).partner] == ["PARTNER_EXPORT_VERSION"] * 2
+    assert [call["command"] for call in sim.state.clip(FILM).partner] == ["PARTNER_EXPORT_VERSION"] * 2
     assert ask.command(FILM, "PARTNER_EXPORT_VERSION", ns="handle", id="9").status == 404
-    sim.house.databases["NEWS"].partner = False
+    sim.state.databases["NEWS"].partner = False
     assert ask.command(FILM, "PARTNER_EXPORT_VERSION").status == 500
-    assert len(sim.house.clip(FILM).partner) == 2
+    assert len(sim.state.clip(FILM).partner) == 2
 
 
 def test_a_program_card(sim: Simulator, ask: Asker) -> None:
     ask.command(FILM, "PARTNER_COPY_PROGRAM_FIELDS")
-    assert sim.house.clip(FILM).xmp == {}
+    assert sim.state.clip(FILM).xmp == {}
     assert ask.command(FILM, "PARTNER_MOVE_TO_ASSET", asset_id="1001", house_number="H-1").status == 200
     assert ask.clip(FILM).get("folder") == "Playout/Tonight"
     assert b"Long Film" not in ask.get("/storage/NEWS/Films").body
     ask.command(FILM, "PARTNER_COPY_PROGRAM_FIELDS")
-    assert sim.house.clip(FILM).xmp == {"dc:title": ["Evening News"], "dc:subject": ["news"]}
+    assert sim.state.clip(FILM).xmp == {"dc:title": ["Evening News"], "dc:subject": ["news"]}
     ask.command(FILM, "PARTNER_MOVE_TO_ASSET", asset_id="77")
     assert ask.clip(FILM).get("folder") == "Cards/77"
     assert ask.command(FILM, "PARTNER_MOVE_TO_ASSET").status == 400
@@ -201,13 +201,13 @@ BATCH = """<batch><clip title="Long Film"><field name="dc:title">Ж</field><fiel
 def test_a_batch_through_a_connector(sim: Simulator, ask: Asker) -> None:
     target = "/storage/NEWS?connector=TRAFFIC"
     assert ask.ask("PUT", target, BATCH.encode()).status == 200
-    assert sim.house.clip(FILM).xmp == {"dc:title": ["Ж"], "dc:subject": ["a", "b"]}
-    assert sim.house.databases["NEWS"].connectors["TRAFFIC"] == [BATCH.encode()]
+    assert sim.state.clip(FILM).xmp == {"dc:title": ["Ж"], "dc:subject": ["a", "b"]}
+    assert sim.state.databases["NEWS"].connectors["TRAFFIC"] == [BATCH.encode()]
     assert ask.ask("PUT", "/storage/NEWS?connector=OTHER", b"<batch/>").status == 500
     assert ask.ask("PUT", "/storage/NEWS", b"<batch/>").status == 400
     assert ask.ask("PUT", target, b"<batch>").status == 400
     assert ask.ask("PUT", target, b"<!DOCTYPE x><batch/>").status == 400
-    assert len(sim.house.databases["NEWS"].connectors["TRAFFIC"]) == 1
+    assert len(sim.state.databases["NEWS"].connectors["TRAFFIC"]) == 1
 
 
 @pytest.mark.parametrize(

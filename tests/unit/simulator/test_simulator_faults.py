@@ -15,7 +15,7 @@ POST = f"POST {MARK} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
 def marked(sim: Simulator) -> int:
-    return len(sim.house.clip("Long Film").markers)
+    return len(sim.state.clip("Long Film").markers)
 
 
 def the_entry(sim: Simulator) -> tuple[int, str, bool]:

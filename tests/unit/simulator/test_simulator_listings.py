@@ -15,8 +15,8 @@ def titles(ask: Asker, target: str) -> list[str]:
 
 @pytest.fixture
 def still(sim: Simulator) -> None:
-    """A house in which nothing is being recorded: a clip that grows between two listings makes them differ."""
-    live = sim.house.clip("Studio A live")
+    """A state without a clip that is being recorded: a clip that grows between two listings makes them differ."""
+    live = sim.state.clip("Studio A live")
     assert live.recording_since is not None
     live.recording_since = None
 
@@ -128,7 +128,7 @@ def test_a_shallow_listing_names_folders_only(sim: Simulator, ask: Asker) -> Non
 
 def test_a_long_listing_is_sent_in_pieces(sim: Simulator, ask: Asker) -> None:
     for number in range(500):
-        sim.house.add_clip(f"Many {number}", "Many")
+        sim.state.add_clip(f"Many {number}", "Many")
     reply = ask.get("/storage/NEWS/Many")
     assert "content-length" not in reply.headers
     assert len(reply.xml.findall(".//Clip")) == 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from msauto.simulator import SimDialect, Simulator, bulk_house
+from msauto.simulator import SimDialect, Simulator, bulk_state
 from msauto.simulator.http.log import RequestLog
 from tests.unit.simulator.asking import Asker, asset, command_query
 
@@ -65,23 +65,23 @@ def test_reset(sim: Simulator, ask: Asker) -> None:
     for _ in range(2):
         ask.command("Long Film", "SETUSERFIELDS", a="1")
         ask.ask("POST", "/_simulator/reset")
-        assert sim.house.clip("Long Film").xmp == {}
+        assert sim.state.clip("Long Film").xmp == {}
 
 
 def test_the_first_reset_takes_back_what_was_written_to_mappings_and_lists(sim: Simulator, ask: Asker) -> None:
     ask.command("Evening News raw", "SETUSERFIELDS", **{"dc:title": "x"})
     ask.command("Long Film", "SETUSERFIELDS", **{"dc:title": "x"})
     ask.command("Long Film", "SETFIELD", name="user_1", val="x")
-    sim.house.databases["NEWS"].profiles["WP9"] = (1, 1)
+    sim.state.databases["NEWS"].profiles["WP9"] = (1, 1)
     ask.ask("POST", "/_simulator/reset")
-    assert sim.house.clip("Evening News raw").xmp == {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
-    assert sim.house.clip("Long Film").xmp == {}
-    assert sim.house.clip("Long Film").home.fields == {}
-    assert "WP9" not in sim.house.databases["NEWS"].profiles
+    assert sim.state.clip("Evening News raw").xmp == {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
+    assert sim.state.clip("Long Film").xmp == {}
+    assert sim.state.clip("Long Film").home.fields == {}
+    assert "WP9" not in sim.state.databases["NEWS"].profiles
 
 
-def test_a_house_too_big_for_a_reset() -> None:
-    with Simulator(house=bulk_house(20_001)) as sim:
+def test_a_state_too_big_for_a_reset() -> None:
+    with Simulator(state=bulk_state(20_001)) as sim:
         assert Asker(sim).ask("POST", "/_simulator/reset").status == 400
 
 

@@ -40,7 +40,7 @@ def test_the_default_size_is_the_images_own(ask: Asker) -> None:
 
 
 def test_pos_counts_from_the_in_point(sim: Simulator, ask: Asker) -> None:
-    sim.house.clip("Long Film").home.fields["first_frame"] = "25"
+    sim.state.clip("Long Film").home.fields["first_frame"] = "25"
     assert picture(ask.get(asset("Long Film") + "/GETICON?pos=1&w=9&h=9").body).info["TimeCode"] == "00:00:01:01"
 
 
@@ -84,7 +84,7 @@ def test_pvw_is_for_looking_at(ask: Asker) -> None:
 
 def test_an_unconfigured_profile_is_a_500(sim: Simulator, ask: Asker) -> None:
     assert ask.get(asset("EP001") + "/WP8").status == 500
-    sim.house.databases["NEWS"].profiles["WP8"] = (64, 64)
+    sim.state.databases["NEWS"].profiles["WP8"] = (64, 64)
     assert ask.get(asset("EP001") + "/WP8").status == 200
     assert ask.get(asset("Nobody") + "/WP1").status == 404
 

@@ -38,18 +38,18 @@ def test_a_channel_is_rss(ask: Asker) -> None:
 @pytest.mark.parametrize("file", ["a%5Cb.txt", "a%5C%5Cb.txt", "a%5C%2Fb.txt"])
 def test_a_backslash_in_a_channel_or_file_is_a_character_like_any_other(sim: Simulator, ask: Asker, file: str) -> None:
     """The interface has the backslash rule for folders and titles alone («Folder»)."""
-    sim.house.add_channel("a\\b", "T")
+    sim.state.add_channel("a\\b", "T")
     assert ask.ask("PUT", f"/rss/a%5Cb/{file}", b"x").status == 200
-    assert [item.file for item in sim.house.channels["a\\b"].items] == [unquote(file)]
+    assert [item.file for item in sim.state.channels["a\\b"].items] == [unquote(file)]
 
 
 def test_put_text(sim: Simulator, ask: Asker) -> None:
     assert ask.ask("PUT", "/rss/ticker/n-2.txt", "Ж\nmore".encode()).status == 200
-    item = sim.house.channels["ticker"].items[-1]
+    item = sim.state.channels["ticker"].items[-1]
     assert (item.guid, item.title, item.description) == ("n-2", "Ж", "Ж\nmore")
     ask.ask("PUT", "/rss/ticker/n-1.txt", b"Fresh")
     assert guids(ask) == ["n-0", "n-1", "n-2"]
-    assert sim.house.channels["ticker"].items[1].description == "Fresh"
+    assert sim.state.channels["ticker"].items[1].description == "Fresh"
     assert ask.ask("PUT", "/rss/ticker/bad.txt", b"\xff\xfe\xfd").status == 400
 
 
@@ -78,18 +78,18 @@ def test_delete_by_guid(ask: Asker) -> None:
     ("update", "status", "texts"), [("replace", 200, ["B"]), ("duplicate", 200, ["A", "B"]), ("refuse", 409, ["A"])]
 )
 def test_a_file_put_twice(sim: Simulator, ask: Asker, update: str, status: int, texts: list[str]) -> None:
-    sim.house.add_channel("c")
+    sim.state.add_channel("c")
     sim.dialect = SimDialect(rss_update=update)
     assert ask.ask("PUT", "/rss/c/f.txt", b"A").status == 200
     assert ask.ask("PUT", "/rss/c/f.txt", b"B").status == status
-    assert [item.title for item in sim.house.channels["c"].items] == texts
+    assert [item.title for item in sim.state.channels["c"].items] == texts
 
 
 @pytest.mark.parametrize(
     ("kind", "shown"), [("item", ["g-9", "t"]), ("file", ["f.xml", "t.txt"]), ("stem", ["f", "t"])]
 )
 def test_where_guids_come_from(sim: Simulator, ask: Asker, kind: str, shown: list[str]) -> None:
-    sim.house.add_channel("c")
+    sim.state.add_channel("c")
     sim.dialect = SimDialect(rss_guid=kind)
     ask.ask("PUT", "/rss/c/f.xml", ITEM)
     ask.ask("PUT", "/rss/c/t.txt", b"text")
@@ -101,11 +101,11 @@ def test_where_guids_come_from(sim: Simulator, ask: Asker, kind: str, shown: lis
 def test_what_a_body_is(sim: Simulator, ask: Asker) -> None:
     sim.dialect = SimDialect(rss_body="text")
     ask.ask("PUT", "/rss/ticker/a.xml", ITEM)
-    assert sim.house.channels["ticker"].items[-1].description == ITEM.decode()
+    assert sim.state.channels["ticker"].items[-1].description == ITEM.decode()
     sim.dialect = SimDialect(rss_body="item")
     assert ask.ask("PUT", "/rss/ticker/b.txt", b"plain").status == 400
     assert ask.ask("PUT", "/rss/ticker/b.txt", ITEM).status == 200
-    assert sim.house.channels["ticker"].items[-1].guid == "g-9"
+    assert sim.state.channels["ticker"].items[-1].guid == "g-9"
 
 
 def test_other_shapes(sim: Simulator, ask: Asker) -> None:

@@ -10,7 +10,7 @@ from tests.unit.simulator.asking import Asker
 
 @pytest.fixture
 def clip(sim: Simulator) -> SimClip:
-    return sim.house.add_clip("C", frames=1000, rate=25)
+    return sim.state.add_clip("C", frames=1000, rate=25)
 
 
 def spans(clip: SimClip) -> list[tuple[int, int, int, list[str]]]:

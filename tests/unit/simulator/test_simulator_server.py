@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.simulator import Simulator, empty_house, seeded_house
-from msauto.simulator.state.state_file import house_from_json, house_to_json, load_house
+from msauto.simulator import Simulator, empty_state, sample_state
+from msauto.simulator.state.state_file import load_state, state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 
@@ -79,24 +79,24 @@ def test_a_log_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 
 def test_two_at_once(sim: Simulator) -> None:
-    with Simulator(house=empty_house()) as other:
+    with Simulator(state=empty_state()) as other:
         assert other.port != sim.port
         assert Asker(other).get(asset("Long Film")).status == 404
         assert Asker(sim).get(asset("Long Film")).status == 200
 
 
-def test_a_house_comes_back_from_json() -> None:
-    house = seeded_house()
-    house.handles["5"] = house.clip("Long Film")
-    house.clip("Long Film").home.fields["comment"] = "Ж"
-    house.clip("Long Film").partner = ({"command": "X"},)
-    house.databases["NEWS"].connectors["TRAFFIC"].append(b"\xff")
-    state = house_to_json(house)
-    again = house_from_json(json.loads(json.dumps(state)))
-    assert json.dumps(house_to_json(again)) == json.dumps(state)
+def test_a_state_comes_back_from_json() -> None:
+    state = sample_state()
+    state.handles["5"] = state.clip("Long Film")
+    state.clip("Long Film").home.fields["comment"] = "Ж"
+    state.clip("Long Film").partner = ({"command": "X"},)
+    state.databases["NEWS"].connectors["TRAFFIC"].append(b"\xff")
+    data = state_to_json(state)
+    again = state_from_json(json.loads(json.dumps(data)))
+    assert json.dumps(state_to_json(again)) == json.dumps(data)
     assert again.handles["5"] is again.clip("Long Film")
     assert again.clip("Promo 1 tonight") is again.clip("Promo 1")
-    assert again.add_clip("New").home.link_id == house.add_clip("New").home.link_id
+    assert again.add_clip("New").home.link_id == state.add_clip("New").home.link_id
 
 
 def test_state_survives_a_restart(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_state_is_saved_while_it_runs(tmp_path: Path) -> None:
         deadline = time.monotonic() + 5
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert load_house(path).clip("Long Film").home.fields == {"comment": "soon"}
+        assert load_state(path).clip("Long Film").home.fields == {"comment": "soon"}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.
         assert process.wait(5) == 0
         assert process.stderr.read() == ""
         connection.close()
-    assert load_house(path).clip("Bulk 000001").home.fields == {"comment": "x"}
+    assert load_state(path).clip("Bulk 000001").home.fields == {"comment": "x"}
 
 
 def test_the_foreground_server_on_a_taken_port(sim: Simulator, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.state_file import house_from_json, house_to_json
+from msauto.simulator.state.state_file import state_from_json, state_to_json
 from tests.unit.simulator.asking import Asker
 
 
@@ -15,7 +15,7 @@ def names(ask: Asker, target: str) -> list[str | None]:
 
 def test_what_is_untold_is_left_out_of_every_answer(ask: Asker, sim: Simulator) -> None:
     assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
-    sim.house.clip("Long Film").untold = ("frames", "frame_time")
+    sim.state.clip("Long Film").untold = ("frames", "frame_time")
     told = names(ask, "/storage/NEWS@Long%20Film")
     assert not {"frames", "frame_time"} & set(told)
     assert "title" in told
@@ -23,7 +23,7 @@ def test_what_is_untold_is_left_out_of_every_answer(ask: Asker, sim: Simulator) 
 
 
 def test_it_is_kept_in_the_state(sim: Simulator) -> None:
-    sim.house.clip("Long Film").untold = ("frames",)
-    again = house_from_json(json.loads(json.dumps(house_to_json(sim.house))))
+    sim.state.clip("Long Film").untold = ("frames",)
+    again = state_from_json(json.loads(json.dumps(state_to_json(sim.state))))
     assert again.clip("Long Film").untold == ("frames",)
     assert again.clip("EP001").untold == ()

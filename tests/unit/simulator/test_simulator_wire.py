@@ -100,8 +100,8 @@ def test_awkward_titles_are_found(ask: Asker, title: str) -> None:
 
 
 def test_a_literal_plus_and_colon_in_the_path(sim: Simulator, ask: Asker) -> None:
-    sim.house.add_clip("a+b")
-    sim.house.add_clip("x:y")
+    sim.state.add_clip("a+b")
+    sim.state.add_clip("x:y")
     assert ask.get("/storage/NEWS@a+b").status == 200
     assert ask.get("/storage/NEWS@x%3Ay").status == 200
     assert ask.get("/storage/NEWS@x:y").status == 404
@@ -119,9 +119,9 @@ def test_a_broken_escape_is_a_400(ask: Asker) -> None:
 
 
 def test_dot_segments_and_double_encoding_stay_as_they_are(sim: Simulator, ask: Asker) -> None:
-    sim.house.add_clip("..")
-    sim.house.add_clip("%41")
-    sim.house.add_clip("A")
+    sim.state.add_clip("..")
+    sim.state.add_clip("%41")
+    sim.state.add_clip("A")
     assert b">..<" in ask.get("/storage/NEWS@..").body
     assert b">%41<" in ask.get("/storage/NEWS@%2541").body
     assert [entry.target for entry in sim.log] == ["/storage/NEWS@..", "/storage/NEWS@%2541"]

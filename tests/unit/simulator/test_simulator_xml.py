@@ -22,7 +22,7 @@ def test_the_default_frame(ask: Asker) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "windows-1251", "koi8-r", "utf-16"])
 def test_encodings(sim: Simulator, ask: Asker, encoding: str) -> None:
-    sim.house.clip(TITLE).home.fields["comment"] = "日本 №"
+    sim.state.clip(TITLE).home.fields["comment"] = "日本 №"
     sim.dialect = SimDialect(xml_encoding=encoding)
     body = ask.get(asset(TITLE)).body
     decoded = body.decode(encoding)
@@ -35,7 +35,7 @@ def test_encodings(sim: Simulator, ask: Asker, encoding: str) -> None:
 
 def test_a_long_listing_in_another_encoding(sim: Simulator, ask: Asker) -> None:
     for number in range(300):
-        sim.house.add_clip(f"Новость {number} 日", "Много")
+        sim.state.add_clip(f"Новость {number} 日", "Много")
     sim.dialect = SimDialect(xml_encoding="utf-16", xml_wrapper="xml")
     root = ask.get("/storage/NEWS/%D0%9C%D0%BD%D0%BE%D0%B3%D0%BE").xml
     assert len(root.findall(".//Clip")) == 300

@@ -19,7 +19,7 @@ from tests.stage import BOLD, Stage
 
 
 @dataclass
-class House(Stage):
+class AuthenticatedStage(Stage):
     """A stage whose inventory says how to get in."""
 
     def _write(self, name: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""A big house: what `msauto plan` and its kin hold of 100,000 clips. Bounds of memory, never of time."""
+"""A large server: the memory that `msauto plan` and other commands take for 100,000 clips (never the time)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from msauto.simulator import Simulator
-from msauto.simulator.state.seed import bulk_house
+from msauto.simulator.state.seed import bulk_state
 
-pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("large-house")]
+pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("large-server")]
 
 CLIPS = 100_000
 ENTRY = 400  # bytes that may be held of each entry of a listing
@@ -27,8 +27,8 @@ sys.exit(code)
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[str]:
-    with Simulator(bulk_house(CLIPS)) as sim:
+def server() -> Iterator[str]:
+    with Simulator(bulk_state(CLIPS)) as sim:
         yield sim.url
 
 
@@ -47,11 +47,11 @@ def book(folder: Path, task: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def small(house: str, tmp_path_factory: pytest.TempPathFactory) -> float:
+def small(server: str, tmp_path_factory: pytest.TempPathFactory) -> float:
     """What a plan holds that needs no listing at all."""
     folder = tmp_path_factory.mktemp("small")
     task = "{title: Bulk 000001, fields: {comment: Checked}}"
-    return mebibytes(folder, "plan", book(folder, task), "--server", house)[1]
+    return mebibytes(folder, "plan", book(folder, task), "--server", server)[1]
 
 
 FEW = """{select: {folder: Bulk, recursive: true, where: 'asset.title is match("Bulk 0000")'}, fields: {comment: C}}"""
@@ -60,21 +60,21 @@ UNLINKED = "{title: Bulk 000001, links: [], exactly: [links]}"
 
 
 @pytest.mark.parametrize("task", [FEW, LINKED, UNLINKED], ids=["few", "linked", "unlinked"])
-def test_a_plan_holds_little_of_each_entry(tmp_path: Path, house: str, small: float, task: str) -> None:
-    printed, peak = mebibytes(tmp_path, "plan", book(tmp_path, task), "--server", house)
+def test_a_plan_holds_little_of_each_entry(tmp_path: Path, server: str, small: float, task: str) -> None:
+    printed, peak = mebibytes(tmp_path, "plan", book(tmp_path, task), "--server", server)
     assert "Plan:" in printed or "No changes" in printed
     transient = 250  # what tells doubles apart while a select is made
     assert peak - small < CLIPS * (ENTRY + transient) / 2**20
 
 
-def test_a_table_of_all_holds_one_form_of_it(tmp_path: Path, house: str, small: float) -> None:
-    printed, peak = mebibytes(tmp_path, "show", "assets", "Bulk", "-d", "NEWS", "--server", house)
+def test_a_table_of_all_holds_one_form_of_it(tmp_path: Path, server: str, small: float) -> None:
+    printed, peak = mebibytes(tmp_path, "show", "assets", "Bulk", "-d", "NEWS", "--server", server)
     assert printed.count("\n") == CLIPS + 1
     assert peak - small < CLIPS * 2000 / 2**20
 
 
-def test_an_export_of_a_folder_holds_little_of_all_else(tmp_path: Path, house: str, small: float) -> None:
-    arguments = ("--folder", "Bulk/000", "--database", "NEWS", "--server", house)
+def test_an_export_of_a_folder_holds_little_of_all_else(tmp_path: Path, server: str, small: float) -> None:
+    arguments = ("--folder", "Bulk/000", "--database", "NEWS", "--server", server)
     printed, peak = mebibytes(tmp_path, "export", *arguments)
     assert printed.count("title: Bulk") == 1000
     assert peak - small < CLIPS * (ENTRY + 250) / 2**20 + 20
