@@ -30,7 +30,7 @@ def sim() -> Iterator[Simulator]:
 
 def stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
     put_house(sim, SimDialect().with_values(server))
-    return Stage(sim, folder, ours, policy=RetryPolicy(looks=(0.02, 0.05)))
+    return Stage(sim, folder, ours, policy=RetryPolicy(read_pauses=(0.02, 0.05)))
 
 
 def link(folder: str, title: str) -> dict[str, Any]:
