@@ -33,7 +33,7 @@ class LedgerMemory:
     def recall(self, target: TargetId) -> Mapping[str, Json]:
         """Return the items remembered of a target."""
         rows = self._store.read(_RECALL, _key(target))
-        with self._store.understood():
+        with self._store.decoding():
             return {str(item): json.loads(str(value)) for item, value in rows}
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:

@@ -72,7 +72,7 @@ def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None
 
 def test_undo_of_what_is_not_there(desk: Desk) -> None:
     sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    sourced.one_error("holds no run yet", "--state-dir")
+    sourced.one_error("contains no runs", "--state-dir")
     assert sourced.code == 1
 
 
@@ -237,7 +237,7 @@ def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -
     results = [target["result"] for target in json.loads(out)["targets"]]
     assert [each["outcome"] for each in results] == ["changed", "not attempted", "not attempted"]
     assert (process.returncode, comments(sim)) == (3, ["Ready", "", ""])
-    assert "was taken away" in results[1]["message"]
+    assert "was removed" in results[1]["message"]
 
 
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:
