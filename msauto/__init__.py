@@ -1,4 +1,4 @@
-"""Ansible-style automation for the media servers of broadcasters; here is what a script imports, and nothing else.
+"""Ansible-style automation for the media servers of broadcasters: the public Python API.
 
 ::
 
@@ -9,7 +9,8 @@
         print(clip.frames, [marker.fields["title"] for marker in clip.markers])
         server.set_field("NEWS", "Evening News", "comment", "Ready")
 
-Names are loaded when first used, so that ``import msauto`` costs nothing.
+Each name is loaded on first use, so that ``import msauto`` is fast. The client also works on systems without file locks
+(Windows), where runs that write do not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from importlib import import_module
 
 from msauto.version import __version__
 
-TYPE_CHECKING = False  # as that of typing, which a Ctrl-C would find being loaded, before anybody can answer it
+TYPE_CHECKING = False  # not from typing: a Ctrl-C while that is loaded is not handled yet
 if TYPE_CHECKING:
     from typing import Any
 
@@ -103,7 +104,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its room (PEP 562)."""
+    """Load a public name from its module (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module 'msauto' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF.get(name, "msauto.errors")), name)

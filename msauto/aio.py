@@ -1,34 +1,36 @@
-"""The async face, and the only wiring of the rooms: text → intents → plan → results.
+"""The async API, and the only composition root: text → intents → plan → results.
 
 ::
 
-    resolved = resolve(options)                       # playbook/: text becomes wanted state
-    plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares: the plan is a value
-    plan, stale = await recheck_plan(saved, ...)      # or: a plan that was saved is held against what is there
-    result = await apply_plan(plan, specs, ...)       # applying/ sends it, settles it, proves it
+    resolved = resolve(options)                       # playbook/: from text to intents, offline
+    plan = await make_plan(resolved, ...)             # server/ reads, planning/ compares
+    plan, stale = await recheck_plan(saved, ...)      # or: compare a saved plan with the live state
+    result = await apply_plan(plan, specs, ...)       # applying/ sends, settles and verifies
 
-Clients used for planning refuse everything but GET and HEAD.
+The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, apply
-from msauto.applying.recovery import RecoveredTarget, recover
+from msauto.applying.recovery import recover
 from msauto.applying.redacted_ports import RedactedJournal, RedactedObserver
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger, LockScope
+from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Observer
 from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
-from msauto.model.plan import Json, Plan, Target, TargetId
+from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory, Reader
-from msauto.model.result import Result
+from msauto.model.result import Result, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.assembly import assemble
 from msauto.planning.saved_plans.stale import placed_anew, why_stale
@@ -60,46 +62,15 @@ __all__ = [
 _URL_NOTE = "url of "
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryByUrl:
-    """Keeps memories by the server's URL, so that a host renamed in the inventory is the same server."""
-
-    memory: Memory
-    urls: Mapping[str, str]
-
-    def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return what is remembered of a target."""
-        return self.memory.recall(self._by_url(target))
-
-    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Keep items of a target."""
-        self.memory.remember(self._by_url(target), items)
-
-    def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Forget items of all assets of a database."""
-        self.memory.forget_assets(self.urls.get(server, server), database, prefix)
-
-    def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return the assets of a server of which something is pending."""
-        return self.memory.pending(self.urls.get(server, server))
-
-    def _by_url(self, target: TargetId) -> TargetId:
-        return replace(target, server=self.urls.get(target.server, target.server))
-
-
-def _by_url(memory: Memory, specs: Iterable[ServerSpec]) -> MemoryByUrl:
-    return MemoryByUrl(memory, {spec.name: spec.url for spec in specs})
-
-
 def specs_of(resolved: ResolvedPlaybooks) -> tuple[ServerSpec, ...]:
-    """Return the servers that the playbooks play on, in their order."""
+    """Return the servers of the playbooks, in their order."""
     return tuple(work.server for work in resolved.work)
 
 
 def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
-    """Return what the run must hold alone: each server's databases, and its channels.
+    """Return the locks that a run needs: one for each database, and one for the channels of each server.
 
-    A target addressed by an open file's ``handle`` takes no lock: an on-delete trigger may run msauto while msauto
+    A target addressed by the ``handle`` of an open file needs no lock: an on-delete trigger may run msauto while msauto
     deletes (interface, «States and transitions»).
     """
     return frozenset(
@@ -111,7 +82,7 @@ def scopes_of(resolved: ResolvedPlaybooks) -> frozenset[LockScope]:
 
 
 def scopes_of_plan(plan: Plan, specs: Iterable[ServerSpec]) -> frozenset[LockScope]:
-    """Return what a run of a saved plan must hold alone: as :func:`scopes_of`."""
+    """Return the locks that a run of a saved plan needs, as :func:`scopes_of`."""
     urls = {spec.name: spec.url for spec in specs}
     return frozenset(
         LockScope(urls[target.server], target.database)
@@ -129,12 +100,12 @@ async def make_plan(
     limits: Limits,
     forget_pending: bool = False,
 ) -> Plan:
-    """Read the servers, compare, and return the plan. Sends GET and HEAD only, and fetches no file.
+    """Read the servers, compare, and return the plan. Sends GET and HEAD only, and downloads no file.
 
-    ``forks`` targets are surveyed at a time on each server. A target that cannot be planned carries its error.
-    ``forget_pending`` takes as settled what earlier runs have left open: pending handlers, commands that may have run.
+    ``forks``: the targets surveyed at a time on each server. A target that cannot be planned carries its error.
+    ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt.
     """
-    remembered = SecretTokenMemory(_by_url(memory, specs_of(resolved)), resolved.secrets.known)
+    remembered = SecretTokenMemory(MemoryByUrl(memory, specs_of(resolved)), resolved.secrets.known)
 
     async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
@@ -160,13 +131,13 @@ async def make_plan(
 async def recheck_plan(
     plan: Plan, specs: Sequence[ServerSpec], *, memory: Memory, clock: Clock, forks: int, find_links: bool = False
 ) -> tuple[Plan, int]:
-    """Read every target of a saved plan again; return the plan that still fits, and how many targets do not.
+    """Read every target of a saved plan again; return the plan that still applies, and the number of stale targets.
 
-    A target that has changed, or that cannot be read, carries that as its error, and no changes or requests; only the
-    former count as stale. ``find_links`` looks anew where assets show from which something is to be taken: for limits
-    that protect folders, which may be others than when the plan was made. Sends GET and HEAD only.
+    A target that has changed, or cannot be read, carries that as its error, without changes or requests; only one that
+    has changed is stale. ``find_links`` reads the links of assets again: limits that protect folders may have changed
+    since the plan was made. Sends GET and HEAD only.
     """
-    remembered = _by_url(memory, specs)
+    remembered = MemoryByUrl(memory, specs)
     async with AsyncExitStack() as stack:
         readers: dict[str, Reader] = {}
         for spec in specs:
@@ -189,7 +160,7 @@ async def recheck_plan(
 
 
 @asynccontextmanager
-async def _servers(
+async def _connect(
     specs: Sequence[ServerSpec], clock: Clock, *, read_only: bool = False
 ) -> AsyncIterator[dict[str, ServerConnection]]:
     async with AsyncExitStack() as stack:
@@ -210,49 +181,50 @@ async def recover_runs(
     policy: RetryPolicy | None = None,
     secrets: Secrets = NO_SECRETS,
 ) -> tuple[str, ...]:
-    """Settle what dead runs left open, by reading alone; return what to tell a person.
+    """Settle what killed runs left in progress, by reading alone; return the lines to report.
 
-    Only targets within ``scopes``, which the caller holds: nobody else is writing to them. ``secrets`` are those that
-    are known by now: a server may repeat in an error what it was sent then.
+    Only targets within ``scopes``, whose locks the caller holds, so that no other run writes to them. ``secrets`` are
+    redacted: a server may repeat in an error what it was sent.
     """
-    dead = [run.run for run in ledger.history() if run.status == "died"]
-    if not dead:
+    killed = [run.run for run in ledger.history() if run.status == "died"]
+    if not killed:
         return ()
-    told: list[str] = []
+    lines: list[str] = []
     journal: Journal = RedactedJournal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
-    async with _servers(specs, clock, read_only=True) as servers:
-        for run in reversed(dead):
+    memory = MemoryByUrl(ledger.memory, specs)
+    async with _connect(specs, clock, read_only=True) as servers:
+        for run in reversed(killed):
             details = ledger.run_details(run)
-            urls = {spec.name: spec.url for spec in specs if _url_of(details, spec.name, spec.url) == spec.url}
-
-            def server_of(target: Target, urls: Mapping[str, str] = urls) -> ServerConnection | None:
-                free = (
-                    target.address.namespace == "handle"
-                    or LockScope(urls.get(target.server, ""), target.database) in scopes
-                )
-                return servers[target.server] if target.server in urls and free else None
-
-            memory = _by_url(ledger.memory, specs)
-            found = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
-            told += _told(details, found) if found is not None else []
-    return tuple(map(secrets.hide_cut, told)) if secrets else tuple(told)
+            urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
+            server_of = partial(_locked_server, servers, urls, scopes)
+            recovery = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
+            if recovery is not None and recovery.targets:
+                lines += _report(details, recovery.targets)
+    return tuple(map(secrets.hide_cut, lines)) if secrets else tuple(lines)
 
 
-def _told(details: RunDetails, found: RecoveredTarget) -> list[str]:
-    if not found.targets:
-        return []
-    who = f"run {found.run} (process {details.pid} on {details.host})"
-    count = len(found.targets)
-    under_way = "1 target" if count == 1 else f"{count} targets"
-    lines = [f"{who} died with {under_way} under way, which msauto has read; nothing was sent:"]
-    for each in found.targets:
-        words = f"{each.outcome}: {each.message}" if each.message else each.outcome
-        lines.append(f"  {each.target.server}: {each.target.name}: {words}")
+def _locked_server(
+    servers: Mapping[str, ServerConnection], urls: Mapping[str, str], scopes: Collection[LockScope], target: Target
+) -> ServerConnection | None:
+    """Return the server of a target, if it still has the same URL, and the target is locked or needs no lock."""
+    url = urls.get(target.server)
+    locked = target.address.namespace == "handle" or LockScope(url or "", target.database) in scopes
+    return servers[target.server] if url is not None and locked else None
+
+
+def _report(details: RunDetails, results: Sequence[TargetResult]) -> list[str]:
+    count = "1 target" if len(results) == 1 else f"{len(results)} targets"
+    run = f"run {details.summary.run} (process {details.pid} on {details.host})"
+    lines = [f"{run} died with {count} in progress, which msauto has read; nothing was sent:"]
+    for each in results:
+        outcome = f"{each.outcome}: {each.message}" if each.message else each.outcome
+        lines.append(f"  {each.target.server}: {each.target.name}: {outcome}")
     return lines
 
 
-def _url_of(details: RunDetails, name: str, default: str) -> str:
-    return details.notes.get(f"{_URL_NOTE}{name}", default)
+def _url_of(details: RunDetails, spec: ServerSpec) -> str:
+    """Return the URL that a server had in a run; its present one if the run did not record it."""
+    return details.notes.get(f"{_URL_NOTE}{spec.name}", spec.url)
 
 
 async def apply_plan(
@@ -264,28 +236,28 @@ async def apply_plan(
     observer: Observer,
     forks: int,
     playbooks: Sequence[str] = (),
-    stop: Cancellation | None = None,
+    cancellation: Cancellation | None = None,
     frozen: Callable[[], str | None] = lambda: None,
     notes: Mapping[str, str] | None = None,
     policy: RetryPolicy | None = None,
 ) -> Result:
-    """Send what the plan shows, and nothing else; settle, prove and record it. One result for each target.
+    """Send the requests of a plan; settle, verify and record them. Return one result for each target.
 
-    ``frozen`` is asked before each target, ``notes`` are recorded with the run, and where its servers are.
-    ``patience``: how long to try and to look. No secret of the plan is in the result, the ledger, or what ``observer``
-    is told. Raises ``RefusedError`` for a plan of which parts are hidden.
+    ``frozen`` is called before each target: a text is why it is not attempted. ``notes`` are recorded with the run.
+    Secrets are redacted in the result, in the ledger, and in the events for ``observer``. Raises ``RefusedError`` for a
+    plan with redacted requests.
     """
-    _refuse_hidden(plan)
+    _refuse_redacted(plan)
     ledger.journal.notes.update({f"{_URL_NOTE}{spec.name}": spec.url for spec in specs} | dict(notes or {}))
-    memory = SecretTokenMemory(_by_url(ledger.memory, specs), lambda: plan.secrets)
+    memory = SecretTokenMemory(MemoryByUrl(ledger.memory, specs), lambda: plan.secrets)
     journal: Journal = ledger.journal
-    shown = Redactor(plan.secrets)
+    redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
         journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
-        observer = RedactedObserver(observer, shown)
+        observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).kept_out_of_errors():
-        async with _servers(specs, clock) as servers:
+        async with _connect(specs, clock) as servers:
             result = await apply(
                 plan,
                 servers,
@@ -295,27 +267,27 @@ async def apply_plan(
                 observer,
                 forks=forks,
                 playbooks=playbooks,
-                stop=stop,
+                cancellation=cancellation,
                 frozen=frozen,
                 policy=policy,
             )
-    return shown.result(result) if plan.secrets else result
+    return redactor.result(result) if plan.secrets else result
 
 
-def _refuse_hidden(plan: Plan) -> None:
-    """Refuse to send ``***``: what was shown or kept of a secret cannot be applied."""
+def _refuse_redacted(plan: Plan) -> None:
+    """Refuse to send ``***``: a redacted secret cannot be applied."""
     for target in plan.targets:
         if any(request.secret for request in target.requests):
             raise RefusedError(
-                f"{target.name!r}: a request sends a secret, which neither a plan nor the ledger holds",
+                f"{target.name!r}: a request sends a secret, which neither a plan nor the ledger stores",
                 remedy="apply the playbooks themselves: msauto apply PLAYBOOK",
             )
 
 
 def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlaybooks:
-    """Return what takes a run of the ledger back, as intents to plan; ``warnings`` list what cannot be taken back.
+    """Return the intents that undo a run of the ledger; ``warnings`` list what cannot be undone.
 
-    Raises :class:`RefusedError` for a run that goes on, and where a server's name leads to another one by now.
+    Raises :class:`RefusedError` for a run in progress, and if a server has another URL than in the run.
     """
     named = {spec.name: spec for spec in specs}
     check_servers(details, named.values())
@@ -323,11 +295,11 @@ def undo_of(details: RunDetails, specs: Iterable[ServerSpec]) -> ResolvedPlayboo
 
 
 def check_servers(details: RunDetails, specs: Iterable[ServerSpec]) -> None:
-    """Raise :class:`RefusedError` where a server's name leads to another one by now than it did in a run."""
+    """Raise :class:`RefusedError` if a server has another URL than it had in a run."""
     for spec in specs:
-        url = _url_of(details, spec.name, spec.url)
+        url = _url_of(details, spec)
         if url != spec.url:
             raise RefusedError(
-                f"run {details.summary.run} was done on {spec.name} at {url}, and the inventory has it at {spec.url}",
+                f"run {details.summary.run} was applied to {spec.name} at {url}, but the inventory has {spec.url}",
                 remedy="give the inventory of that run (-i)",
             )

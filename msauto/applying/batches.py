@@ -1,65 +1,62 @@
 """The batches of a run (``serial``, ``max_fail_percentage``, ``any_errors_fatal``), by Ansible's rules.
 
-A server has failed where one of its targets in the batch did, or is unverified, or where it was given up. The next
-batches are not begun once all servers of a batch have failed, once more of them failed than ``max_fail_percentage``
-allows, or, with ``any_errors_fatal``, once one has; the last two also keep the rest of the batch from being begun.
-Targets under way are brought to their end.
+A server has failed if one of its targets in the batch failed or is unverified, or if its circuit breaker is open. The
+next batch does not start once all servers of a batch have failed, once more of them failed than ``max_fail_percentage``
+allows, or, with ``any_errors_fatal``, once one failed. The last two also stop the rest of the batch. Targets in
+progress are always finished.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msauto.model.desired import Batch
 from msauto.model.plan import Plan, Target
 from msauto.model.result import TargetResult
 
-Numbered = tuple[int, Target]
-Wave = list[Numbered]
-"""Targets that may be applied at the same time, with their numbers in the plan."""
+NumberedTarget = tuple[int, Target]
+"""A target, and its index in the plan."""
 
 
-def waves(plan: Plan, number: int) -> Iterator[Wave]:
-    """Yield the waves of a batch: its databases go before its assets, for an XMP batch may write what they want."""
-    mine = [(index, target) for index, target in enumerate(plan.targets) if target.batch == number]
-    for first in (True, False):
-        wave = [(index, target) for index, target in mine if (target.kind == "database") is first]
+def waves(plan: Plan, number: int) -> Iterator[list[NumberedTarget]]:
+    """Yield the targets of a batch that may be applied concurrently: databases first, because a batch writes assets."""
+    batch = [(index, target) for index, target in enumerate(plan.targets) if target.batch == number]
+    for databases in (True, False):
+        wave = [(index, target) for index, target in batch if (target.kind == "database") is databases]
         if wave:
             yield wave
 
 
-def numbers(plan: Plan) -> list[int]:
+def batch_numbers(plan: Plan) -> list[int]:
     """Return the numbers of the batches, in the order of the run."""
     return sorted({target.batch for target in plan.targets})
 
 
 class BatchFailures:
-    """Counts the servers of one batch that have failed. A plan without batches is one batch that nothing stops."""
+    """Counts the failed servers of one batch. Nothing stops the single batch of a plan that has no batches."""
 
     def __init__(self, plan: Plan, number: int) -> None:
-        there = number < len(plan.batches)
-        self._batch: Batch | None = plan.batches[number] if there else None
+        self._batch = plan.batches[number] if number < len(plan.batches) else None
         self._name = f"batch {number + 1} of {len(plan.batches)}"
         self._failed: dict[str, None] = {}
 
-    def note(self, result: TargetResult, *, given_up: bool = False) -> None:
-        """Take note of what came of a target, or that its server was given up."""
-        if given_up or result.outcome in {"failed", "unverified"}:
+    def note(self, result: TargetResult, *, server_lost: bool = False) -> None:
+        """Note the result of a target, and whether the circuit breaker of its server is open."""
+        if server_lost or result.outcome in {"failed", "unverified"}:
             self._failed[result.target.server] = None
 
-    def why_stop(self, *, over: bool = False) -> str | None:
-        """Return why nothing more is to be begun; ``over``: all targets of the batch have come to their end."""
-        batch, failed = self._batch, len(self._failed)
-        if batch is None or not failed:
+    def stop_reason(self, *, batch_finished: bool = False) -> str | None:
+        """Return why no further target may start; ``batch_finished``: all targets of the batch have finished."""
+        batch = self._batch
+        if batch is None or not self._failed:
             return None
+        total = len(batch.servers)
+        failed = f"{len(self._failed)} of {total} servers failed ({', '.join(self._failed)})"
         if batch.fatal:
-            return f"{self._words()}, and any_errors_fatal stops at the first"
-        if batch.max_fail is not None and 100 * failed > batch.max_fail * len(batch.servers):
-            return f"{self._words()}, more than max_fail_percentage {batch.max_fail:g} allows"
-        if over and set(batch.servers) <= set(self._failed):
-            return f"{self._words()}: none is left"
-        return None
-
-    def _words(self) -> str:
-        total = len(self._batch.servers) if self._batch else 0
-        return f"not begun: in {self._name} {len(self._failed)} of {total} servers failed ({', '.join(self._failed)})"
+            rule = ", and any_errors_fatal stops at the first"
+        elif batch.max_fail is not None and 100 * len(self._failed) > batch.max_fail * total:
+            rule = f", more than max_fail_percentage {batch.max_fail:g} allows"
+        elif batch_finished and set(batch.servers) <= set(self._failed):
+            rule = ": no server is left"
+        else:
+            return None
+        return f"not started: in {self._name} {failed}{rule}"

@@ -1,4 +1,4 @@
-"""A person's wish that a run ends: once, after the requests under way; twice, at once."""
+"""Cancellation of a run by the user: the first request finishes what was started, the second stops at once."""
 
 from __future__ import annotations
 
@@ -9,29 +9,23 @@ from msauto.model.ports import Clock
 
 
 class Cancellation:
-    """Handed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
+    """Passed to :func:`~msauto.applying.executor.apply`; a signal handler of the same event loop calls it."""
 
     def __init__(self) -> None:
-        self._gently = asyncio.Event()
+        self._requested = asyncio.Event()
         self.at_once = asyncio.Event()
 
     def __call__(self) -> None:
-        """Ask to stop: the first call begins no new request, the second leaves those under way."""
+        """Cancel: the first call starts no new request, the second abandons those in progress."""
         if self.requested:
             self.at_once.set()
-        self._gently.set()
+        self._requested.set()
 
     @property
     def requested(self) -> bool:
-        """Whether anybody has asked."""
-        return self._gently.is_set()
+        """Whether the run was cancelled."""
+        return self._requested.is_set()
 
     async def sleep(self, clock: Clock, seconds: float) -> bool:
-        """Wait, unless asked to stop; tell whether the time is over."""
-        if self.requested:
-            return False
-        return await run_unless(_sleep(clock, seconds), self._gently)
-
-
-async def _sleep(clock: Clock, seconds: float) -> None:
-    await clock.sleep(seconds)
+        """Sleep until the time is over or the run is cancelled; tell whether the time is over."""
+        return not self.requested and await run_unless(clock.sleep(seconds), self._requested)

@@ -1,12 +1,15 @@
-"""Whether a server is still worth asking: what became of its targets says so.
+"""The circuit breaker of one server while a plan is applied.
 
-A server that dies on the way would make each of its thousands of targets wait out all its own tries. So once a target
-has ended because its server could not be reached, the server is *in doubt*: its next targets are begun one at a time,
-after a pause, and tried once. Where three in a row end so, each begun after the one before had, the server is *given
-up*: what is left of its targets is not attempted, and ``apply --resume`` goes on with it. Any answer ends the doubt,
-and the next doubt counts anew.
-A server that does not let us in any more (401, 407) is given up at once: asking on could lock the account. Every other
-kind of failure is its target's alone (contract: a failed target never stops the others).
+Without it, each of a thousand targets of a dead server would use up all its tries. The breaker is:
+
+- *closed*: targets start freely.
+- *half-open*: a target ended because the server could not be reached. Targets start one at a time, each after a pause,
+  and have one try. Any answer closes the breaker.
+- *open*: three such targets in a row ended, each started after the previous one ended; or the server rejected our
+  credentials (401, 407), when asking again could lock the account. The remaining targets are not attempted;
+  ``apply --resume`` continues with them.
+
+Every other failure concerns its target alone (contract: a failed target never stops the others).
 """
 
 from __future__ import annotations
@@ -18,123 +21,165 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from msauto.concurrency import ConcurrencySlot
-from msauto.errors import InDoubtError, RejectedError, UnreachableError, UnreadableError
+from msauto.errors import (
+    GATEWAY_STATUSES,
+    UNAUTHORIZED_STATUSES,
+    InDoubtError,
+    RejectedError,
+    UnreachableError,
+    UnreadableError,
+    one_line,
+)
 
-Contact = Literal["answered", "silent", "locked out"]
+Contact = Literal["answered", "unreachable", "unauthorized"]
 
-_IN_A_ROW: Final = 3
-_NOT_LET_IN: Final = frozenset({401, 407})
-_NO_ANSWER: Final = frozenset({502, 504})
-"""A gateway's word that it had none; 503 is the server's own."""
+_FAILURES_TO_OPEN: Final = 3
 
 
 def contact_of(error: BaseException, *, read: bool) -> Contact | None:
-    """Return what an error says of the way to the server; ``None``: nothing.
+    """Return what an error shows about the server; ``None``: nothing.
 
-    A lost *write* says nothing, for it may be the one that the server chokes on; the reads that follow it do.
+    A lost *write* shows nothing, because the request itself may be the cause; the reads after it show more.
     """
     status = error.status if isinstance(error, RejectedError) else None
-    if status in _NOT_LET_IN:
-        return "locked out"
+    if status in UNAUTHORIZED_STATUSES:
+        return "unauthorized"
     if isinstance(error, UnreachableError):
-        return "silent"
-    if isinstance(error, InDoubtError) or status in _NO_ANSWER:
-        return "silent" if read else None
+        return "unreachable"
+    if isinstance(error, InDoubtError) or status in GATEWAY_STATUSES:
+        return "unreachable" if read else None
     return "answered" if isinstance(error, (RejectedError, UnreadableError)) else None
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerState:
-    """What is known of a server: how many targets in a row have ended for it could not be reached, and why.
+    """The state of a circuit breaker, as a value.
 
-    ``doubts`` counts the doubts that an answer has ended.
+    ``failures``: the targets in a row that ended because the server could not be reached. ``closings``: how often an
+    answer has closed the breaker. ``reason``: the error that opened it.
     """
 
-    missed: int = 0
-    doubts: int = 0
-    locked_out: bool = False
-    why: str = ""
+    failures: int = 0
+    closings: int = 0
+    unauthorized: bool = False
+    reason: str = ""
 
     @property
-    def in_doubt(self) -> bool:
-        """A target could not reach it, and nothing has since."""
-        return self.missed > 0
+    def open(self) -> bool:
+        """No further target may start."""
+        return self.unauthorized or self.failures >= _FAILURES_TO_OPEN
 
     @property
-    def given_up(self) -> bool:
-        """It is of no use to begin another target."""
-        return self.locked_out or self.missed >= _IN_A_ROW
+    def half_open(self) -> bool:
+        """Targets may start one at a time."""
+        return self.failures > 0 and not self.open
 
     def answered(self) -> BreakerState:
-        """Return what is known after an answer, whatever it says."""
-        return self if self.locked_out or not self.in_doubt else BreakerState(doubts=self.doubts + 1)
+        """Return the state after any answer."""
+        return self if self.unauthorized or not self.failures else BreakerState(closings=self.closings + 1)
 
-    def not_let_in(self, why: str) -> BreakerState:
-        """Return what is known after the server would not let us in."""
-        return replace(self, locked_out=True, why=why)
+    def rejected(self, reason: str) -> BreakerState:
+        """Return the state after the server rejected our credentials."""
+        return replace(self, unauthorized=True, reason=reason)
 
-    def missed_before(self, begun: BreakerState) -> int:
-        """Return how many had missed it in the present doubt when a target began that found ``begun``.
+    def failures_since_closed(self, start: BreakerState) -> int:
+        """Return the failures at the start of a target; 0 if the breaker has closed since."""
+        return min(self.failures, start.failures) if start.closings == self.closings else 0
 
-        None, where an answer has come since: the target was under way before this doubt, like those begun later.
+    def failed(self, start: BreakerState, reason: str) -> BreakerState:
+        """Return the state after a target that started in the state ``start`` could not reach the server.
+
+        Targets that ran at the same time count as one failure.
         """
-        return min(self.missed, begun.missed) if begun.doubts == self.doubts else 0
+        failures = max(self.failures, self.failures_since_closed(start) + 1)
+        return replace(self, failures=failures, reason=self.reason or reason)
 
-    def missed_by(self, begun: BreakerState, why: str) -> BreakerState:
-        """Return what is known after a target could not reach it that found ``begun`` when it began.
-
-        Targets that were under way together count as one: they all speak of the same moment.
-        """
-        return replace(self, missed=max(self.missed, self.missed_before(begun) + 1), why=self.why or why)
-
-    def words(self, server: str, run: str) -> str:
-        """Return why a target of a server that was given up is not attempted, and what to do."""
+    def message(self, server: str, run: str) -> str:
+        """Return why a target is not attempted while the breaker is open, and what to do."""
         again = f"msauto apply --resume {run}"
-        if self.locked_out:
-            return f"the server {server} does not let us in any more ({self.why}); check its `auth`, then: {again}"
-        return f"the server {server} cannot be reached any more ({self.why}); once it can: {again}"
+        if self.unauthorized:
+            rejected = f"the server {server} no longer accepts our credentials ({self.reason})"
+            return f"{rejected}; check its `auth`, then: {again}"
+        return f"the server {server} can no longer be reached ({self.reason}); once it can: {again}"
 
 
 class CircuitBreaker:
-    """How one server stands while a run goes on, and the door that its targets pass one by one while it is in doubt."""
+    """The circuit breaker of one server, and the order in which its targets start while it is half-open."""
 
     def __init__(self) -> None:
-        self.reach = BreakerState()
-        self._scouting = False
-        self._news = asyncio.Event()
+        self.state = BreakerState()
+        self._probing = False
+        self._changed = asyncio.Event()
 
-    def learn(self, reach: BreakerState) -> None:
-        """Take what is known by now; who waits at the door looks again."""
-        if reach != self.reach:
-            self.reach = reach
-            self._tell()
+    def update(self, state: BreakerState) -> None:
+        """Set the state, and let the waiting targets look at it."""
+        if state != self.state:
+            self.state = state
+            self._notify()
 
     @asynccontextmanager
-    async def door(self, place: ConcurrencySlot, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
-        """Pass at once; while the server is in doubt one at a time, after a ``pause`` told how many were missed.
+    async def admission(self, slot: ConcurrencySlot, pause: Callable[[int], Awaitable[object]]) -> AsyncIterator[None]:
+        """Enter at once, or while half-open one at a time, after ``pause(failures)``.
 
-        Who waits leaves its place to targets of other servers. Getting one back takes time as well, in which the
-        server may have gone once more: then he waits again.
+        A waiting target leaves its slot to targets of other servers. Getting the slot back takes time, in which the
+        breaker may have become half-open again: then the target waits again.
         """
-        scout = False
+        probe = False
         try:
-            while self._closed() and not scout:
-                place.leave()
-                while self._closed() and self._scouting:
-                    await self._news.wait()
-                if self._closed():
-                    scout = self._scouting = True
-                    await pause(self.reach.missed)
-                await place.enter()
+            while self._is_half_open() and not probe:
+                slot.leave()
+                while self._is_half_open() and self._probing:
+                    await self._changed.wait()
+                if self._is_half_open():
+                    probe = self._probing = True
+                    await pause(self.state.failures)
+                await slot.enter()
             yield
         finally:
-            if scout:
-                self._scouting = False
-                self._tell()
+            if probe:
+                self._probing = False
+                self._notify()
 
-    def _closed(self) -> bool:
-        return self.reach.in_doubt and not self.reach.given_up
+    def _is_half_open(self) -> bool:
+        return self.state.half_open
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class TargetContact:
+    """What one target learns about its server, and reports to the circuit breaker."""
+
+    def __init__(self, breaker: CircuitBreaker) -> None:
+        self.breaker = breaker
+        self.unauthorized = False  # of this very target
+        self._start = breaker.state
+        self._unreachable = ""  # why the server could not be reached at the last attempt
+
+    @property
+    def half_open(self) -> bool:
+        """Whether the target may try only once."""
+        state = self.breaker.state
+        return state.unauthorized or state.failures_since_closed(self._start) > 0
+
+    def answered(self) -> None:
+        """Report an answer."""
+        self._unreachable = ""
+        self.breaker.update(self.breaker.state.answered())
+
+    def failed(self, error: Exception, *, read: bool) -> None:
+        """Report what an error of a read or a write shows about the server."""
+        contact = contact_of(error, read=read)
+        if contact == "answered":
+            self.answered()
+        elif contact == "unauthorized":
+            self._unreachable, self.unauthorized = "", True
+            self.breaker.update(self.breaker.state.rejected(one_line(error)))
+        elif contact == "unreachable":
+            self._unreachable = one_line(error)
+
+    def end(self, *, failed: bool) -> None:
+        """Report the end of the target: a failure counts if the server could not be reached at the last attempt."""
+        if failed and self._unreachable:
+            self.breaker.update(self.breaker.state.failed(self._start, self._unreachable))

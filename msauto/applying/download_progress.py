@@ -1,55 +1,44 @@
-"""What a download has to tell while it goes on, and what a run leaves of it for the next one."""
+"""The progress of a download: observed while it runs, and remembered so that the next run can resume it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import asdict
 
+from msauto.applying.apply_context import ApplyContext
+from msauto.applying.target_memory import TargetMemory
 from msauto.model import events
 from msauto.model.plan import Json, Target
 from msauto.model.ports import PartialDownload
 
-KEPT = "part:"
-"""How what is left of a download is remembered: with the path of its file behind it."""
-
 
 class DownloadProgress:
-    """Implements the port ``Watch`` for one request of a run.
-
-    ``memory`` is what is remembered of the target, ``note`` remembers more of it, ``tell`` tells the observer.
-    """
+    """Implements the port ``DownloadObserver`` for one request of a run."""
 
     keeps = True
 
-    def __init__(
-        self,
-        target: Target,
-        index: int,
-        memory: Mapping[str, Json],
-        note: Callable[[dict[str, Json]], None],
-        tell: Callable[[events.Event], None],
-    ) -> None:
+    def __init__(self, context: ApplyContext, target: Target, index: int, memory: TargetMemory) -> None:
+        self._context = context
         self._target = target
         self._index = index
-        self._item = f"{KEPT}{target.requests[index].dest}"
-        self._note = note
-        self._tell = tell
-        self.part: PartialDownload | None = part_of(memory.get(self._item))
+        self._memory = memory
+        self._item = f"part:{target.requests[index].dest}"
+        self.part: PartialDownload | None = _parse_part(memory.recall().get(self._item))
 
     def keep(self, part: PartialDownload | None) -> None:
-        """Remember what came so far, or that nothing is left."""
-        self._note({self._item: None if part is None else _json(part)})
+        """Remember the received part; ``None``: nothing is left to resume."""
+        self._memory.keep({self._item: None if part is None else asdict(part)})
 
     def asked(self, received: int, seconds: float) -> None:
-        """Tell that the server is asked, and may be making the file."""
-        self._tell(events.DownloadAsked(self._target, self._index, received, seconds))
+        """Notify that the server was asked; it may be creating the file."""
+        self._context.notify(events.DownloadAsked(self._target, self._index, received, seconds))
 
     def received(self, size: int, total: int | None) -> None:
-        """Tell how much is there."""
-        self._tell(events.DownloadReceived(self._target, self._index, size, total))
+        """Notify how much was received."""
+        self._context.notify(events.DownloadReceived(self._target, self._index, size, total))
 
 
-def part_of(value: Json) -> PartialDownload | None:
-    """Return what was remembered; ``None`` where nothing was, or nothing that makes sense."""
+def _parse_part(value: Json) -> PartialDownload | None:
+    """Return the remembered part; ``None`` if there is none, or it is not valid."""
     match value:
         case {
             "name": str(name),
@@ -61,14 +50,3 @@ def part_of(value: Json) -> PartialDownload | None:
         }:
             return PartialDownload(name, request, size, sha256, validator, total)
     return None
-
-
-def _json(part: PartialDownload) -> dict[str, Json]:
-    return {
-        "name": part.name,
-        "request": part.request,
-        "size": part.size,
-        "sha256": part.sha256,
-        "validator": part.validator,
-        "total": part.total,
-    }

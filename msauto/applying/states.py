@@ -1,4 +1,29 @@
-"""The values of a target's life while it is applied: its state, what can happen, what is to be done next."""
+"""The state machine that applies one target: a pure function of progress and event.
+
+The driver (:mod:`.target_executor`) carries out one command at a time and returns its event to :func:`step`::
+
+    state                  event                     next state
+    ready                  Journalled                sent
+                           Blocked, RunCancelled     end
+    sent                   Accepted                  next request
+                           NotSent                   backing off, bounded; then end
+                           Failed                    end
+                           Rejected, InDoubt         settling
+    backing off            PauseEnded                ready, to send the same request again
+                           RunCancelled              end
+    settling               ExpectationRead, all      next request
+                           ExpectationRead, other    rejected: end; after 429 and 503, if nothing was done: backing off
+                                                     in doubt: waiting to settle, bounded; then end
+                           Unreadable                waiting to settle, bounded; then end
+    waiting to settle      PauseEnded                settling
+    verifying              TargetRead, Unreadable    finished, waiting to verify, or waiting for restore
+    waiting to verify      PauseEnded                verifying
+    waiting for restore    PauseEnded                verifying
+                           RunCancelled              finished
+
+*Next request* is ready, or verifying after the last request. *End* sends nothing more: it is verifying if any request
+was done, else finished. A request is sent again only if it was certainly not done.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +31,47 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-from msauto.model.result import Difference, RequestResult
+from msauto.concurrency import is_over
+from msauto.errors import GATEWAY_STATUSES
+from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
 from msauto.verification.verifying import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to try and to look, in seconds.
+    """How often to send and to read again; all pauses in seconds.
 
-    ``tries``: how often a request may be sent in all, where it is certain that it was not done; ``backoff`` the
-    pauses between. ``looks``: the pauses between reads that look for what a request should have done.
-    ``restore``: the pauses between looks for a restored file, the last one repeated. ``doubt``: the pauses before
-    the next target of a server that could not be reached (:mod:`.circuit_breaker`), the last one repeated.
+    ``tries``: how often to send a request that was certainly not done, ``backoff``: the pauses between.
+    ``max_retry_after``: the longest ``Retry-After`` to wait for. ``read_pauses``: between reads that look for what was
+    written; ``restore_pauses``: for a restored file. ``half_open_pauses``: before each target of a server whose circuit
+    breaker is half-open. The last pause repeats, except that of ``read_pauses``.
     """
 
     tries: int = 3
     backoff: tuple[float, ...] = (0.5, 2.0)
-    retry_after: float = 60.0  # a server that asks for more patience than this gets none
-    looks: tuple[float, ...] = (0.2, 0.8, 2.0, 4.0)
-    restore: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 15.0)
-    doubt: tuple[float, ...] = (2.0, 10.0)
+    max_retry_after: float = 60.0
+    read_pauses: tuple[float, ...] = (0.2, 0.8, 2.0, 4.0)
+    restore_pauses: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 15.0)
+    half_open_pauses: tuple[float, ...] = (2.0, 10.0)
 
     @property
-    def in_doubt(self) -> RetryPolicy:
-        """The patience with a server of which nobody knows whether it is still there: once, without back-off."""
-        return replace(self, tries=1, looks=())
+    def half_open(self) -> RetryPolicy:
+        """The policy for a server that may be unreachable: one try, one read."""
+        return replace(self, tries=1, read_pauses=())
 
 
 class State(Enum):
-    """Where a target is in its life."""
+    """The state of a target while it is applied."""
 
     READY = "ready"
-    SENDING = "sending"
+    SENT = "sent"
     BACKING_OFF = "backing off"
     SETTLING = "settling"
-    PAUSING = "pausing"
-    PROVING = "proving"
-    PROVING_LATER = "proving later"
-    RESTORING = "restoring"
-    OVER = "over"
+    WAITING_TO_SETTLE = "waiting to settle"
+    VERIFYING = "verifying"
+    WAITING_TO_VERIFY = "waiting to verify"
+    WAITING_FOR_RESTORE = "waiting for restore"
+    FINISHED = "finished"
 
 
 # Events --------------------------------------------------------------------------------------------------------
@@ -52,18 +79,18 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Journalled:
-    """The ledger holds, durably, that the request is about to be sent."""
+    """The ledger durably records that the request is about to be sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotJournalled:
-    """The ledger cannot be written: nothing more may be sent."""
+class Blocked:
+    """No further request may be sent: the ledger failed, the server was given up, or a guard did not hold."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Accepted:
     """The server accepted the request."""
 
     status: int
@@ -71,14 +98,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Certain: the server has seen nothing of it."""
+    """The request certainly did not reach the server."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The server answered with an error; ``retry_after`` seconds if it said so."""
+    """The server answered with an error; ``retry_after`` in seconds."""
 
     status: int
     message: str
@@ -87,37 +114,37 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Certain: it was not done, and trying again would not help (a download, whose reads were tried again already)."""
+    """The request was certainly not done and must not be tried again: a download that failed after its retries."""
 
     message: str
     status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerLost:
-    """The fate of the request is unknown."""
+class InDoubt:
+    """The outcome of the request is unknown."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationRead:
-    """The target was read again, to settle one request."""
+    """The target was read to settle one request."""
 
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The target could not be read again; ``elapsed`` seconds since all was sent."""
+    """The target could not be read; ``elapsed`` seconds after the last request."""
 
     message: str
     elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """The target was read again after its last request; ``elapsed`` seconds since then."""
+class TargetRead:
+    """The target was read after its last request, ``elapsed`` seconds after it, and compared."""
 
     differences: tuple[Difference, ...] = ()
     elapsed: float = 0.0
@@ -130,20 +157,20 @@ class PauseEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunCancelled:
-    """A person wants no new requests; comes where a request would begin, or instead of waiting."""
+    """The user stopped the run: in place of a new request, or during a pause."""
 
 
 Event = (
     Journalled
-    | NotJournalled
-    | Answered
+    | Blocked
+    | Accepted
     | NotSent
     | Rejected
     | Failed
-    | AnswerLost
+    | InDoubt
     | ExpectationRead
     | Unreadable
-    | Verified
+    | TargetRead
     | PauseEnded
     | RunCancelled
 )  # fmt: skip
@@ -153,37 +180,37 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class WriteAhead:
-    """Journal that the request ``index`` is about to be sent → Journalled, NotJournalled, Stopped."""
+    """Journal that the request ``index`` is about to be sent → Journalled, Blocked, RunCancelled."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send the request once → Answered, NotSent, Rejected, Failed, Lost."""
+    """Send the request once → Accepted, NotSent, Rejected, Failed, InDoubt."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadExpectation:
-    """Read what the request should have done → Seen, Unreadable."""
+    """Read what the request should have done → ExpectationRead, Unreadable."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait → Waited, or Stopped where ``stoppable``. ``aside``: without holding a worker's place."""
+    """Wait → PauseEnded, or RunCancelled if ``cancellable``; ``frees_slot``: another target may run meanwhile."""
 
     seconds: float
-    stoppable: bool = False
-    aside: bool = False
+    cancellable: bool = False
+    frees_slot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Read the target and compare it with what the requests that are done should show → Proved, Unreadable."""
+    """Read the target and compare it with what its finished requests should show → TargetRead, Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +223,10 @@ Command = WriteAhead | Send | ReadExpectation | Pause | Verify | Finish
 
 @dataclass(frozen=True, slots=True)
 class TargetProgress:
-    """How far a target has come. ``results`` holds the settled requests, so its length is the live one's index.
+    """How far a target has come. ``results`` holds the settled requests, so its length is the next index.
 
-    ``trouble`` is why the live request is not simply done; ``looks`` counts reads since then, ``polls`` the looks
-    for a restored file; ``wait`` is how long that may take. ``problem`` tells what kept the target from its end.
+    ``wait``: the seconds that a restore may take. ``failure``: why the current request needs settling. ``reads``: the
+    reads since then; ``restore_reads``: those for a restored file. ``problem``: what ended the target early.
     """
 
     count: int
@@ -207,16 +234,16 @@ class TargetProgress:
     state: State = State.READY
     results: tuple[RequestResult, ...] = ()
     tries: int = 0
-    trouble: NotSent | Rejected | AnswerLost | None = None
-    looks: int = 0
-    polls: int = 0
+    failure: NotSent | Rejected | InDoubt | None = None
+    reads: int = 0
+    restore_reads: int = 0
     differences: tuple[Difference, ...] = ()
-    stopped: bool = False
+    cancelled: bool = False
     problem: str = ""
 
     @property
     def index(self) -> int:
-        """The request that is being seen to."""
+        """The index of the current request."""
         return len(self.results)
 
     @property
@@ -225,19 +252,257 @@ class TargetProgress:
         return sum(result.outcome == "done" for result in self.results)
 
     @property
-    def whole(self) -> bool:
-        """All requests are done."""
+    def complete(self) -> bool:
+        """All requests were done."""
         return self.done == self.count
 
     @property
+    def awaits_restore(self) -> bool:
+        """Only a restored file is missing."""
+        return bool(self.differences) and all(difference.aspect == "restore" for difference in self.differences)
+
+    @property
     def all_results(self) -> tuple[RequestResult, ...]:
-        """One result for each request; those never reached were not sent."""
+        """One result for each request; those not reached were not sent."""
         return self.results + (RequestResult("not sent"),) * (self.count - len(self.results))
+
+    @property
+    def error(self) -> str:
+        """The message of ``failure``."""
+        return self.failure.message if self.failure else ""
 
 
 class Transition(NamedTuple):
-    """What follows from an event. ``settled`` is the request that the event settled, the last of ``results``."""
+    """What follows from an event; ``settled``: the index of the request that the event settled, the last result."""
 
     progress: TargetProgress
     command: Command
     settled: int | None = None
+
+
+class InvalidTransitionError(ValueError):
+    """The event cannot occur in this state: an error in the driver."""
+
+
+# Transitions ---------------------------------------------------------------------------------------------------
+
+
+def begin(count: int, *, wait: float = 0.0) -> Transition:
+    """Return the first transition of a target with ``count`` requests, whose restore may take ``wait`` seconds."""
+    return _next_request(TargetProgress(count, wait=wait))
+
+
+def resume(progress: TargetProgress, *, sending: bool) -> Transition:
+    """Return the first transition after a crash; ``sending``: the next request may have been sent."""
+    if not sending:
+        return _next_request(progress)
+    in_doubt = InDoubt("the run was killed while the request was in progress")
+    return _read_expectation(replace(progress, tries=max(progress.tries, 1), failure=in_doubt, reads=0))
+
+
+def step(progress: TargetProgress, event: Event, policy: RetryPolicy) -> Transition:  # noqa: C901 - one table
+    """Return what follows from an event; raise :class:`InvalidTransitionError` if it cannot occur in this state."""
+    match progress.state, event:
+        case State.READY, Journalled():
+            return Transition(replace(progress, state=State.SENT, tries=progress.tries + 1), Send(progress.index))
+        case State.READY, Blocked(message):
+            return _end(replace(progress, problem=message))
+        case ((State.READY | State.BACKING_OFF), RunCancelled()):
+            return _end(replace(progress, cancelled=True))
+        case State.BACKING_OFF, PauseEnded():
+            return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
+        case State.SENT, Accepted(status):
+            return _settle(progress, "done", "", status)
+        case State.SENT, NotSent():
+            return _send_again(replace(progress, failure=event), None, policy)
+        case State.SENT, (Rejected() | InDoubt()):
+            return _read_expectation(replace(progress, failure=event, reads=0))
+        case State.SENT, Failed(message, status):
+            return _settle(progress, "failed", message, status)
+        case State.SETTLING, ExpectationRead(verdict):
+            return _after_reading(progress, verdict, policy)
+        case State.SETTLING, Unreadable(message):
+            return _after_failed_reading(progress, message, policy)
+        case State.WAITING_TO_SETTLE, PauseEnded():
+            return _read_expectation(progress)
+        case State.VERIFYING, TargetRead():
+            return _after_verifying(replace(progress, differences=event.differences), event.elapsed, policy)
+        case State.VERIFYING, Unreadable():
+            return _after_failed_verifying(progress, event, policy)
+        case ((State.WAITING_TO_VERIFY | State.WAITING_FOR_RESTORE), PauseEnded()):
+            return Transition(replace(progress, state=State.VERIFYING), Verify())
+        case State.WAITING_FOR_RESTORE, RunCancelled():
+            return _finish(replace(progress, cancelled=True))
+    raise InvalidTransitionError(f"{event} cannot occur in the state {progress.state.value}")
+
+
+def abandon(progress: TargetProgress, why: str) -> Transition:
+    """Return the last transition of a target that must end at once; a request in progress is left unverified."""
+    settled = None
+    if progress.state is State.FINISHED:
+        return Transition(progress, Finish())
+    progress = replace(progress, cancelled=True)
+    if progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
+        message = f"{progress.error}; {why}" if progress.failure else why
+        settled = progress.index
+        progress = _with_result(progress, "unverified", message)
+    else:
+        progress = replace(progress, problem=why)
+        if progress.state in {State.READY, State.BACKING_OFF}:
+            progress, _, settled = _end(progress)
+    return Transition(replace(progress, state=State.FINISHED), Finish(), settled)
+
+
+def conclude(progress: TargetProgress) -> tuple[Outcome, str]:
+    """Return the outcome of a finished target, and its message."""
+    for number, result in enumerate(progress.results, 1):
+        if result.outcome in {"failed", "unverified"}:
+            outcome: Outcome = "failed" if result.outcome == "failed" or progress.differences else "unverified"
+            return outcome, f"request {number} of {progress.count}: {result.message}"
+    if not progress.complete:
+        why = progress.problem or "stopped"
+        if not progress.results:
+            return "not attempted", why
+        return "failed", f"{why}: {progress.done} of {progress.count} requests were sent"
+    if progress.cancelled or progress.problem:
+        return "unverified", progress.problem or "stopped while waiting for the restored file"
+    if progress.awaits_restore:
+        return "failed", f"not restored within {progress.wait:g} s"
+    if progress.differences:
+        return "failed", "not as desired when read again"
+    return ("changed" if progress.count else "unchanged"), ""
+
+
+def _next_request(progress: TargetProgress) -> Transition:
+    if progress.index < progress.count:
+        return Transition(replace(progress, state=State.READY), WriteAhead(progress.index))
+    return _verify_or_finish(progress)
+
+
+def _verify_or_finish(progress: TargetProgress) -> Transition:
+    if progress.done:
+        return Transition(replace(progress, state=State.VERIFYING, reads=1), Verify())
+    return _finish(progress)
+
+
+def _finish(progress: TargetProgress) -> Transition:
+    return Transition(replace(progress, state=State.FINISHED), Finish())
+
+
+def _end(progress: TargetProgress) -> Transition:
+    """End before the current request; it has failed only if it was sent and rejected."""
+    if isinstance(progress.failure, Rejected):
+        return _settle(progress, "failed", progress.error)
+    return _verify_or_finish(replace(progress, tries=0, failure=None))
+
+
+def _send_again(progress: TargetProgress, retry_after: float | None, policy: RetryPolicy) -> Transition:
+    """Send a request again that was certainly not done, within the limits of the policy."""
+    if progress.tries >= policy.tries:
+        times = "once" if progress.tries == 1 else f"{progress.tries} times"
+        return _settle(progress, "failed", f"{progress.error} (tried {times})")
+    if retry_after is not None and retry_after > policy.max_retry_after:
+        return _settle(progress, "failed", f"{progress.error}; the server asks to wait {retry_after:g} s")
+    seconds = _nth(policy.backoff, progress.tries - 1) if retry_after is None else max(retry_after, 0.0)
+    return Transition(replace(progress, state=State.BACKING_OFF), Pause(seconds, cancellable=True))
+
+
+def _settle(progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None) -> Transition:
+    """Settle the current request; the next one follows only if it was done."""
+    settled = progress.index
+    progress = _with_result(progress, outcome, message, status)
+    following = _next_request(progress) if outcome == "done" else _verify_or_finish(progress)
+    return following._replace(settled=settled)
+
+
+def _with_result(
+    progress: TargetProgress, outcome: RequestOutcome, message: str, status: int | None = None
+) -> TargetProgress:
+    if status is None and isinstance(progress.failure, Rejected):
+        status = progress.failure.status
+    result = RequestResult(outcome, status, message, progress.tries)
+    return replace(progress, results=(*progress.results, result), tries=0, failure=None, reads=0)
+
+
+# Settling ------------------------------------------------------------------------------------------------------
+
+
+def _read_expectation(progress: TargetProgress) -> Transition:
+    progress = replace(progress, state=State.SETTLING, reads=progress.reads + 1)
+    return Transition(progress, ReadExpectation(progress.index))
+
+
+def _after_reading(progress: TargetProgress, verdict: Verdict, policy: RetryPolicy) -> Transition:
+    failure = progress.failure
+    if verdict == "all":
+        return _settle(progress, "done", f"{progress.error}; but reading shows that it is done")
+    if isinstance(failure, Rejected) and failure.status not in GATEWAY_STATUSES:
+        return _settle_rejected(progress, failure, verdict, policy)
+    if verdict == "hidden":
+        return _settle(progress, "unverified", f"{progress.error}; reading cannot show whether it is done")
+    seen = "only part of it" if verdict == "some" else "nothing of it"
+    message = f"{progress.error}; reading shows {seen} done, but the server may still act"
+    return _settle_later(progress, policy) or _settle(progress, "unverified", message)
+
+
+def _settle_rejected(progress: TargetProgress, rejected: Rejected, verdict: Verdict, policy: RetryPolicy) -> Transition:
+    nothing_done = {429: {"none", "hidden"}, 503: {"none"}}  # 429: refused before any work
+    if verdict in nothing_done.get(rejected.status, ()):
+        return _send_again(progress, rejected.retry_after, policy)
+    if verdict == "hidden" and rejected.status >= 500:
+        return _settle(progress, "unverified", f"{progress.error}; reading cannot show whether it is done")
+    partly = "; reading shows that part of it is done" if verdict == "some" else ""
+    return _settle(progress, "failed", f"{progress.error}{partly}")
+
+
+def _after_failed_reading(progress: TargetProgress, message: str, policy: RetryPolicy) -> Transition:
+    certain = isinstance(progress.failure, Rejected) and progress.failure.status < 500
+    text = f"{progress.error}; and the target cannot be read: {message}"
+    return _settle_later(progress, policy) or _settle(progress, "failed" if certain else "unverified", text)
+
+
+def _settle_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
+    if progress.reads > len(policy.read_pauses):
+        return None
+    pause = Pause(policy.read_pauses[progress.reads - 1])
+    return Transition(replace(progress, state=State.WAITING_TO_SETTLE), pause)
+
+
+# Verifying -----------------------------------------------------------------------------------------------------
+
+
+def _after_verifying(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> Transition:
+    if progress.awaits_restore:
+        return _wait_for_restore(replace(progress, reads=1), elapsed, policy) or _finish(progress)
+    later = _verify_later(progress, policy) if progress.differences else None
+    return later or _finish(progress)
+
+
+def _after_failed_verifying(progress: TargetProgress, event: Unreadable, policy: RetryPolicy) -> Transition:
+    later = _verify_later(progress, policy)
+    if later is None and progress.awaits_restore:
+        later = _wait_for_restore(progress, event.elapsed, policy)
+    return later or _finish(replace(progress, problem=f"sent, but the target cannot be read again: {event.message}"))
+
+
+def _verify_later(progress: TargetProgress, policy: RetryPolicy) -> Transition | None:
+    """Read again shortly: a server may accept a write before it shows it. Not if the target has failed anyway."""
+    if not progress.complete or progress.reads > len(policy.read_pauses):
+        return None
+    pause = Pause(policy.read_pauses[progress.reads - 1])
+    return Transition(replace(progress, state=State.WAITING_TO_VERIFY, reads=progress.reads + 1), pause)
+
+
+def _wait_for_restore(progress: TargetProgress, elapsed: float, policy: RetryPolicy) -> Transition | None:
+    """Wait for the restored file while time is left (field notes: a restore takes minutes)."""
+    left = progress.wait - elapsed
+    if not progress.complete or is_over(left):
+        return None
+    pause = Pause(min(_nth(policy.restore_pauses, progress.restore_reads), left), cancellable=True, frees_slot=True)
+    restore_reads = progress.restore_reads + 1
+    return Transition(replace(progress, state=State.WAITING_FOR_RESTORE, restore_reads=restore_reads), pause)
+
+
+def _nth(pauses: tuple[float, ...], index: int) -> float:
+    """Return the pause at ``index``, the last one repeated."""
+    return pauses[min(index, len(pauses) - 1)] if pauses else 0.0

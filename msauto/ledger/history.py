@@ -1,137 +1,166 @@
-"""What the ledger tells of runs."""
+"""Past runs: reading them, the notes on them, attempts that wrote nothing, and pruning.
+
+An attempt that wrote nothing is no run: nothing of it can be undone, and a ledger of attempts alone counts as empty.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import cast
 
 from msauto.ledger.codec import load, load_list
-from msauto.ledger.journal import count_sent, life_of
-from msauto.ledger.locks import is_held
-from msauto.ledger.store import Row, Store
-from msauto.model.history import RequestRecord, RequestState, RunDetails, RunStatus, RunSummary, TargetRecord
+from msauto.ledger.locks import is_held, run_lock
+from msauto.ledger.store import Row, Store, Value, format_time
+from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.plan import Json, Request, Target
-from msauto.model.result import Difference, Outcome
-
-_SUMMARY = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
-
+from msauto.model.result import Difference
 
 CODE, REASON, USER, FOLDER = "code", "reason", "user", "folder"
-"""The notes of a run that tell who made it, and how it ended for him."""
+"""The notes on how a run ended, and who started it."""
+
 _REFUSED = 4
+_MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
+_MAX_RUNS = 2**62  # SQLite counts up to 2**63
+
+_RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
+_COUNT_SENT = "SELECT count(*) FROM request WHERE run = ? AND tries > 0 AND state <> 'not sent'"
+_READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
+_WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PRUNE_ATTEMPTS = """
+    DELETE FROM attempt
+    WHERE name NOT IN (SELECT name FROM attempt ORDER BY started DESC, name DESC LIMIT ?) AND started < ?"""
+_PRUNE_RUNS = """
+    DELETE FROM run
+    WHERE ended IS NOT NULL
+    AND id != (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1)
+    AND id NOT IN (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT ?)
+    AND started < ?"""
 
 
-def read_history(store: Store, lives: Path) -> list[RunSummary]:
+def read_history(store: Store, run_locks: Path) -> list[RunSummary]:
     """Return all runs, newest first."""
-    with store.understood():
-        return [_run(store, row, lives) for row in store.read(f"{_SUMMARY} ORDER BY started DESC, id DESC")]
+    with store.decoding():
+        return [_summary(store, row, run_locks) for row in store.read(f"{_RUN} ORDER BY started DESC, id DESC")]
 
 
-def read_run(store: Store, lives: Path, name: str) -> RunDetails:
-    """Return everything about one run, which is in the ledger."""
-    rows = store.read(f"{_SUMMARY} WHERE name = ?", (name,))
-    number, pid, host, msauto = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))[0]
-    with store.understood():
-        targets = _targets(store, number)
-        notes = _notes(store, number)
-        return RunDetails(_run(store, rows[0], lives), int(str(pid)), str(host), str(msauto), targets, notes)
+def read_run(store: Store, run_locks: Path, name: str) -> RunDetails:
+    """Return everything about one run of the ledger."""
+    (row,) = store.read(f"{_RUN} WHERE name = ?", (name,))
+    ((number, pid, host, msauto),) = store.read("SELECT id, pid, host, msauto FROM run WHERE name = ?", (name,))
+    with store.decoding():
+        summary = _summary(store, row, run_locks)
+        return RunDetails(summary, pid, host, msauto, _targets(store, number), _notes(store, number))
 
 
-def note_end(store: Store, run: str, notes: Mapping[str, str]) -> None:
-    """Add notes to a run; one that is not in the ledger is left alone."""
-    rows = store.read("SELECT id FROM run WHERE name = ?", (run,))
-    store.write(
-        "INSERT OR REPLACE INTO note (run, name, text) VALUES (?, ?, ?)",
-        *((rows[0][0], name, text) for name, text in notes.items() if rows),
-    )
+def count_sent(store: Store, number: Value) -> int:
+    """Return how many requests of a run were sent, or tried; ``number`` is its id."""
+    ((count,),) = store.read(_COUNT_SENT, (number,))
+    return int(count)
 
 
-def _notes(store: Store, run: str | int | None) -> dict[str, str]:
-    if not store.has("note"):
-        return {}
-    rows = store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (run,))
-    return {str(name): str(text) for name, text in rows}
+def write_notes(store: Store, run: str, notes: Mapping[str, str]) -> None:
+    """Add notes to a run; a run that is not in the ledger is ignored."""
+    for (number,) in store.read("SELECT id FROM run WHERE name = ?", (run,)):
+        rows = ((number, name, text) for name, text in notes.items())
+        store.write("INSERT OR REPLACE INTO note (run, name, text) VALUES (?, ?, ?)", *rows)
 
 
-def _learned(store: Store, run: str | int | None) -> dict[int, dict[str, Json]]:
-    found: dict[int, dict[str, Json]] = {}
-    if store.has("learned"):
-        for target, item, value in store.read("SELECT target, item, value FROM learned WHERE run = ?", (run,)):
-            found.setdefault(int(str(target)), {})[str(item)] = json.loads(str(value))
+def write_attempt(store: Store, attempt: RunSummary) -> None:
+    """Record an attempt that wrote nothing."""
+    playbooks, summary = json.dumps(attempt.playbooks, ensure_ascii=False), json.dumps(attempt.summary)
+    times = (attempt.started, attempt.ended, attempt.status)
+    who = (attempt.code, attempt.reason, attempt.user, attempt.host, attempt.folder)
+    store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
+
+
+def read_attempts(store: Store) -> list[RunSummary]:
+    """Return all attempts that wrote nothing, newest first."""
+    if not store.has("attempt"):  # a ledger of an earlier msauto
+        return []
+    found = []
+    with store.decoding():
+        for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS):
+            loaded = tuple(json.loads(playbooks)), json.loads(summary)
+            found.append(RunSummary(name, started, ended, status, *loaded, *who))
     return found
 
 
-def _run(store: Store, row: Row, lives: Path) -> RunSummary:
+def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
+    """Delete the closed runs, and the attempts, that neither rule keeps; return the number of deleted runs.
+
+    Without a rule all are kept. The last run is always kept, and every run that is in progress or not yet settled.
+    """
+    if keep_runs is None and keep_days is None:
+        return 0
+    # A missing rule keeps nothing: 0 runs, or those since now.
+    since = format_time(now - timedelta(days=min(keep_days or 0, _MAX_DAYS)))
+    rules = (min(keep_runs or 0, _MAX_RUNS), since)
+    store.write(_PRUNE_ATTEMPTS, rules)
+    return store.write(_PRUNE_RUNS, rules)
+
+
+def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
     name, started, ended, status, playbooks, summary, number, host = row
-    if status == "running" and not is_held(life_of(lives, str(name)).path):
+    if status == "running" and not is_held(run_lock(run_locks, name).path):
         status = "died"
-    # A ledger of an earlier msauto counts «not attempted» under its two words.
-    counts = {name.replace(" ", "_"): count for name, count in json.loads(str(summary)).items()}
-    if "sent" not in counts:  # it goes on, or died, or is of an earlier msauto
+    # A ledger of an earlier msauto counts «not attempted» as two words.
+    counts = {each.replace(" ", "_"): count for each, count in json.loads(summary).items()}
+    if "sent" not in counts:  # in progress, died, or of an earlier msauto
         counts["sent"] = count_sent(store, number)
     notes = _notes(store, number)
     code = int(notes[CODE]) if CODE in notes else None
     return RunSummary(
-        run=str(name),
-        started=str(started),
-        ended=None if ended is None else str(ended),
-        status=cast("RunStatus", "refused" if code == _REFUSED else status),
-        playbooks=tuple(json.loads(str(playbooks))),
+        run=name,
+        started=started,
+        ended=ended,
+        status="refused" if code == _REFUSED else status,
+        playbooks=tuple(json.loads(playbooks)),
         summary=counts,
         code=code,
         reason=notes.get(REASON, ""),
         user=notes.get(USER, ""),
-        host=str(host),
+        host=host,
         folder=notes.get(FOLDER, ""),
     )
 
 
-def _targets(store: Store, run: str | int | None) -> tuple[TargetRecord, ...]:
-    planned: dict[int, list[Request]] = {}
-    records: dict[int, list[RequestRecord]] = {}
-    for row in store.read(
+def _notes(store: Store, number: Value) -> dict[str, str]:
+    if not store.has("note"):
+        return {}
+    return dict(store.read("SELECT name, text FROM note WHERE run = ? ORDER BY name", (number,)))
+
+
+def _targets(store: Store, number: Value) -> tuple[TargetRecord, ...]:
+    planned: dict[int, list[Request]] = defaultdict(list)
+    records: dict[int, list[RequestRecord]] = defaultdict(list)
+    learned: dict[int, dict[str, Json]] = defaultdict(dict)
+    for target, request, state, tries, status, *texts in store.read(
         "SELECT target, planned, state, tries, status, message, sent, settled"
         " FROM request WHERE run = ? ORDER BY target, position",
-        (run,),
+        (number,),
     ):
-        position = int(str(row[0]))
-        planned.setdefault(position, []).append(load(Request, str(row[1])))
-        records.setdefault(position, []).append(_request(row))
+        planned[target].append(load(Request, request))
+        records[target].append(RequestRecord(state, tries, None if status is None else int(status), *texts))
+    if store.has("learned"):
+        for target, item, value in store.read("SELECT target, item, value FROM learned WHERE run = ?", (number,)):
+            learned[target][item] = json.loads(value)
     rows = store.read(
         "SELECT position, planned, begun, outcome, message, differences FROM target WHERE run = ? ORDER BY position",
-        (run,),
+        (number,),
     )
-    learned = _learned(store, run)
-    found = []
-    for row in rows:
-        position = int(str(row[0]))
-        record = _target(row, tuple(planned.get(position, ())), tuple(records.get(position, ())))
-        found.append(replace(record, learned=learned.get(position, {})))
-    return tuple(found)
-
-
-def _target(row: Row, planned: tuple[Request, ...], records: tuple[RequestRecord, ...]) -> TargetRecord:
-    _, target, begun, outcome, message, differences = row
-    return TargetRecord(
-        target=replace(load(Target, str(target)), requests=planned),
-        requests=records,
-        begun=None if begun is None else str(begun),
-        outcome=cast("Outcome | None", outcome),
-        message=str(message),
-        differences=load_list(Difference, str(differences)),
-    )
-
-
-def _request(row: Row) -> RequestRecord:
-    _, _, state, tries, status, message, sent, settled = row
-    return RequestRecord(
-        state=cast("RequestState", state),
-        tries=int(str(tries)),
-        status=None if status is None else int(str(status)),
-        message=str(message),
-        sent=None if sent is None else str(sent),
-        settled=None if settled is None else str(settled),
+    return tuple(
+        TargetRecord(
+            replace(load(Target, target), requests=tuple(planned[position])),
+            tuple(records[position]),
+            begun,
+            outcome,
+            message,
+            load_list(Difference, differences),
+            learned[position],
+        )
+        for position, target, begun, outcome, message, differences in rows
     )

@@ -1,12 +1,11 @@
-"""Locks that die with their process: one run at a time for each server and database, and a sign of life of each run.
+"""Locks that end with their process: one run at a time for each server and database, and one that each run holds.
 
-``flock`` belongs to the open file: the kernel lets go of it however the process ends. The files stay; an unlocked
-file means nothing. Their text names the holder, for the message alone.
+``flock`` belongs to the open file, and the kernel releases it however the process ends. The files remain; a file that
+is not locked means nothing. Its text names the holder, for messages alone.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ import re
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msauto.concurrency import is_over
@@ -22,26 +21,12 @@ from msauto.errors import LedgerError, LockedError
 from msauto.interface.server_url import server_key
 from msauto.model.ports import Clock
 
-_POLL = 0.2  # seconds between tries while we wait for a lock
-
-
-@dataclass(frozen=True, slots=True)
-class LockHolder:
-    """Who holds a lock: process, host, run, and since when (ISO 8601, UTC)."""
-
-    pid: int
-    host: str
-    run: str
-    since: str
-
-    def __str__(self) -> str:
-        run = f"run {self.run}, " if self.run else ""
-        return f"{run}process {self.pid} on {self.host}, since {self.since}"
+_POLL = 0.2  # seconds between tries to take a lock
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LockScope:
-    """What one run at a time may write to: a server, named the same by all inventories (its URL), and a database.
+    """What only one run at a time may write to: a database of a server, identified by its URL.
 
     The RSS channels of a server are the scope with an empty database.
     """
@@ -61,68 +46,82 @@ class FileLock:
         self._file: int | None = None
 
     def try_hold(self, text: str) -> bool:
-        """Take the lock if it is free, and write ``text`` for others to read; tell whether it is ours."""
-        file = _open(self.path)
+        """Take the lock if it is free, and write ``text`` into the file; raises ``LedgerError``."""
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(file)
-            return False
-        except BaseException:
-            os.close(file)
-            raise
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if not _flock(file):
+                    os.close(file)
+                    return False
+                os.ftruncate(file, 0)
+                os.pwrite(file, text.encode(), 0)
+            except BaseException:
+                os.close(file)
+                raise
+        except OSError as error:
+            remedy = "check that this user may write there, or choose another --state-dir"
+            raise LedgerError(f"the lock {self.path} cannot be used: {error.strerror}", remedy=remedy) from error
         self._file = file
-        os.ftruncate(file, 0)
-        os.pwrite(file, text.encode(), 0)
         return True
 
     def release(self) -> None:
-        """Let go; a lock that is not held is left alone."""
+        """Release the lock if it is held."""
         file, self._file = self._file, None
         if file is not None:
             os.ftruncate(file, 0)
             os.close(file)
 
 
+def run_lock(folder: Path, run: str) -> FileLock:
+    """Return the lock that a run holds while its process is alive."""
+    return FileLock(folder / f"{run}.alive")
+
+
 def is_held(path: Path) -> bool:
-    """Tell whether somebody holds the lock now; writes nothing."""
+    """Tell whether a process holds the lock now; writes nothing."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _flock(file, shared=True)
     finally:
         os.close(file)
-    return False
+
+
+def require_file_locks() -> None:
+    """Raise ``LedgerError`` on a system without file locks."""
+    try:
+        import fcntl  # noqa: F401 - Windows does not have it, and only a run that writes needs it
+    except ImportError as error:
+        raise LedgerError(
+            "this system has no file locks (Python module `fcntl`), so msauto cannot write to a server safely",
+            remedy="run `apply` and `undo` on Linux or macOS; here, use the Python client, `validate` and `plan`",
+        ) from error
 
 
 @asynccontextmanager
 async def hold(
     folder: Path, scopes: Iterable[LockScope], clock: Clock, *, run: str, lock_timeout: float = 0.0
 ) -> AsyncIterator[None]:
-    """Hold the locks of all scopes; raise ``LockedError`` naming the holder if one is not free in time.
+    """Hold the locks of all scopes; raise ``LockedError`` with the holder if one is not free in time.
 
-    They are taken in one order by everybody, so that no two runs wait for each other.
+    Every run takes them in the same order, so that no two runs wait for each other.
     """
     until = clock.monotonic() + lock_timeout
     async with AsyncExitStack() as held:
         for scope in sorted(set(scopes)):
             lock = FileLock(_path(folder, scope))
-            try:
-                await _take(lock, scope, clock, run, until)
-            except OSError as error:
-                remedy = "see that this user may write there, or choose another --state-dir"
-                raise LedgerError(f"the lock {lock.path} cannot be used: {error.strerror}", remedy=remedy) from error
+            await _take(lock, scope, clock, run, until)
             held.callback(lock.release)
         yield
 
 
 async def _take(lock: FileLock, scope: LockScope, clock: Clock, run: str, until: float) -> None:
-    holder = LockHolder(os.getpid(), socket.gethostname(), run, clock.now().isoformat(timespec="seconds"))
-    while not lock.try_hold(json.dumps(asdict(holder))):
+    since = clock.now().isoformat(timespec="seconds")
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "run": run, "since": since}
+    while not lock.try_hold(json.dumps(holder)):
         left = until - clock.monotonic()
         if is_over(left):
             raise LockedError(
@@ -132,21 +131,28 @@ async def _take(lock: FileLock, scope: LockScope, clock: Clock, run: str, until:
         await clock.sleep(min(_POLL, left))
 
 
-def _holder(path: Path) -> LockHolder | str:
-    """Return who holds a lock; he may be about to write his name."""
+def _holder(path: Path) -> str:
+    """Return who holds a lock; the holder may not have written it yet."""
     try:
-        return LockHolder(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        holder = json.loads(path.read_bytes())
+        run = f"run {holder['run']}, " if holder["run"] else ""
+        return f"{run}process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (OSError, ValueError, TypeError, KeyError):
         return "another run"
 
 
-def _open(path: Path) -> int:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+def _flock(file: int, *, shared: bool = False) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _path(folder: Path, scope: LockScope) -> Path:
-    """Return a file name that people can read, and that no two scopes share."""
+    """Return a readable file name that no two scopes share."""
     scope = replace(scope, server=server_key(scope.server))
     exact = hashlib.sha256(json.dumps([scope.server, scope.database]).encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]

@@ -1,13 +1,16 @@
-"""What was last written of a target, where the server does not report it (field notes, the rules for the unknown)."""
+"""What was last written of a target, if the server does not report it (field notes, the rules for the unknown)."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from msauto.ledger.store import Store, Value
 from msauto.model.plan import Json, TargetId
+from msauto.model.ports import Memory
+from msauto.model.server import ServerSpec
 
 _RECALL = """
     SELECT item, value FROM memory
@@ -28,28 +31,55 @@ class LedgerMemory:
         self._now = now
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items that we remember of a target; empty if none."""
+        """Return the items remembered of a target."""
         rows = self._store.read(_RECALL, _key(target))
-        with self._store.understood():
+        with self._store.decoding():
             return {str(item): json.loads(str(value)) for item, value in rows}
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Forget the items of all assets of a database whose names begin so."""
+        """Forget the items of all assets of a database that start with ``prefix``."""
         with self._store.together():
             self._store.write(_FORGET_ASSETS, (server, database, len(prefix), prefix))
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return database and title of the assets of which an ``pending:…`` item is remembered."""
+        """Return database and title of the assets that have a ``pending:…`` item."""
         return frozenset((str(database), str(name)) for database, name in self._store.read(_PENDING, (server,)))
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Keep items; a value of ``None`` forgets the item."""
+        """Remember items; a value of ``None`` forgets the item."""
         key, now = _key(target), self._now()
         gone = [(*key, item) for item, value in items.items() if value is None]
         kept = [(*key, item, _text(value), now) for item, value in items.items() if value is not None]
         with self._store.together():
             self._store.write(_FORGET, *gone)
             self._store.write(_KEEP, *kept)
+
+
+class MemoryByUrl:
+    """A memory that identifies servers by URL, so that a host renamed in the inventory is the same server."""
+
+    def __init__(self, memory: Memory, specs: Iterable[ServerSpec]) -> None:
+        self._memory = memory
+        self._urls = {spec.name: spec.url for spec in specs}
+
+    def recall(self, target: TargetId) -> Mapping[str, Json]:
+        """Return the items remembered of a target."""
+        return self._memory.recall(self._by_url(target))
+
+    def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
+        """Remember items; a value of ``None`` forgets the item."""
+        self._memory.remember(self._by_url(target), items)
+
+    def forget_assets(self, server: str, database: str, prefix: str) -> None:
+        """Forget the items of all assets of a database that start with ``prefix``."""
+        self._memory.forget_assets(self._urls.get(server, server), database, prefix)
+
+    def pending(self, server: str) -> frozenset[tuple[str, str]]:
+        """Return database and title of the assets that have a ``pending:…`` item."""
+        return self._memory.pending(self._urls.get(server, server))
+
+    def _by_url(self, target: TargetId) -> TargetId:
+        return replace(target, server=self._urls.get(target.server, target.server))
 
 
 def _key(target: TargetId) -> tuple[Value, ...]:

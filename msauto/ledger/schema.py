@@ -1,7 +1,7 @@
-"""The tables of the ledger, and a connection that keeps its promises through ``kill -9`` and power loss.
+"""The tables of the ledger, and a connection whose commits survive ``kill -9`` and power loss.
 
-Write-ahead logging with ``synchronous=EXTRA``: a commit has reached the disk when it returns. A ledger that is closed
-in good order goes back to a rollback journal, so that reading it later makes no file beside it.
+Write-ahead logging with ``synchronous=EXTRA``: a commit is on the disk when it returns. Closing returns the ledger to a
+rollback journal, so that reading it later creates no other files.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 VERSION = 1
-APPLICATION = 0x6D736175  # "msau": tells our files from other databases
-BUSY = 10.0  # seconds to wait for another msauto that writes at the same moment
+APPLICATION = 0x6D736175  # "msau": the mark of our files
+BUSY = 10.0  # seconds to wait for another msauto that is writing
 
 TABLES = (
     """
@@ -108,15 +108,15 @@ LATER_TABLES = (
         folder TEXT NOT NULL
     ) WITHOUT ROWID""",
 )
-"""Tables that a ledger of an earlier msauto may lack; they are added when it is opened to be written."""
+"""Tables that a ledger of an earlier msauto may lack; they are added when it is opened for writing."""
 
 
 class ForeignError(Exception):
-    """The file is a database, and not one that this msauto can use."""
+    """The file is a database that this msauto cannot use."""
 
 
-def is_there(path: Path) -> bool:
-    """Tell whether the file is there; raises ``OSError`` where it never can be: that is no empty ledger."""
+def exists(path: Path) -> bool:
+    """Tell whether the file exists; raises ``OSError`` if it cannot exist, because that is not an empty ledger."""
     _check_folder(path.parent)
     try:
         path.stat()
@@ -126,26 +126,26 @@ def is_there(path: Path) -> bool:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise ``OSError`` where something else stands in the place of the folder, or of one that it would lie in."""
+    """Raise ``OSError`` if the folder, or one of its parents, is something else."""
     if "\0" in str(folder):
-        raise OSError(errno.EINVAL, "no folder has such a name")
+        raise OSError(errno.EINVAL, "not a valid folder name")
     for each in (folder, *folder.parents):
         if each.is_dir():
             return
         if each.is_symlink():
-            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link that leads to no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is a link to a folder that does not exist")
         if each.exists():
-            raise NotADirectoryError(errno.ENOTDIR, f"{each} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{each} is not a folder")
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
-    """Open the ledger, making it if need be; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
+    """Open the ledger, and create it if needed; raises ``sqlite3.Error``, ``OSError``, :class:`ForeignError`."""
     _check_folder(path.parent)
     _make_private(path)
-    # Its user lets one thread at a time use it: a thread commits while the others wait.
+    # The store lets one thread at a time use it: a thread commits while the others wait.
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
-        _look_at(connection)
+        _is_ledger(connection)
         _check(connection)
         _prepare(connection)
         _create(connection)
@@ -156,10 +156,10 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection | None:
-    """Open the ledger so that nothing can be written; ``None`` where it was never filled."""
+    """Open the ledger for reading; ``None`` if the file is empty."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=BUSY)
     try:
-        if _look_at(connection):
+        if _is_ledger(connection):
             return connection
     except BaseException:
         connection.close()
@@ -169,7 +169,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection | None:
 
 
 def close(connection: sqlite3.Connection, *, readonly: bool) -> None:
-    """Close; who writes last folds the write-ahead log into the ledger."""
+    """Close; the last writer merges the write-ahead log into the ledger."""
     with suppress(sqlite3.Error):
         if not readonly:
             connection.execute("PRAGMA busy_timeout = 0")
@@ -178,7 +178,7 @@ def close(connection: sqlite3.Connection, *, readonly: bool) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Make folder and file for their owner alone, durably: the ledger holds what was in the playbooks."""
+    """Create folder and file for their owner alone, durably: the ledger contains data of the playbooks."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
@@ -190,13 +190,13 @@ def _make_private(path: Path) -> None:
         os.close(folder)
 
 
-def _look_at(connection: sqlite3.Connection) -> bool:
-    """Tell whether the file holds a ledger; ``False``: it is still empty."""
+def _is_ledger(connection: sqlite3.Connection) -> bool:
+    """Tell whether the file is a ledger; ``False`` if it is empty."""
     version = _number(connection, "PRAGMA user_version")
     application = _number(connection, "PRAGMA application_id")
     if application == APPLICATION:
         if version > VERSION:
-            raise ForeignError(f"it was written by a newer msauto (version {version} of the ledger, not {VERSION})")
+            raise ForeignError(f"it was written by a newer msauto (ledger version {version}, not {VERSION})")
         return True
     if _number(connection, "SELECT count(*) FROM sqlite_master"):
         raise ForeignError("it is a database of another program")
@@ -210,7 +210,7 @@ def _check(connection: sqlite3.Connection) -> None:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.OperationalError):  # another msauto is at it: its mode is as safe
+    with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")
@@ -221,7 +221,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _look_at(connection):
+        if not _is_ledger(connection):
             for table in TABLES:
                 connection.execute(table)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -230,10 +230,10 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(table)
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # SQLite may have rolled back by itself, on a full disk for one
+        with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk
             connection.execute("ROLLBACK")
         raise
 
 
-def _number(connection: sqlite3.Connection, question: str) -> int:
-    return int(connection.execute(question).fetchone()[0])
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])

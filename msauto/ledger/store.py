@@ -1,4 +1,4 @@
-"""One connection to the ledger: transactions, and SQLite's complaints in words that help."""
+"""One connection to the ledger: transactions, and errors of SQLite with their cause and remedy."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msauto.errors import LedgerError
 from msauto.ledger import schema
 
 T = TypeVar("T")
 Value = str | int | None
-Row = Sequence[Value]
+Row = tuple[Any, ...]
 
 
 class Store:
-    """The tables. Not for several threads; errors are ``LedgerError``. Without a file it is empty and stays so.
+    """The tables, for one thread; errors are ``LedgerError``. Opened for reading without a file, it is empty.
 
-    A thread of its own waits for the disk in :meth:`commit`; the connection is used by one thread at a time.
+    A thread of its own commits in :meth:`commit`; only one thread uses the connection at a time.
     """
 
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self.path = path
         self._readonly = readonly
         self._depth = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # begins with the first commit
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")  # starts with the first commit
         self._committing: Future[None] | None = None
         self._connection = self._translated(self._connect)
         self._file = None if readonly else self._translated(self._identity)
@@ -35,7 +36,7 @@ class Store:
     def _connect(self) -> sqlite3.Connection | None:
         if not self._readonly:
             return schema.connect_to_write(self.path)
-        if not schema.is_there(self.path):
+        if not schema.exists(self.path):
             return None
         return schema.connect_to_read(self.path)
 
@@ -47,27 +48,27 @@ class Store:
         if connection is not None:
             schema.close(connection, readonly=self._readonly)
 
-    def read(self, question: str, values: Iterable[Value] = ()) -> list[Row]:
+    def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
         """Return the rows of a SELECT."""
         connection = self._connection
         if connection is None:
             return []
         self._wait()
-        return self._translated(lambda: connection.execute(question, tuple(values)).fetchall())
+        return self._translated(lambda: connection.execute(query, tuple(values)).fetchall())
 
     def has(self, table: str) -> bool:
-        """Tell whether a table is there: a ledger of an earlier msauto that is open for reading alone may lack it."""
+        """Tell whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
         return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
     def write(self, statement: str, *rows: Row) -> int:
-        """Carry out a statement for each row of values, durable on return or when ``together`` ends; count rows."""
+        """Execute a statement for each row of values, durable on return or when ``together`` ends; count the rows."""
         connection = self._writable()
         with self.together():
             return self._translated(lambda: connection.executemany(statement, rows).rowcount)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make all writes inside durable as one: all or none. May be nested; the outermost counts."""
+        """Make all writes inside in one transaction. May be nested; the outermost counts."""
         connection = self._writable()
         if self._depth:
             yield
@@ -77,9 +78,9 @@ class Store:
         self._make_durable(connection)
 
     def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
-        """Make the calls as :meth:`together` does; the future is fulfilled once they are durable.
+        """Make the calls in one transaction, which a thread commits; the future ends once they are durable.
 
-        A thread waits for the disk. Whoever reads or writes meanwhile waits until it is done.
+        Reads and writes meanwhile wait for it.
         """
         connection = self._writable()
         with self._written(connection):
@@ -90,7 +91,7 @@ class Store:
 
     @contextmanager
     def _written(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Begin a transaction; leave it open, or take it back where what is inside fails."""
+        """Begin a transaction; leave it open, or roll it back on an error."""
         self._wait()
         self._check_still_there()
         self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -111,20 +112,20 @@ class Store:
             raise
 
     def _wait(self) -> None:
-        """Wait for the commit under way: the connection is free then. What it raises is its future's."""
+        """Wait for the commit in progress, which frees the connection; its future carries its errors."""
         if self._committing is not None:
             wait((self._committing,))
             self._committing = None
 
     @contextmanager
-    def understood(self) -> Iterator[None]:
-        """Turn into «damaged» what is inside and not as we write it: the file is whole, and somebody wrote there."""
+    def decoding(self) -> Iterator[None]:
+        """Turn errors of decoding into «damaged»: the file is intact, but holds what msauto does not write."""
         try:
             yield
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LedgerError(
                 f"the ledger {self.path} is damaged: it holds what msauto does not write ({error})",
-                remedy=_BROKEN_REMEDY,
+                remedy=_DAMAGED_REMEDY,
             ) from error
 
     def _identity(self) -> tuple[int, int]:
@@ -132,73 +133,69 @@ class Store:
         return found.st_dev, found.st_ino
 
     def _check_still_there(self) -> None:
-        """Raise where somebody took the file away: what we write would be lost with it, and nobody could tell."""
+        """Raise if the file was removed: what is written now would be lost with it."""
         try:
-            there = self._identity() == self._file
+            unchanged = self._identity() == self._file
         except OSError:
-            there = False
-        if not there:
+            unchanged = False
+        if not unchanged:
             raise LedgerError(
-                f"the ledger {self.path} was taken away, or replaced, while it was in use",
-                remedy="let nothing remove or restore files there while msauto runs; put a copy back if there is one",
+                f"the ledger {self.path} was removed or replaced while it was in use",
+                remedy="do not remove or restore files there while msauto runs; restore a backup if there is one",
             )
 
     def _writable(self) -> sqlite3.Connection:
         if self._connection is None or self._readonly:
-            raise LedgerError(f"the ledger {self.path} is open for reading alone", remedy="this is a mistake in msauto")
+            raise LedgerError(f"the ledger {self.path} is open for reading", remedy="this is an error in msauto")
         return self._connection
 
     def _translated(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except (sqlite3.Error, schema.ForeignError, OSError) as error:
-            raise explain(error, self.path) from error
+            cause, remedy = _cause(error)
+            raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # SQLite may have rolled back by itself, on a full disk for one
+    with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk
         connection.execute("ROLLBACK")
 
 
-def explain(error: Exception, path: Path) -> LedgerError:
-    """Return a complaint about the ledger with its path, its cause, and what to do."""
-    cause, remedy = _cause(error)
-    return LedgerError(f"the ledger {path} {cause}", remedy=remedy)
+def format_time(time: datetime) -> str:
+    """Return a time as the ledger writes it, e.g. ``2026-11-20T10:15:00.123Z``."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-_BROKEN_REMEDY = (
-    "move the file away, and those with -wal and -shm behind their names, and bring back a copy if there is one; "
-    "without it the next run begins a new ledger, and writes once more what the server does not report"
+_DAMAGED_REMEDY = (
+    "move the file away, and those with -wal and -shm after its name, and restore a backup if there is one; "
+    "without it the next run starts a new ledger, and writes again what the server does not report"
 )
+_LOCKED = ("is locked by another program", "wait until it is finished, or close it, and try again")
 _CAUSES = {
-    sqlite3.SQLITE_BUSY: ("is locked by another program", "wait until it is done, or close it, and try again"),
-    sqlite3.SQLITE_LOCKED: ("is locked by another program", "wait until it is done, or close it, and try again"),
-    sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it, and its folder"),
-    sqlite3.SQLITE_PERM: ("may not be opened by this user", "give this user the right to write it, and its folder"),
-    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and that this user may write there"),
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room on the disk, or choose another --state-dir"),
-    sqlite3.SQLITE_CORRUPT: ("is damaged", _BROKEN_REMEDY),
-    sqlite3.SQLITE_NOTADB: ("is no ledger: the file holds something else, or is damaged", _BROKEN_REMEDY),
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_READONLY: ("is read-only", "give this user write permission for it, and for its folder"),
+    sqlite3.SQLITE_PERM: ("may not be opened by this user", "give this user write permission for it, and its folder"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "check that its folder exists and that this user may write there"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "free some space, or choose another --state-dir"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED_REMEDY),
+    sqlite3.SQLITE_NOTADB: ("is not a ledger: the file is of another kind, or damaged", _DAMAGED_REMEDY),
 }
 
 
 def _cause(error: Exception) -> tuple[str, str]:
+    """Return why the ledger cannot be used, and what to do."""
     if isinstance(error, schema.ForeignError):
         return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
     if isinstance(error, NotADirectoryError):
-        return (
-            f"cannot be used: {error.strerror}",
-            "name a folder: --state-dir, or state_dir of msauto.toml; it is made if it is not there",
-        )
+        remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"
+        return f"cannot be used: {error.strerror}", remedy
     if isinstance(error, OSError):
-        return (
-            f"cannot be used: {error.strerror or error}",
-            "see that this user may write there, or choose another: --state-dir, or state_dir of msauto.toml",
-        )
+        remedy = "check that this user may write there, or choose another: --state-dir, or state_dir of msauto.toml"
+        return f"cannot be used: {error.strerror or error}", remedy
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and "malformed" in str(error):
         code = sqlite3.SQLITE_CORRUPT
-    known = _CAUSES.get((code or 0) & 0xFF)
-    if known is not None:
-        return known
-    return f"cannot be used: {error}", "see that the disk is sound and has room, or choose another --state-dir"
+    remedy = "check that the disk works and has space, or choose another --state-dir"
+    return _CAUSES.get((code or 0) & 0xFF, (f"cannot be used: {error}", remedy))

@@ -143,7 +143,7 @@ def test_what_is_swallowed_is_never_proved(command: str, tmp_path: Path, capsys:
     with ThirdServer(Ways(swallow=command), build) as server:
         workspace = Workspace(tmp_path, server, {})
         assert workspace.play("apply", "-y", "--allow-delete", "1") == 3
-        assert "not as wanted when read again" in capsys.readouterr().out
+        assert "not as desired when read again" in capsys.readouterr().out
         assert workspace.play("plan", "--detailed-exitcode") == 2, "and it is still to be done"
 
 

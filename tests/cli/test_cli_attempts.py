@@ -122,14 +122,14 @@ def test_newest_first_in_the_table_and_by_the_beginning_of_a_name(desk: Desk) ->
         assert (shown.code, "nobody agreed" in shown.out, getpass.getuser() in shown.out) == (0, True, True)
     assert desk.run("history", run["run"][:-1], *STATE, "--format", "json").json["run"] == run["run"]
     both = desk.run("history", "20", *STATE)
-    both.one_error("20 may be any of 2 runs", newest["run"], run["run"], "write more")
+    both.one_error("20 matches 2 runs", newest["run"], run["run"], "give more characters")
     assert desk.run("undo", run["run"][:-1], *INV, "--yes").code == 0
     assert desk.run("undo", "2", *INV, "--yes").code == 1
 
 
 def test_last_skips_what_wrote_nothing(desk: Desk, sim: Simulator) -> None:
     sourced = desk.run("undo", "last", *INV, "--yes")
-    assert (sourced.code, "holds no run yet" in sourced.err) == (1, True)
+    assert (sourced.code, "contains no runs" in sourced.err) == (1, True)
     assert desk.run("apply", desk.comment("new"), *INV, "--yes").code == 0
     assert desk.run("apply", desk.comment("newer"), *INV).code == 4
     refused, run, *_ = history(desk)

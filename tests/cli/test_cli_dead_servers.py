@@ -39,8 +39,8 @@ def ready(sim: Simulator) -> int:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("status:401@.*+40", "does not let us in any more"),
-        ("cut_before@.*+40", "cannot be reached any more"),
+        ("status:401@.*+40", "no longer accepts our credentials"),
+        ("cut_before@.*+40", "can no longer be reached"),
     ],
 )
 @pytest.mark.usefixtures("hurried")

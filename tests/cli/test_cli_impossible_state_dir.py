@@ -28,7 +28,7 @@ def test_a_file(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
     desk.write("ledger", "a file")
     sourced = desk.run(*command, "--state-dir", "ledger")
     assert (sourced.code, sourced.out) == (1, ""), sourced
-    sourced.one_error("ledger is no folder", "--state-dir")
+    sourced.one_error("ledger is not a folder", "--state-dir")
     assert not sim.writes()
 
 
@@ -39,7 +39,7 @@ def test_a_file_by_the_settings(desk: Desk) -> None:
     for command in (("plan",), ("apply", "--yes")):
         sourced = desk.run(*command, *INV, "play.yml")
         assert sourced.code == 1, sourced
-        sourced.one_error("ledger is no folder", "state_dir")
+        sourced.one_error("ledger is not a folder", "state_dir")
 
 
 def test_a_name_that_no_folder_has(desk: Desk) -> None:

@@ -157,7 +157,7 @@ def test_history_in_json(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("run", "words"),
-    [("nonsense", ("knows no run nonsense", "msauto history")), ("last", ("holds no run yet", "--state-dir"))],
+    [("nonsense", ("run nonsense not found", "msauto history")), ("last", ("contains no runs", "--state-dir"))],
 )
 def test_a_run_that_is_not_there(desk: Desk, run: str, words: tuple[str, ...]) -> None:
     sourced = desk.run("history", run)

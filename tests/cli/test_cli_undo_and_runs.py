@@ -72,7 +72,7 @@ def test_undo_is_shown_asked_for_and_applied(desk: Desk, sim: Simulator) -> None
 
 def test_undo_of_what_is_not_there(desk: Desk) -> None:
     sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    sourced.one_error("holds no run yet", "--state-dir")
+    sourced.one_error("contains no runs", "--state-dir")
     assert sourced.code == 1
 
 
@@ -80,7 +80,7 @@ def test_undo_of_a_server_that_moved_is_refused(desk: Desk, sim: Simulator) -> N
     assert desk.run("apply", all_three(desk), *FLAGS, "--yes").code == 0
     desk.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:9"}, "database": "NEWS"}})
     sourced = desk.run("undo", "last", *FLAGS, "--yes")
-    sourced.one_error("was done on studio-a at", "give the inventory of that run")
+    sourced.one_error("was applied to studio-a at", "give the inventory of that run")
     assert sourced.code == 4
 
 
@@ -217,7 +217,7 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes")
     assert sourced.code == 0
     assert f"Warning: run {run}" in sourced.err
-    assert "died with 1 target under way" in sourced.err
+    assert "died with 1 target in progress" in sourced.err
     assert comments(sim) == ["Ready"] * 3
     assert len(sim.writes()) == (2 if sent else 3)
     story = desk.run("history", run, "--state-dir", "state", "--format", "json").json
@@ -237,7 +237,7 @@ def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -
     results = [target["result"] for target in json.loads(out)["targets"]]
     assert [each["outcome"] for each in results] == ["changed", "not attempted", "not attempted"]
     assert (process.returncode, comments(sim)) == (3, ["Ready", "", ""])
-    assert "was taken away" in results[1]["message"]
+    assert "was removed" in results[1]["message"]
 
 
 def test_a_dead_run_of_a_server_that_is_not_at_hand_waits(desk: Desk, sim: Simulator) -> None:

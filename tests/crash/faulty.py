@@ -9,7 +9,9 @@ from typing import Any
 from msauto.applying.executor import RetryPolicy
 from msauto.simulator import Item, ServerState, SimClip, SimMarker, SimSegment, empty_state
 
-PATIENCE = RetryPolicy(tries=3, backoff=(0.01,), retry_after=2.0, looks=(0.02, 0.05, 0.1), restore=(0.02,))
+PATIENCE = RetryPolicy(
+    tries=3, backoff=(0.01,), max_retry_after=2.0, read_pauses=(0.02, 0.05, 0.1), restore_pauses=(0.02,)
+)
 LATE = 0.1
 KINDS = (
     "status:400", "status:404", "status:409", "status:429", "status:500", "status:502", "status:503", "status:504",

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from msauto.applying.states import (
-    Answered,
-    AnswerLost,
+    Accepted,
+    Blocked,
     Command,
     Event,
     ExpectationRead,
     Failed,
     Finish,
+    InDoubt,
     Journalled,
-    NotJournalled,
     NotSent,
     Pause,
     PauseEnded,
@@ -23,26 +23,30 @@ from msauto.applying.states import (
     Send,
     State,
     TargetProgress,
+    TargetRead,
     Transition,
     Unreadable,
-    Verified,
     Verify,
     WriteAhead,
+    abandon,
+    begin,
+    conclude,
+    resume,
+    step,
 )
-from msauto.applying.transitions import abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference
 from tests.conftest import COUNTED
 
-PATIENCE = RetryPolicy(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0,))
+POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0,))
 REQUESTS = 2
 
 WRONG = Difference("field", "comment", "Ready", "raw")
 NO_FILE = Difference("restore", "hires", desired=True, live="")
 
 SENT: tuple[Event, ...] = (
-    Answered(200),
+    Accepted(200),
     NotSent("refused"),
-    AnswerLost("cut"),
+    InDoubt("cut"),
     Rejected(200, "error"),
     Rejected(404, "not found"),
     Rejected(429, "slow down", 1),
@@ -60,11 +64,11 @@ SEEN: tuple[Event, ...] = (
     Unreadable("garbage"),
 )
 PROVED: tuple[Event, ...] = (
-    Verified(),
-    Verified((WRONG,)),
-    Verified((NO_FILE,), elapsed=1),
-    Verified((NO_FILE,), elapsed=99),
-    Verified((WRONG, NO_FILE)),
+    TargetRead(),
+    TargetRead((WRONG,)),
+    TargetRead((NO_FILE,), elapsed=1),
+    TargetRead((NO_FILE,), elapsed=99),
+    TargetRead((WRONG, NO_FILE)),
     Unreadable("garbage", elapsed=1),
     Unreadable("garbage", elapsed=99),
 )
@@ -74,13 +78,13 @@ def answers(command: Command) -> tuple[Event, ...]:
     """Everything that can come of a command."""
     match command:
         case WriteAhead():
-            return (Journalled(), NotJournalled("full"), RunCancelled())
+            return (Journalled(), Blocked("full"), RunCancelled())
         case Send():
             return SENT
         case ReadExpectation():
             return SEEN
-        case Pause(stoppable=stoppable):
-            return (PauseEnded(), RunCancelled()) if stoppable else (PauseEnded(),)
+        case Pause(cancellable=cancellable):
+            return (PauseEnded(), RunCancelled()) if cancellable else (PauseEnded(),)
         case Verify():
             return PROVED
         case Finish():
@@ -97,24 +101,24 @@ def all_turns() -> Iterator[tuple[Transition, Event, Transition]]:
             continue
         known.add(turn)
         for event in answers(turn.command):
-            following = step(turn.progress, event, PATIENCE)
+            following = step(turn.progress, event, POLICY)
             yield turn, event, following
             # How often a restore was looked for does not matter: it is bounded by time, which the events give.
-            todo.append(following._replace(progress=_without_polls(following.progress)))
+            todo.append(following._replace(progress=_without_restore_reads(following.progress)))
 
 
-def _without_polls(progress: TargetProgress) -> TargetProgress:
-    return replace(progress, polls=0)
+def _without_restore_reads(progress: TargetProgress) -> TargetProgress:
+    return replace(progress, restore_reads=0)
 
 
 ALL = list(all_turns())
-MAYBE_DONE = (AnswerLost, Rejected)
+MAYBE_DONE = (InDoubt, Rejected)
 
 
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
     record_property(COUNTED, f"turns of the state machine, each also followed by a crash: {len(ALL)}")
     assert len(ALL) > 5_000
-    assert {turn.progress.state for turn, _, _ in ALL} == set(State) - {State.OVER}
+    assert {turn.progress.state for turn, _, _ in ALL} == set(State) - {State.FINISHED}
 
 
 def test_nothing_is_sent_without_being_journalled_first() -> None:
@@ -130,7 +134,7 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
     for turn, event, following in ALL:
         if following.progress.state is not State.BACKING_OFF:
             continue
-        trouble = following.progress.trouble
+        trouble = following.progress.failure
         if isinstance(event, NotSent):
             assert trouble == event
         else:
@@ -139,24 +143,24 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
             allowed = {429: {"none", "hidden"}, 503: {"none"}}
             assert isinstance(event, ExpectationRead)
             assert event.verdict in allowed[trouble.status]
-        assert following.progress.tries < PATIENCE.tries
+        assert following.progress.tries < POLICY.tries
 
 
 def test_a_lost_write_leaves_its_request_only_settled() -> None:
     for turn, _, following in ALL:
-        if isinstance(turn.progress.trouble, AnswerLost) and turn.progress.state is not State.OVER:
-            same = following.progress.trouble == turn.progress.trouble
+        if isinstance(turn.progress.failure, InDoubt) and turn.progress.state is not State.FINISHED:
+            same = following.progress.failure == turn.progress.failure
             assert same or following.settled == turn.progress.index
             if same:
-                assert following.progress.state in {State.SETTLING, State.PAUSING}
+                assert following.progress.state in {State.SETTLING, State.WAITING_TO_SETTLE}
 
 
 def test_every_path_ends() -> None:
     """Without restores there is no way in a circle."""
     after: dict[Transition, set[Transition]] = {}
     for turn, _, following in ALL:
-        if following.progress.state is not State.RESTORING:
-            after.setdefault(turn, set()).add(following._replace(progress=_without_polls(following.progress)))
+        if following.progress.state is not State.WAITING_FOR_RESTORE:
+            after.setdefault(turn, set()).add(following._replace(progress=_without_restore_reads(following.progress)))
     depth: dict[Transition, int] = {}
 
     def measure(turn: Transition, above: frozenset[Transition]) -> int:
@@ -181,7 +185,7 @@ def test_what_is_told_in_the_end_is_true() -> None:
         assert sum(each in {"failed", "unverified"} for each in outcomes) <= 1
         if outcome == "changed":
             assert set(outcomes) == {"done"}
-            assert event == Verified()
+            assert event == TargetRead()
         else:
             assert why
         if outcome == "not attempted":
@@ -192,19 +196,19 @@ def test_a_crash_at_every_turn_sends_nothing_twice() -> None:
     """What the ledger knows after a crash: the settled requests, and whether one more may have been sent."""
     for turn, _, _ in ALL:
         progress = turn.progress
-        if progress.state in {State.PROVING, State.PROVING_LATER, State.RESTORING}:
+        if progress.state in {State.VERIFYING, State.WAITING_TO_VERIFY, State.WAITING_FOR_RESTORE}:
             continue
         settled = TargetProgress(REQUESTS, results=progress.results)
         sending = progress.tries > 0
-        again = begin_again(settled, sending=sending)
+        again = resume(settled, sending=sending)
         if not sending:
             assert again.command == WriteAhead(progress.index)
             continue
         assert again.command == ReadExpectation(progress.index)
         for event in SEEN:
-            following = step(again.progress, event, PATIENCE)
+            following = step(again.progress, event, POLICY)
             assert following.progress.state is not State.BACKING_OFF
-            assert following.progress.index == progress.index + 1 or following.progress.state is State.PAUSING
+            assert following.progress.index == progress.index + 1 or following.progress.state is State.WAITING_TO_SETTLE
 
 
 def test_leaving_at_once_at_every_turn_tells_the_truth() -> None:
@@ -215,5 +219,5 @@ def test_leaving_at_once_at_every_turn_tells_the_truth() -> None:
         if outcome != "failed" and all(result.outcome == "done" for result in turn.progress.results):
             assert "stopped at once" in why
         assert outcome != "changed"
-        if turn.progress.state in {State.SENDING, State.SETTLING, State.PAUSING}:
+        if turn.progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
             assert left.progress.results[-1].outcome == "unverified"

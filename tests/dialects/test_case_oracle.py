@@ -19,7 +19,7 @@ from tests.dialects.fitting import ours_of
 from tests.dialects.test_cases_on_dialects import Play
 
 CASES = {case.name: case for case in load_cases()}
-HASTY = RetryPolicy(looks=(0.02, 0.05))
+HASTY = RetryPolicy(read_pauses=(0.02, 0.05))
 Spoil = Callable[[Simulator], None]
 
 

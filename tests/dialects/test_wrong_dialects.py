@@ -32,7 +32,7 @@ def sim() -> Iterator[Simulator]:
 
 def make_stage(sim: Simulator, folder: Path, server: dict[str, str], ours: dict[str, str]) -> Stage:
     put_story(sim, SimDialect().with_values(server))
-    return Stage(sim, folder, ours, policy=RetryPolicy(looks=(0.02, 0.05)))
+    return Stage(sim, folder, ours, policy=RetryPolicy(read_pauses=(0.02, 0.05)))
 
 
 def link(folder: str, title: str) -> dict[str, Any]:

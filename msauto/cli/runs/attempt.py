@@ -20,8 +20,9 @@ from msauto.cli.output import say
 from msauto.errors import InputError, LedgerError, LockedError, MsautoError, RefusedError
 from msauto.ledger import Ledger
 from msauto.ledger.history import CODE, FOLDER, REASON, USER
-from msauto.ledger.journal import new_run, show_time
+from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
+from msauto.ledger.store import format_time
 from msauto.model.history import RunStatus, RunSummary
 
 _STATUS: Final[Mapping[int, RunStatus]] = {4: "refused", 5: "locked", 130: "interrupted"}
@@ -78,9 +79,9 @@ class Attempt:
         with Ledger.open(folder) as ledger:
             ledger.record(
                 RunSummary(
-                    run=new_run(now),
-                    started=show_time(self.started),
-                    ended=show_time(now),
+                    run=new_run_name(now),
+                    started=format_time(self.started),
+                    ended=format_time(now),
                     status=_STATUS.get(code, "error"),
                     playbooks=self.playbooks,
                     summary=self.summary,

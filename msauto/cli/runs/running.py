@@ -57,7 +57,7 @@ async def run_plan(
                     observer=progress,
                     forks=flags.forks,
                     playbooks=playbooks,
-                    stop=stop,
+                    cancellation=stop,
                     frozen=frozen,
                     notes=notes,
                 )

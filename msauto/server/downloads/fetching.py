@@ -16,13 +16,15 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msauto.errors import DownloadError, InDoubtError, ServerError
 from msauto.model.ports import Clock, DownloadObserver, PartialDownload
 from msauto.server.availability.retry_policy import RETRIES, may_pass, pause_after
-from msauto.server.downloads.part_file import PartFile, open_part
 from msauto.server.parsers.xml import unreadable
+
+if TYPE_CHECKING:
+    from msauto.server.downloads.part_file import PartFile
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -284,12 +286,23 @@ class ResumableDownload:
 
 
 async def _opened(dest: Path, left: PartialDownload | None) -> PartFile:
-    opening = asyncio.ensure_future(asyncio.to_thread(open_part, dest, left))
+    opening = asyncio.ensure_future(asyncio.to_thread(_open_part, dest, left))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
         opening.add_done_callback(_leave_opened)
         raise
+
+
+def _open_part(dest: Path, left: PartialDownload | None) -> PartFile:
+    try:
+        from msauto.server.downloads.part_file import open_part
+    except ImportError as error:
+        raise DownloadError(
+            "this system has no file locks (Python module `fcntl`), so msauto cannot save files safely",
+            remedy="download files on Linux or macOS",
+        ) from error
+    return open_part(dest, left)
 
 
 def _leave_opened(opening: asyncio.Future[PartFile]) -> None:

@@ -61,7 +61,7 @@ def test_what_is_left_is_told_with_the_server_and_what_to_do() -> None:
     assert last.outcome == "not attempted"
     assert [request.outcome for request in last.requests] == ["not sent"]
     assert last.message == (
-        "the server studio-a cannot be reached any more (no connection: Connection refused); "
+        "the server studio-a can no longer be reached (no connection: Connection refused); "
         "once it can: msauto apply --resume run-1"
     )
     assert "Film 199" not in stage.journal.outcomes  # never begun: for --resume
@@ -99,7 +99,7 @@ def test_a_server_that_does_not_let_us_in_is_asked_no_more(status: str) -> None:
     last = result.targets[-1]
     assert last.outcome == "not attempted"
     assert last.message == (
-        f"the server studio-a does not let us in any more (the server says {status}); check its `auth`, "
+        f"the server studio-a no longer accepts our credentials (the server says {status}); check its `auth`, "
         "then: msauto apply --resume run-1"
     )
 
@@ -158,7 +158,7 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
     plan = Plan("", "", targets=(*first, *second, *other), batches=batches)
     result = run_two(stage, there, plan, forks=1)
     late = {target.target.name: target for target in result.targets}
-    assert "cannot be reached" in late["Late 0"].message
+    assert "no longer be reached" in late["Late 0"].message
     assert late["There 8"].outcome == "not attempted"
     assert "1 of 2 servers failed (studio-a)" in late["There 8"].message
 
@@ -166,42 +166,42 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
 @given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 12)), max_size=12))
 def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple[str, int]]) -> None:
     """Each target that misses was begun at any time before: ``back`` events ago."""
-    reach = BreakerState()
-    past = [reach]
+    breaker = BreakerState()
+    past = [breaker]
     answered_at = 0
     for kind, back in events:
         begun_at = max(0, len(past) - 1 - back)
-        before, begun = reach, past[begun_at]
-        reach = reach.answered() if kind == "answer" else reach.missed_by(begun, "gone")
+        before, begun = breaker, past[begun_at]
+        breaker = breaker.answered() if kind == "answer" else breaker.failed(begun, "gone")
         if kind == "answer":
-            assert not reach.in_doubt
-            assert not reach.given_up
+            assert not breaker.half_open
+            assert not breaker.open
             answered_at = len(past)
         else:
-            missed = begun.missed if begun_at >= answered_at else 0
-            assert reach.missed == max(before.missed, missed + 1)
-            assert reach.in_doubt
-        past.append(reach)
-    assert reach.given_up == (reach.missed >= 3)
+            missed = begun.failures if begun_at >= answered_at else 0
+            assert breaker.failures == max(before.failures, missed + 1)
+            assert breaker.half_open or breaker.open
+        past.append(breaker)
+    assert breaker.open == (breaker.failures >= 3)
 
 
 def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after_it() -> None:
     """A scout of the first doubt goes on, others begin beside it, and the server goes again: that is one miss."""
-    doubt = BreakerState().missed_by(BreakerState(), "gone")
+    doubt = BreakerState().failed(BreakerState(), "gone")
     answered = doubt.answered()
-    again = answered.missed_by(answered, "gone").missed_by(doubt, "gone")
-    assert again.missed == 1
-    assert again.missed_before(doubt) == 0, "it has all its tries, as those beside it"
+    again = answered.failed(answered, "gone").failed(doubt, "gone")
+    assert again.failures == 1
+    assert again.failures_since_closed(doubt) == 0, "it has all its tries, as those beside it"
 
 
 def test_what_an_error_says_of_the_way_to_the_server() -> None:
     refused = UnreachableError("x")
-    assert contact_of(refused, read=True) == contact_of(refused, read=False) == "silent"
-    assert contact_of(InDoubtError("x"), read=True) == "silent"
+    assert contact_of(refused, read=True) == contact_of(refused, read=False) == "unreachable"
+    assert contact_of(InDoubtError("x"), read=True) == "unreachable"
     assert contact_of(InDoubtError("x"), read=False) is None
-    assert contact_of(RejectedError("x", status=504), read=True) == "silent"
+    assert contact_of(RejectedError("x", status=504), read=True) == "unreachable"
     assert contact_of(RejectedError("x", status=503), read=True) == "answered"
-    assert contact_of(RejectedError("x", status=401), read=False) == "locked out"
+    assert contact_of(RejectedError("x", status=401), read=False) == "unauthorized"
     assert contact_of(UnreadableError("x"), read=True) == "answered"
     assert contact_of(NotSentError("the request line is too long"), read=False) is None
     assert contact_of(ZeroDivisionError(), read=True) is None

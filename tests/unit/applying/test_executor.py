@@ -124,7 +124,7 @@ def test_a_swallowed_write_is_told_field_by_field() -> None:
         Difference("field", "user_0", "new", "old"),
         Difference("field", "user_2", "new", "old"),
     )
-    assert result.message == "not as wanted when read again"
+    assert result.message == "not as desired when read again"
 
 
 def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
@@ -133,7 +133,7 @@ def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
     stage.world.unreadable = 99
     (result,) = stage.run(target).targets
     assert result.outcome == "unverified"
-    assert result.message == "it is sent, but the target cannot be read again: the answer is garbage"
+    assert result.message == "sent, but the target cannot be read again: the answer is garbage"
     stage = Stage()
     stage.world.unreadable = 2
     assert stage.run(fields_target(stage.world)).ok

@@ -141,7 +141,7 @@ def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch
             raise KeyError("oh")
         return {}
 
-    monkeypatch.setattr("msauto.applying.memory_writes.memories", fail)
+    monkeypatch.setattr("msauto.applying.target_memory.memories", fail)
     result = stage.run(*targets)
     assert [outcome for outcome, _ in told(result)] == ["unverified", "changed"]
     assert result.targets[0].message == "internal error: 'oh'"
@@ -188,11 +188,11 @@ def test_the_first_stop_finishes_what_is_under_way() -> None:
     path = targets[0].requests[1].path
     stage.world.fates[path] = ["cut after"]
     stage.world.on_send = lambda sent: stop() if sent == path else None
-    result = stage.run(*targets, forks=1, stop=stop)
+    result = stage.run(*targets, forks=1, cancellation=stop)
     assert result.interrupted
     assert told(result) == [("failed", ["done", "done", "not sent"]), *[("not attempted", ["not sent"] * 3)] * 3]
     assert result.targets[0].message == "stopped: 2 of 3 requests were sent"
-    assert result.targets[1].message == "stopped before its turn"
+    assert result.targets[1].message == "stopped before it was started"
     assert stage.journal.ended == result
 
 
@@ -207,7 +207,7 @@ def test_a_stop_ends_a_wait_for_a_restore() -> None:
             await asyncio.Event().wait()
 
     stage.world.clock = Impatient()
-    (result,) = stage.run(target, stop=stop).targets
+    (result,) = stage.run(target, cancellation=stop).targets
     assert (result.outcome, result.message) == ("unverified", "stopped while waiting for the restored file")
 
 
@@ -225,7 +225,7 @@ def test_the_second_stop_leaves_at_once() -> None:
                 asyncio.get_running_loop().call_later(0.02, stop)
 
         stage.world.on_send = twice
-        return await stage.apply(*targets, forks=1, stop=stop)
+        return await stage.apply(*targets, forks=1, cancellation=stop)
 
     result = asyncio.run(main())
     assert result.interrupted
@@ -252,7 +252,7 @@ def test_a_download_that_is_left_at_once_is_known_not_to_be_done() -> None:
                 asyncio.get_running_loop().call_later(0.02, stop)
 
         stage.world.on_send = twice
-        return await stage.apply(target, stop=stop)
+        return await stage.apply(target, cancellation=stop)
 
     result = asyncio.run(main())
     assert result.interrupted
@@ -286,7 +286,7 @@ def test_stopped_before_it_began() -> None:
     stage = Stage()
     stop = Cancellation()
     stop()
-    assert one(stage.run(fields_target(stage.world), stop=stop)) == ("not attempted", ["not sent"] * 3)
+    assert one(stage.run(fields_target(stage.world), cancellation=stop)) == ("not attempted", ["not sent"] * 3)
     assert stage.world.sent == []
 
 

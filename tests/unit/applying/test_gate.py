@@ -49,9 +49,9 @@ async def turns() -> None:
 
 @in_loop
 async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile(
-    disk: SlowDisk, gate: GroupCommit
+    disk: SlowDisk, commits: GroupCommit
 ) -> None:
-    write = asyncio.ensure_future(gate.write(disk.note("a")))
+    write = asyncio.ensure_future(commits.write(disk.note("a")))
     await turns()
     assert disk.made == ["a"]
     assert not write.done()
@@ -60,12 +60,12 @@ async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile
 
 
 @in_loop
-async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, gate: GroupCommit) -> None:
-    first = asyncio.ensure_future(gate.write(disk.note("a")))
+async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, commits: GroupCommit) -> None:
+    first = asyncio.ensure_future(commits.write(disk.note("a")))
     await turns()
-    second = asyncio.ensure_future(gate.write(disk.note("b")))
+    second = asyncio.ensure_future(commits.write(disk.note("b")))
     await turns()
-    gate.note(disk.note("c"))
+    commits.note(disk.note("c"))
     await turns()
     assert (disk.made, len(disk.commits)) == (["a"], 1)
     disk.commits[0].set_result(None)
@@ -78,23 +78,23 @@ async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDi
 
 
 @in_loop
-async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, gate: GroupCommit) -> None:
-    first = asyncio.ensure_future(gate.write(disk.note("a")))
+async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, commits: GroupCommit) -> None:
+    first = asyncio.ensure_future(commits.write(disk.note("a")))
     await turns()
-    second = asyncio.ensure_future(gate.write(disk.note("b")))
+    second = asyncio.ensure_future(commits.write(disk.note("b")))
     await turns()
     disk.commits[0].set_exception(FULL)
-    for write in (first, second, gate.write(disk.note("c"))):
+    for write in (first, second, commits.write(disk.note("c"))):
         with pytest.raises(LedgerError, match="disk is full"):
             await write
-    gate.note(disk.note("d"))
-    gate.flush()
-    assert (disk.made, gate.broken) == (["a"], FULL)
+    commits.note(disk.note("d"))
+    commits.flush()
+    assert (disk.made, commits.failure) == (["a"], FULL)
 
 
 @in_loop
-async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gate: GroupCommit) -> None:
-    write = asyncio.ensure_future(gate.write(disk.note("a")))
+async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, commits: GroupCommit) -> None:
+    write = asyncio.ensure_future(commits.write(disk.note("a")))
     await turns()
     disk.commits[0].set_exception(ZeroDivisionError("a mistake"))
     with pytest.raises(LedgerError, match="cannot be written: a mistake"):
@@ -103,17 +103,17 @@ async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, gat
 
 @in_loop
 async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(
-    disk: SlowDisk, gate: GroupCommit
+    disk: SlowDisk, commits: GroupCommit
 ) -> None:
-    write = asyncio.ensure_future(gate.write(disk.note("a")))
+    write = asyncio.ensure_future(commits.write(disk.note("a")))
     await turns()
     write.cancel()
-    gate.note(disk.note("b"))
+    commits.note(disk.note("b"))
     fulfilled = threading.Thread(target=_fulfil, args=(disk,))
     fulfilled.start()
-    gate.flush()
+    commits.flush()
     fulfilled.join()
-    assert (disk.made, gate.broken) == (["a", "b"], None)
+    assert (disk.made, commits.failure) == (["a", "b"], None)
     await turns()
     assert len(disk.commits) == 2
     assert write.cancelled()

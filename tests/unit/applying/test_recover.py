@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from msauto.applying.recovery import RecoveredTarget, recover
-from msauto.applying.target_executor import ServerConnection
+from msauto.applying.executor import ServerConnection
+from msauto.applying.recovery import Recovery, recover
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
 from msauto.model.result import RequestResult
@@ -56,7 +56,7 @@ def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
     return run
 
 
-def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> RecoveredTarget | None:
+def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> Recovery | None:
     def server_of(_: Target) -> ServerConnection | None:
         return stage.server() if at_hand else None
 
@@ -97,7 +97,7 @@ def test_what_was_open_is_settled(
 def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), not_begun)
     found = recovered(stage, tmp_path, run)
-    assert found == RecoveredTarget(run, (), 0)
+    assert found == Recovery(run, (), 0)
     with Ledger.open(tmp_path, readonly=True) as ledger:
         details = ledger.run_details(run)
     assert (details.summary.status, details.targets[0].outcome) == ("interrupted", "not attempted")
@@ -105,7 +105,7 @@ def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: P
 
 def test_a_server_that_is_not_at_hand_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
-    assert recovered(stage, tmp_path, run, at_hand=False) == RecoveredTarget(run, (), 1)
+    assert recovered(stage, tmp_path, run, at_hand=False) == Recovery(run, (), 1)
     found = recovered(stage, tmp_path, run)
     assert found is not None
     assert len(found.targets) == 1

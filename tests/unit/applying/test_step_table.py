@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from msauto.applying.states import (
-    Answered,
-    AnswerLost,
+    Accepted,
+    Blocked,
     Event,
     ExpectationRead,
     Failed,
     Finish,
+    InDoubt,
+    InvalidTransitionError,
     Journalled,
-    NotJournalled,
     NotSent,
     Pause,
     PauseEnded,
@@ -23,31 +24,35 @@ from msauto.applying.states import (
     Send,
     State,
     TargetProgress,
+    TargetRead,
     Unreadable,
-    Verified,
     Verify,
     WriteAhead,
+    abandon,
+    begin,
+    conclude,
+    resume,
+    step,
 )
-from msauto.applying.transitions import InvalidTransitionError, abandon, begin, begin_again, conclude, step
 from msauto.model.result import Difference, RequestResult
 from msauto.verification.verifying import Verdict
 
-PATIENCE = RetryPolicy(tries=2, backoff=(0.5,), retry_after=60, looks=(0.25,), restore=(1.0, 5.0))
+POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)
 WRONG = Difference("field", "comment", "Ready", "raw")
 NO_FILE = Difference("restore", "hires", desired=True, live="")
 
 EVENTS: dict[str, Event] = {
     "journalled": Journalled(),
-    "not journalled": NotJournalled("disk full"),
-    "answered": Answered(200),
+    "not journalled": Blocked("disk full"),
+    "answered": Accepted(200),
     "not sent": NotSent("refused"),
     "rejected": Rejected(400, "bad"),
     "failed": Failed("no room", 500),
-    "lost": AnswerLost("cut"),
+    "lost": InDoubt("cut"),
     "seen": ExpectationRead("all"),
     "unreadable": Unreadable("garbage"),
-    "proved": Verified(),
+    "proved": TargetRead(),
     "waited": PauseEnded(),
     "stopped": RunCancelled(),
 }
@@ -56,35 +61,37 @@ EVENTS: dict[str, Event] = {
 START = TargetProgress(2, wait=60.0, results=(DONE,))
 AT: dict[State, TargetProgress] = {
     State.READY: START,
-    State.SENDING: replace(START, state=State.SENDING, tries=1),
-    State.BACKING_OFF: replace(START, state=State.BACKING_OFF, tries=1, trouble=NotSent("refused")),
-    State.SETTLING: replace(START, state=State.SETTLING, tries=1, looks=1, trouble=AnswerLost("cut")),
-    State.PAUSING: replace(START, state=State.PAUSING, tries=1, looks=1, trouble=AnswerLost("cut")),
-    State.PROVING: replace(START, state=State.PROVING, results=(DONE, DONE), looks=1),
-    State.PROVING_LATER: replace(START, state=State.PROVING_LATER, results=(DONE, DONE), looks=2),
-    State.RESTORING: replace(START, state=State.RESTORING, results=(DONE, DONE), differences=(NO_FILE,), polls=1),
-    State.OVER: replace(START, state=State.OVER, results=(DONE, DONE)),
+    State.SENT: replace(START, state=State.SENT, tries=1),
+    State.BACKING_OFF: replace(START, state=State.BACKING_OFF, tries=1, failure=NotSent("refused")),
+    State.SETTLING: replace(START, state=State.SETTLING, tries=1, reads=1, failure=InDoubt("cut")),
+    State.WAITING_TO_SETTLE: replace(START, state=State.WAITING_TO_SETTLE, tries=1, reads=1, failure=InDoubt("cut")),
+    State.VERIFYING: replace(START, state=State.VERIFYING, results=(DONE, DONE), reads=1),
+    State.WAITING_TO_VERIFY: replace(START, state=State.WAITING_TO_VERIFY, results=(DONE, DONE), reads=2),
+    State.WAITING_FOR_RESTORE: replace(
+        START, state=State.WAITING_FOR_RESTORE, results=(DONE, DONE), differences=(NO_FILE,), restore_reads=1
+    ),
+    State.FINISHED: replace(START, state=State.FINISHED, results=(DONE, DONE)),
 }
 
 TABLE: dict[tuple[State, str], tuple[State, object, str | None]] = {
-    (State.READY, "journalled"): (State.SENDING, Send(1), None),
-    (State.READY, "not journalled"): (State.PROVING, Verify(), None),
-    (State.READY, "stopped"): (State.PROVING, Verify(), None),
-    (State.SENDING, "answered"): (State.PROVING, Verify(), "done"),
-    (State.SENDING, "not sent"): (State.BACKING_OFF, Pause(0.5, stoppable=True), None),
-    (State.SENDING, "rejected"): (State.SETTLING, ReadExpectation(1), None),
-    (State.SENDING, "failed"): (State.PROVING, Verify(), "failed"),
-    (State.SENDING, "lost"): (State.SETTLING, ReadExpectation(1), None),
+    (State.READY, "journalled"): (State.SENT, Send(1), None),
+    (State.READY, "not journalled"): (State.VERIFYING, Verify(), None),
+    (State.READY, "stopped"): (State.VERIFYING, Verify(), None),
+    (State.SENT, "answered"): (State.VERIFYING, Verify(), "done"),
+    (State.SENT, "not sent"): (State.BACKING_OFF, Pause(0.5, cancellable=True), None),
+    (State.SENT, "rejected"): (State.SETTLING, ReadExpectation(1), None),
+    (State.SENT, "failed"): (State.VERIFYING, Verify(), "failed"),
+    (State.SENT, "lost"): (State.SETTLING, ReadExpectation(1), None),
     (State.BACKING_OFF, "waited"): (State.READY, WriteAhead(1), None),
-    (State.BACKING_OFF, "stopped"): (State.PROVING, Verify(), None),
-    (State.SETTLING, "seen"): (State.PROVING, Verify(), "done"),
-    (State.SETTLING, "unreadable"): (State.PAUSING, Pause(0.25), None),
-    (State.PAUSING, "waited"): (State.SETTLING, ReadExpectation(1), None),
-    (State.PROVING, "proved"): (State.OVER, Finish(), None),
-    (State.PROVING, "unreadable"): (State.PROVING_LATER, Pause(0.25), None),
-    (State.PROVING_LATER, "waited"): (State.PROVING, Verify(), None),
-    (State.RESTORING, "waited"): (State.PROVING, Verify(), None),
-    (State.RESTORING, "stopped"): (State.OVER, Finish(), None),
+    (State.BACKING_OFF, "stopped"): (State.VERIFYING, Verify(), None),
+    (State.SETTLING, "seen"): (State.VERIFYING, Verify(), "done"),
+    (State.SETTLING, "unreadable"): (State.WAITING_TO_SETTLE, Pause(0.25), None),
+    (State.WAITING_TO_SETTLE, "waited"): (State.SETTLING, ReadExpectation(1), None),
+    (State.VERIFYING, "proved"): (State.FINISHED, Finish(), None),
+    (State.VERIFYING, "unreadable"): (State.WAITING_TO_VERIFY, Pause(0.25), None),
+    (State.WAITING_TO_VERIFY, "waited"): (State.VERIFYING, Verify(), None),
+    (State.WAITING_FOR_RESTORE, "waited"): (State.VERIFYING, Verify(), None),
+    (State.WAITING_FOR_RESTORE, "stopped"): (State.FINISHED, Finish(), None),
 }
 
 
@@ -98,9 +105,9 @@ def test_every_event_in_every_state(state: State, name: str) -> None:
     progress, event = AT[state], EVENTS[name]
     if (state, name) not in TABLE:
         with pytest.raises(InvalidTransitionError, match=state.value):
-            step(progress, event, PATIENCE)
+            step(progress, event, POLICY)
         return
-    turn = step(progress, event, PATIENCE)
+    turn = step(progress, event, POLICY)
     settled = turn.progress.results[turn.settled].outcome if turn.settled is not None else None
     assert (turn.progress.state, turn.command, settled) == TABLE[state, name]
 
@@ -116,8 +123,8 @@ OPEN = {
     "hidden": "unverified",
     "unreadable": "later unverified",
 }
-FATES: list[tuple[Rejected | AnswerLost, dict[str, str]]] = [
-    (AnswerLost("cut"), OPEN),
+FATES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
+    (InDoubt("cut"), OPEN),
     (Rejected(502, "bad gateway"), OPEN),
     (Rejected(504, "gateway time-out"), OPEN),
     (Rejected(200, "error: no"), CERTAIN),
@@ -142,21 +149,19 @@ def seen(name: str) -> Event:
 
 @pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
 @pytest.mark.parametrize(("trouble", "ends"), FATES, ids=lambda x: str(x) if not isinstance(x, dict) else "")
-def test_every_trouble_and_what_is_seen_after_it(
-    trouble: Rejected | AnswerLost, ends: dict[str, str], what: str
-) -> None:
-    sent = step(AT[State.SENDING], trouble, PATIENCE)
-    turn = step(sent.progress, seen(what), PATIENCE)
+def test_every_trouble_and_what_is_seen_after_it(trouble: Rejected | InDoubt, ends: dict[str, str], what: str) -> None:
+    sent = step(AT[State.SENT], trouble, POLICY)
+    turn = step(sent.progress, seen(what), POLICY)
     kind, *rest = ends[what].split()
     if kind == "again":
-        assert turn.command == Pause(float(rest[0]), stoppable=True)
+        assert turn.command == Pause(float(rest[0]), cancellable=True)
         assert turn.progress.state is State.BACKING_OFF
-        once_more = replace(turn.progress, state=State.SENDING, tries=2)
-        turn = step(step(once_more, trouble, PATIENCE).progress, seen(what), PATIENCE)
+        once_more = replace(turn.progress, state=State.SENT, tries=2)
+        turn = step(step(once_more, trouble, POLICY).progress, seen(what), POLICY)
         kind = "failed"  # the tries are used up
     elif kind == "later":
         assert turn.command == Pause(0.25)
-        turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, seen(what), PATIENCE)
+        turn = step(step(turn.progress, PauseEnded(), POLICY).progress, seen(what), POLICY)
         kind = rest[0]
     assert turn.settled == 1
     result = turn.progress.results[1]
@@ -167,24 +172,24 @@ def test_every_trouble_and_what_is_seen_after_it(
 
 
 def test_never_sent_is_tried_again_within_bounds() -> None:
-    turn = step(AT[State.SENDING], NotSent("refused"), PATIENCE)
-    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Journalled(), PATIENCE)
+    turn = step(AT[State.SENT], NotSent("refused"), POLICY)
+    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, Journalled(), POLICY)
     assert turn.command == Send(1)
-    turn = step(turn.progress, NotSent("refused"), PATIENCE)
+    turn = step(turn.progress, NotSent("refused"), POLICY)
     assert turn.progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
     assert conclude(turn.progress) == ("failed", "request 2 of 2: refused (tried 2 times)")
 
 
 def test_after_a_failure_nothing_more_is_sent() -> None:
-    turn = step(replace(AT[State.SENDING], count=4), Rejected(400, "bad"), PATIENCE)
-    turn = step(turn.progress, ExpectationRead("none"), PATIENCE)
+    turn = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
+    turn = step(turn.progress, ExpectationRead("none"), POLICY)
     assert turn.command == Verify()  # of the one that was done
     assert [result.outcome for result in turn.progress.all_results] == ["done", "failed", "not sent", "not sent"]
 
 
 def test_with_nothing_done_there_is_nothing_to_prove() -> None:
-    turn = step(TargetProgress(1, state=State.SENDING, tries=1), Rejected(400, "bad"), PATIENCE)
-    assert step(turn.progress, ExpectationRead("none"), PATIENCE).command == Finish()
+    turn = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
+    assert step(turn.progress, ExpectationRead("none"), POLICY).command == Finish()
 
 
 def test_nothing_to_do_is_unchanged() -> None:
@@ -197,64 +202,64 @@ def test_nothing_to_do_is_unchanged() -> None:
 
 
 def test_differences_are_looked_at_again_before_they_count() -> None:
-    turn = step(AT[State.PROVING], Verified((WRONG,)), PATIENCE)
+    turn = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
     assert turn.command == Pause(0.25)
-    again = step(turn.progress, PauseEnded(), PATIENCE).progress
-    assert conclude(step(again, Verified(), PATIENCE).progress) == ("changed", "")
-    turn = step(again, Verified((WRONG,)), PATIENCE)
+    again = step(turn.progress, PauseEnded(), POLICY).progress
+    assert conclude(step(again, TargetRead(), POLICY).progress) == ("changed", "")
+    turn = step(again, TargetRead((WRONG,)), POLICY)
     assert turn.command == Finish()
     assert turn.progress.differences == (WRONG,)
-    assert conclude(turn.progress) == ("failed", "not as wanted when read again")
+    assert conclude(turn.progress) == ("failed", "not as desired when read again")
 
 
 def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
-    turn = step(AT[State.PROVING], Unreadable("garbage"), PATIENCE)
-    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Unreadable("garbage"), PATIENCE)
-    assert conclude(turn.progress) == ("unverified", "it is sent, but the target cannot be read again: garbage")
+    turn = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
+    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, Unreadable("garbage"), POLICY)
+    assert conclude(turn.progress) == ("unverified", "sent, but the target cannot be read again: garbage")
 
 
 def test_a_restore_is_waited_for_aside_until_its_time_is_over() -> None:
-    turn = step(AT[State.PROVING], Verified((NO_FILE,), elapsed=0), PATIENCE)
-    assert turn.command == Pause(1, stoppable=True, aside=True)
-    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((NO_FILE,), elapsed=57), PATIENCE)
-    assert turn.command == Pause(3, stoppable=True, aside=True)
-    unreadable = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Unreadable("x", elapsed=58), PATIENCE)
+    turn = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=0), POLICY)
+    assert turn.command == Pause(1, cancellable=True, frees_slot=True)
+    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=57), POLICY)
+    assert turn.command == Pause(3, cancellable=True, frees_slot=True)
+    unreadable = step(step(turn.progress, PauseEnded(), POLICY).progress, Unreadable("x", elapsed=58), POLICY)
     assert unreadable.command == Pause(0.25)
-    assert conclude(step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified(), PATIENCE).progress) == (
+    assert conclude(step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead(), POLICY).progress) == (
         "changed",
         "",
     )
-    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((NO_FILE,), elapsed=60), PATIENCE)
+    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=60), POLICY)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("failed", "not restored within 60 s")
 
 
 @pytest.mark.parametrize("left", [7e-15, 0.0009])
 def test_what_is_left_of_a_wait_below_a_millisecond_is_over(left: float) -> None:
-    turn = step(AT[State.PROVING], Verified((NO_FILE,), elapsed=AT[State.PROVING].wait - left), PATIENCE)
+    turn = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=AT[State.VERIFYING].wait - left), POLICY)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("failed", "not restored within 60 s")
 
 
 def test_a_server_that_stutters_while_we_wait_for_a_restore() -> None:
-    proving = replace(AT[State.RESTORING], state=State.PROVING, looks=2)
-    turn = step(proving, Unreadable("garbage", elapsed=10), PATIENCE)
-    assert turn.command == Pause(5, stoppable=True, aside=True)
-    turn = step(proving, Unreadable("garbage", elapsed=60), PATIENCE)
+    proving = replace(AT[State.WAITING_FOR_RESTORE], state=State.VERIFYING, reads=2)
+    turn = step(proving, Unreadable("garbage", elapsed=10), POLICY)
+    assert turn.command == Pause(5, cancellable=True, frees_slot=True)
+    turn = step(proving, Unreadable("garbage", elapsed=60), POLICY)
     assert conclude(turn.progress)[0] == "unverified"
 
 
 def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
-    turn = step(AT[State.PROVING], Verified((WRONG, NO_FILE)), PATIENCE)
-    turn = step(step(turn.progress, PauseEnded(), PATIENCE).progress, Verified((WRONG, NO_FILE)), PATIENCE)
+    turn = step(AT[State.VERIFYING], TargetRead((WRONG, NO_FILE)), POLICY)
+    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((WRONG, NO_FILE)), POLICY)
     assert turn.command == Finish()
-    failed = replace(AT[State.PROVING], results=(DONE, RequestResult("failed", 400, "bad", 1)))
-    turn = step(failed, Verified((NO_FILE,)), PATIENCE)
+    failed = replace(AT[State.VERIFYING], results=(DONE, RequestResult("failed", 400, "bad", 1)))
+    turn = step(failed, TargetRead((NO_FILE,)), POLICY)
     assert (turn.command, conclude(turn.progress)[0]) == (Finish(), "failed")
 
 
 def test_a_stop_while_waiting_for_a_restore_is_unverified() -> None:
-    turn = step(AT[State.RESTORING], RunCancelled(), PATIENCE)
+    turn = step(AT[State.WAITING_FOR_RESTORE], RunCancelled(), POLICY)
     assert conclude(turn.progress) == ("unverified", "stopped while waiting for the restored file")
 
 
@@ -262,25 +267,25 @@ def test_a_stop_while_waiting_for_a_restore_is_unverified() -> None:
 
 
 def test_a_stop_before_the_first_request() -> None:
-    turn = step(begin(2).progress, RunCancelled(), PATIENCE)
+    turn = step(begin(2).progress, RunCancelled(), POLICY)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("not attempted", "stopped")
 
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
-    turn = step(step(AT[State.READY], RunCancelled(), PATIENCE).progress, Verified(), PATIENCE)
+    turn = step(step(AT[State.READY], RunCancelled(), POLICY).progress, TargetRead(), POLICY)
     assert conclude(turn.progress) == ("failed", "stopped: 1 of 2 requests were sent")
 
 
 def test_a_stop_while_a_busy_server_is_given_time() -> None:
-    busy = replace(AT[State.BACKING_OFF], trouble=Rejected(503, "busy"))
-    turn = step(busy, RunCancelled(), PATIENCE)
+    busy = replace(AT[State.BACKING_OFF], failure=Rejected(503, "busy"))
+    turn = step(busy, RunCancelled(), POLICY)
     assert turn.settled == 1
     assert turn.progress.results[1].outcome == "failed"
 
 
 def test_without_a_ledger_nothing_is_sent() -> None:
-    turn = step(begin(2).progress, NotJournalled("disk full"), PATIENCE)
+    turn = step(begin(2).progress, Blocked("disk full"), POLICY)
     assert turn.command == Finish()
     assert conclude(turn.progress) == ("not attempted", "disk full")
 
@@ -289,23 +294,23 @@ def test_without_a_ledger_nothing_is_sent() -> None:
 def test_abandoned_in_every_state(state: State) -> None:
     turn = abandon(AT[state], "stopped at once")
     assert turn.command == Finish()
-    assert turn.progress.state is State.OVER
+    assert turn.progress.state is State.FINISHED
     outcome, why = conclude(turn.progress)
-    if state in {State.SENDING, State.SETTLING, State.PAUSING}:
+    if state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
         assert (turn.settled, turn.progress.results[1].outcome, outcome) == (1, "unverified", "unverified")
     elif state in {State.READY, State.BACKING_OFF}:
         assert (turn.settled, outcome) == (None, "failed")
         assert turn.progress.all_results[1].outcome == "not sent"
     else:
-        assert outcome == ("changed" if state is State.OVER else "unverified")
-    assert ("stopped at once" in why) == (state is not State.OVER)
+        assert outcome == ("changed" if state is State.FINISHED else "unverified")
+    assert ("stopped at once" in why) == (state is not State.FINISHED)
 
 
 def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> None:
-    turn = begin_again(START, sending=True)
+    turn = resume(START, sending=True)
     assert turn.command == ReadExpectation(1)
-    unseen = step(turn.progress, ExpectationRead("hidden"), PATIENCE)
+    unseen = step(turn.progress, ExpectationRead("hidden"), POLICY)
     assert unseen.progress.results[1].outcome == "unverified"
-    assert step(turn.progress, ExpectationRead("all"), PATIENCE).command == Verify()
-    assert begin_again(START, sending=False).command == WriteAhead(1)
-    assert begin_again(replace(START, results=(DONE, DONE)), sending=False).command == Verify()
+    assert step(turn.progress, ExpectationRead("all"), POLICY).command == Verify()
+    assert resume(START, sending=False).command == WriteAhead(1)
+    assert resume(replace(START, results=(DONE, DONE)), sending=False).command == Verify()

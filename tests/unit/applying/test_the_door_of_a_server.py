@@ -90,7 +90,15 @@ class House:
         servers = {name: self.server(name) for name in self.worlds}
         clock = stage.world.clock
         return await apply(
-            plan, servers, stage.journal, stage.memory, clock, stage.events, forks=forks, stop=stop, frozen=frozen
+            plan,
+            servers,
+            stage.journal,
+            stage.memory,
+            clock,
+            stage.events,
+            forks=forks,
+            cancellation=stop,
+            frozen=frozen,
         )
 
 
@@ -174,7 +182,7 @@ def test_a_scout_that_is_not_let_in_asks_for_no_film() -> None:
     targets = [*films(world, 4), *(_proxy_target(world, f"Copy {number}") for number in range(9))]
     result = run_in_virtual_time(house.apply(targets, 4))
     assert result.targets[4].outcome == "failed"
-    assert "does not let us in any more" in result.targets[4].message
+    assert "no longer accepts our credentials" in result.targets[4].message
     assert [each.outcome for each in result.targets[5:]] == ["not attempted"] * 8
     assert len(house.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
 
@@ -193,7 +201,7 @@ def test_a_scout_that_goes_on_when_the_server_goes_again_skips_no_pause() -> Non
     commands = {3, 6, 13, 14, 19}
     kinds = ["command" if number in commands else "fields" for number in range(20)]
     result, seconds = run_in_virtual_time(_ends_at(house, _targets(world, "studio-a", kinds), forks=5))
-    assert "cannot be reached" in result.targets[-1].message
+    assert "no longer be reached" in result.targets[-1].message
     _check_patience(house, "studio-a", result, seconds)
 
 
@@ -300,7 +308,7 @@ def _check_not_hammered(house: House, name: str, history: list[tuple[Spans, str]
 def _check_patience(house: House, name: str, result: Result, seconds: float) -> None:
     """A server is given up only after it has been silent for both pauses."""
     left = [each for each in result.targets if each.target.server == name and each.outcome == "not attempted"]
-    if left and "cannot be reached" in left[0].message:
+    if left and "no longer be reached" in left[0].message:
         heard = [*house.answers[name], seconds]
         assert max(after - before for before, after in pairwise(heard)) >= 12
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from msauto.applying.batches import BatchFailures, numbers, waves
+from msauto.applying.batches import BatchFailures, batch_numbers, waves
 from msauto.model.desired import Batch
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Plan, Request, Settlement, Target
@@ -126,10 +126,10 @@ def test_waves_take_databases_first() -> None:
         Target("a", "", "rss_channel", "ticker", batch=1),
     )
     plan = plan_of(*targets)
-    assert numbers(plan) == [0, 1]
-    shown = [[target.name for _, target in wave] for number in numbers(plan) for wave in waves(plan, number)]
+    assert batch_numbers(plan) == [0, 1]
+    shown = [[target.name for _, target in wave] for number in batch_numbers(plan) for wave in waves(plan, number)]
     assert shown == [["NEWS"], ["News"], ["Film", "ticker"]]
-    taken = sorted(index for number in numbers(plan) for wave in waves(plan, number) for index, _ in wave)
+    taken = sorted(index for number in batch_numbers(plan) for wave in waves(plan, number) for index, _ in wave)
     assert taken == list(range(4))
 
 
@@ -146,11 +146,11 @@ def test_when_a_batch_stops_the_run(size: int, max_fail: float | None, fatal: bo
                 bad = number % size < failed
                 watch.note(TargetResult(Target(server, "N", "asset", "x"), outcome if bad else "changed"))
             at_once = failed > 0 and (fatal or (max_fail is not None and failed / size * 100 > max_fail))
-            assert bool(watch.why_stop()) is at_once
-            assert bool(watch.why_stop(over=True)) is (at_once or failed == size)
+            assert bool(watch.stop_reason()) is at_once
+            assert bool(watch.stop_reason(batch_finished=True)) is (at_once or failed == size)
 
 
 def test_a_plan_without_batches_is_stopped_by_nothing() -> None:
     watch = BatchFailures(plan_of(), 0)
     watch.note(TargetResult(Target("a", "N", "asset", "x"), "failed"))
-    assert watch.why_stop(over=True) is None
+    assert watch.stop_reason(batch_finished=True) is None

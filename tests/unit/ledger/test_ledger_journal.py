@@ -117,7 +117,7 @@ def test_a_request_that_the_ledger_lacks_is_not_sent(tmp_path: Path) -> None:
     whole = plan()
     with Ledger.open(tmp_path) as ledger:
         run = ledger.journal.start(whole, [])
-        with pytest.raises(LedgerError, match="lacks request 5 of Evening"):
+        with pytest.raises(LedgerError, match="does not contain request 5 of Evening"):
             ledger.journal.sending(run, whole.targets[0], 5)
 
 
@@ -143,13 +143,13 @@ def test_together_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_run(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="knows no run R") as caught:
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="run R not found") as caught:
         ledger.run_details("R")
     assert "msauto history" in caught.value.remedy
 
 
 def test_a_ledger_without_runs_has_no_last_one(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="holds no run yet") as caught:
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="contains no runs") as caught:
         ledger.run_details("last")
     assert "--state-dir" in caught.value.remedy
 

@@ -30,7 +30,7 @@ def test_planning_without_a_ledger_makes_nothing(tmp_path: Path) -> None:
         assert ledger.memory.recall(target().id) == {}
         assert ledger.history() == []
         assert ledger.empty
-        with pytest.raises(LedgerError, match="for reading alone"):
+        with pytest.raises(LedgerError, match="is open for reading"):
             ledger.journal.start(plan(), [])
     assert not folder.exists()
 
@@ -74,7 +74,7 @@ def test_planning_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("inside", ["", "deeper", "deeper/still"])
 def test_a_file_in_place_of_the_folder(tmp_path: Path, inside: str, readonly: bool) -> None:
     (tmp_path / "state").write_text("a file")
-    refuse(tmp_path / "state" / inside, f"cannot be used: {tmp_path}/state is no folder", readonly=readonly)
+    refuse(tmp_path / "state" / inside, f"cannot be used: {tmp_path}/state is not a folder", readonly=readonly)
 
 
 @pytest.mark.parametrize("readonly", [True, False])
@@ -82,7 +82,7 @@ def test_a_link_to_nowhere_in_place_of_the_folder(tmp_path: Path, readonly: bool
     (tmp_path / "state").symlink_to("gone")
     (tmp_path / "loop").symlink_to("loop")
     for folder in (tmp_path / "state", tmp_path / "state/deeper", tmp_path / "loop"):
-        refuse(folder, "is a link that leads to no folder", readonly=readonly)
+        refuse(folder, "is a link to a folder that does not exist", readonly=readonly)
 
 
 @pytest.mark.parametrize("readonly", [True, False])
@@ -103,7 +103,7 @@ def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("readonly", [False, True])
 def test_garbage(tmp_path: Path, readonly: bool) -> None:
     (tmp_path / "ledger.sqlite").write_bytes(b"this is no ledger at all\n" * 500)
-    refuse(tmp_path, "no ledger", readonly=readonly)
+    refuse(tmp_path, "is not a ledger", readonly=readonly)
 
 
 def test_damaged(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
             path.unlink()
         if replaced:
             Ledger.open(tmp_path).close()
-        with pytest.raises(LedgerError, match="was taken away, or replaced, while it was in use") as caught:
+        with pytest.raises(LedgerError, match="was removed or replaced while it was in use") as caught:
             ledger.journal.planned(run, target())
         assert caught.value.remedy
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from msauto.applying.memory_writes import fetched
+from msauto.applying.target_memory import download_items
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Intent, SelectRef, ServerIntents
 from msauto.model.live import (
@@ -367,7 +367,7 @@ class Stage:
             self.server.apply(request)
             return
         self.disk.files[request.dest] = "0" * 64
-        self.memory.remember(target.id, fetched(target, index, "0" * 64))
+        self.memory.remember(target.id, download_items(target, index, "0" * 64))
 
 
 def stage(*clips: Clip, dialect: Dialect | None = None, version: tuple[int, ...] | None = None, **server: Any) -> Stage:

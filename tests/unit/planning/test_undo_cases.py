@@ -290,7 +290,7 @@ def details(stage: Stage) -> RunDetails:
 
 def test_a_server_that_is_another_by_now_is_refused(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
-    with pytest.raises(RefusedError, match="was done on studio at"):
+    with pytest.raises(RefusedError, match="was applied to studio at"):
         undo_of(details(stage), [ServerSpec("studio", "http://127.0.0.1:1")])
 
 

@@ -128,7 +128,7 @@ def test_what_went_wrong_is_said_once() -> None:
 
 
 def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
-    why = "the server studio-a cannot be reached any more"
+    why = "the server studio-a can no longer be reached"
     left = tuple(
         TargetResult(replace(film(), name=f"Film {number}"), "not attempted", why, (RequestResult("not sent"),))
         for number in range(5000)

@@ -1,0 +1,66 @@
+"""Reads one target again: to settle a request, to check a guard, and to verify the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+
+from msauto.applying.apply_context import ServerConnection
+from msauto.applying.circuit_breaker import TargetContact
+from msauto.errors import UnreachableError
+from msauto.model.plan import Target
+from msauto.model.ports import LiveTarget
+from msauto.verification import verifying
+from msauto.verification.verifying import Verdict
+
+T = TypeVar("T")
+
+
+class TargetReader:
+    """Reads the live state of one target; every answer, and every error, is reported to the circuit breaker."""
+
+    def __init__(self, server: ServerConnection, target: Target, contact: TargetContact) -> None:
+        self._server = server
+        self._target = target
+        self._contact = contact
+
+    async def read(self, first: int, end: int, *, sent: int) -> LiveTarget:
+        """Read what the requests from ``first`` to before ``end`` change; ``sent`` requests were sent by now."""
+        if self._contact.unauthorized:  # asking again could lock the account
+            raise UnreachableError("not asked again, because the server rejects our credentials")
+        addresses = verifying.addresses(self._target, max(end, sent))
+        part = verifying.only(self._target, first, end)
+        return await self._ask(verifying.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
+
+    async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
+        """Return how much of the request ``index`` is done."""
+        if not verifying.can_see(verifying.only(self._target, index, index + 1)):
+            if in_doubt:
+                await self.ping()
+            return "hidden"
+        live = await self.read(index, index + 1, sent=index)
+        return verifying.verdict_of(self._target.requests[index], live)
+
+    async def missing_before(self, index: int) -> tuple[str, ...]:
+        """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
+        live = await self.read(0, index, sent=index)
+        return verifying.not_seen(verifying.only(self._target, 0, index), live)
+
+    async def ping(self) -> None:
+        """Find out whether the server can be reached, by a read that it answers at once."""
+        reader, target = self._server.reader.fresh(), self._target
+        with suppress(Exception):
+            if target.kind == "rss_channel":
+                await self._ask(reader.read_channel(target.address.name))
+            else:
+                await self._ask(reader.has_database(target.database))
+
+    async def _ask(self, reading: Awaitable[T]) -> T:
+        try:
+            found = await reading
+        except Exception as error:
+            self._contact.failed(error, read=True)
+            raise
+        self._contact.answered()
+        return found
