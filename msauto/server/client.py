@@ -7,7 +7,7 @@
         await server.set_field("NEWS", "Evening News", "comment", "Ready")
 
 Reads are tried again when that may help; a write is sent once, and only reading again tells what came of one whose
-answer was lost (:class:`msauto.errors.FateUnknownError`). For scripts without asyncio: :class:`msauto.MediaServer`.
+answer was lost (:class:`msauto.errors.InDoubtError`). For scripts without asyncio: :class:`msauto.MediaServer`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class AsyncMediaServer(Operations):
         await self._transport.aclose()
 
     async def send(self, request: Request) -> Answer:
-        """Send a write, once; a read is tried again. Raises ``NotSentError``, ``FateUnknownError``, ``RejectedError``.
+        """Send a write, once; a read is tried again. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
 
         Nothing in the answer is relied on, but an error text or an error document in it is an error.
         """

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
+from typing import Final
 
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
 from msauto.server.parsers.attrs import read_attrs, read_flag, read_integer
-from msauto.server.parsers.entries import EntryPacker, Names, PackedEntries
-from msauto.server.parsers.streaming import PIECE, StreamingDocument
-from msauto.server.parsers.tree import Node, StoredTree
+from msauto.server.parsers.entries import EntryPacker, Names, PackedClips, PackedEntries
 from msauto.server.parsers.xml import (
+    PIECE,
     Element,
+    StreamedDocument,
     attributes,
     children,
     find_root,
@@ -20,29 +22,95 @@ from msauto.server.parsers.xml import (
     unreadable,
 )
 
+_MOST_PARTS: Final = 10_000
+_MOST_CLIPS: Final = 5_000_000
+_MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
+
+
+class Node:
+    """A folder of a StoredTree, or the StoredTree itself."""
+
+    __slots__ = ("clips", "folders", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folders: list[Node] = []
+        self.clips = PackedClips()
+
 
 class ListingReading:
     """Reads a StoredTree (or a folderlist) while it arrives: see :func:`parse_listing`.
 
-    ``piece`` bytes are parsed in one go.
+    Folders and clips are taken from the tree of elements, and removed from it, as soon as they have ended. Unknown
+    elements are skipped with their content. ``piece`` is the number of bytes parsed in one step.
     """
 
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._database = database
         self._asked = asked
-        self._tree = StoredTree()
-        self._document = StreamingDocument(self._tree, charset, piece=piece)
+        self._document = StreamedDocument(self._take_ended, charset, piece=piece)
+        self._tree: Node | None = None
+        self._open: dict[Element, Node] = {}  # the StoredTree and its folders that have begun and perhaps not ended
+        self._packer = EntryPacker()
+        self._counts = Counter[str]()
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises ``UnreadableError``."""
         self._document.feed(data)
 
     def close(self) -> Listing:
-        """Return the listing. Raises ``UnreadableError``, also where the answer ended too early."""
-        self._document.close()
-        if self._tree.tree is None:
-            raise unreadable("the answer is no listing: it has no <StoredTree>")
-        return _listing(self._tree.tree, self._database, self._asked)
+        """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
+        root = self._document.close()
+        self._take(root, None, ended=True)
+        if self._tree is None:
+            raise unreadable("the answer is not a listing: it has no <StoredTree>")
+        return _listing(self._tree, self._database, self._asked)
+
+    def _take_ended(self, root: Element) -> None:
+        self._take(root, None, ended=False)
+
+    def _take(self, element: Element, parent: Node | None, *, ended: bool) -> None:
+        """Take what has ended of an element that is not a clip, or all of it. ``parent`` is the node around it."""
+        node = self._open.get(element)
+        if node is None and (node := self._begin(element, parent)) is not None:
+            self._open[element] = node
+        below = list(element)
+        for child in below if ended else below[:-1]:
+            self._take_child(child, node, ended=True)
+        if ended:
+            self._open.pop(element, None)
+            return
+        del element[:-1]
+        for child in element:  # the last: it may be open
+            self._take_child(child, node, ended=False)
+
+    def _take_child(self, child: Element, node: Node | None, *, ended: bool) -> None:
+        if node is None or local(child) != "Clip":
+            self._take(child, node, ended=ended)
+        elif ended:
+            self._count("clips and folders", _MOST_CLIPS)
+            node.clips.add(*_packed(child, self._packer))
+        elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
+            raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
+
+    def _begin(self, element: Element, parent: Node | None) -> Node | None:
+        """Return the node of an element that begins: a folder of a known one, or the first StoredTree."""
+        kind = local(element)
+        if parent is not None and kind == "Folder":
+            self._count("clips and folders", _MOST_CLIPS)
+            self._count("folders", _MOST_FOLDERS)
+            folder = Node(attributes(element).get("name", ""))
+            parent.folders.append(folder)
+            return folder
+        if self._tree is None and kind == "StoredTree":
+            self._tree = Node("")
+            return self._tree
+        return None
+
+    def _count(self, what: str, most: int) -> None:
+        self._counts[what] += 1
+        if self._counts[what] > most:
+            raise unreadable(f"the answer lists more than {most} {what}", "list single folders instead")
 
 
 def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None = None) -> Listing:
@@ -157,9 +225,7 @@ def _node_of(element: Element, packer: EntryPacker) -> Node:
     node = Node(attributes(element).get("name", "") if local(element) == "Folder" else "")
     for child in children(element):
         if local(child) == "Folder":
-            below = _node_of(child, packer)
-            below.parent = node
-            node.folders.append(below)
+            node.folders.append(_node_of(child, packer))
         elif local(child) == "Clip":
             node.clips.add(*_packed(child, packer))
     return node

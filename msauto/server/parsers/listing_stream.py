@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol, TypeVar
 
 from msauto.errors import UnreadableError
-from msauto.server.parsers.streaming import PIECE
+from msauto.server.parsers.xml import PIECE
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")

@@ -1,45 +1,45 @@
-"""Bytes to elements, safely: the one home of lxml.
+"""Bytes to elements, safely. No other module uses lxml.
 
-Tolerant of what real servers do: an ``<xml>`` wrapper or a stray ``</xml>`` behind the root, any honest encoding,
-namespaces with and without a declaration. Never tolerant of a document that ends too early, for half a state is
-worse than none; never of a DTD, whatever it says; entities are not expanded and nothing is fetched.
+Accepted, because real servers send it: an ``<xml>`` wrapper, a stray ``</xml>`` after the root, any common encoding,
+prefixes without a declaration. Refused: an incomplete document and a DTD. Entities are not expanded. Nothing is
+fetched.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final
 
 from lxml import etree
 
 from msauto.errors import UnreadableError
-from msauto.server.parsers.encoding import to_utf8
+from msauto.server.parsers.encoding import Transcoder, to_utf8
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
-T = TypeVar("T")
 
 MAX_BYTES: Final = 512 * 2**20
-"""No answer may be larger: some 500,000 clips of a listing."""
+"""The size limit of an answer, about 500,000 clips of a listing."""
+PIECE: Final = 2**16
+"""Bytes parsed in one step. That takes some milliseconds, for which other tasks wait."""
 
 _OPTIONS: Final[dict[str, Any]] = {
     "resolve_entities": False,
     "no_network": True,
-    "huge_tree": False,  # keeps libxml2's own bounds: depth 256, texts of 10 MB
+    "huge_tree": False,  # keeps the limits of libxml2: depth 256, texts of 10 MB
     "load_dtd": False,
     "remove_comments": True,
     "remove_pis": True,
     "encoding": "utf-8",
 }
-MOST_ATTRIBUTES: Final = 256
+_MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
-_ROOT_NAME = re.compile(rb"<([^\s/>]+)")
+_ROOT_NAME = re.compile(rb"<([^\s/>!?]+)")
 _STRAY_END = re.compile(rb"(?:</xml\s*+>\s*+)++\Z", re.IGNORECASE)
 _MAYBE_STRAY = re.compile(rb"(?:</xml\s*+>\s*+)*+(?:<(?:/(?:x(?:m(?:l\s*+)?)?)?)?)?\Z", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
@@ -47,86 +47,114 @@ _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 
 def parse_document(data: bytes, charset: str | None = None) -> Element:
-    """Return the root element; ``charset`` is what HTTP said. Raises :class:`UnreadableError`."""
-
-    def parse(clean: bytes) -> Element:
-        return etree.fromstring(clean, etree.XMLParser(**_OPTIONS))
-
-    return _parsed(data, charset, parse)
-
-
-class ParserTarget(Protocol):
-    """Takes the events of a document as it arrives; what it raises ends the reading. ``whole``: the root has ended."""
-
-    @property
-    def data(self) -> Callable[[str], object]:
-        """Take a piece of text."""
-
-    @property
-    def whole(self) -> bool:
-        """Tell whether the root has begun and ended."""
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take the start of an element; names are as lxml writes them, values are for :func:`plain_value`."""
-
-    def end(self, tag: str) -> None:
-        """Take the end of an element."""
-
-    def doctype(self, *what: object) -> None:
-        """Refuse a DTD."""
-
-    def close(self) -> None:
-        """Do nothing: whoever made the target asks it."""
+    """Return the root element. ``charset`` comes from the HTTP header. Raises :class:`UnreadableError`."""
+    if len(data) > MAX_BYTES:
+        raise _too_large()
+    _refuse_html(data)
+    clean = _start_of_document(_as_utf8(data, charset))
+    if _root_name(clean).lower() != b"xml":
+        clean = _without_stray_end(clean)
+    with _readable_errors():
+        try:
+            return etree.fromstring(clean, etree.XMLParser(**_OPTIONS))
+        except etree.XMLSyntaxError as error:
+            if not _is_undeclared_prefix(error):
+                raise
+            return etree.fromstring(_with_declared_prefixes(clean), etree.XMLParser(**_OPTIONS))
 
 
-class PushParser:
-    """Parses a clean document piece by piece into a target, and never builds a tree.
+class StreamedDocument:
+    """Parses a document while it arrives, without holding it.
 
-    A prefix without a declaration is dropped from its name, as all prefixes are. Raises ``UnreadableError``.
+    Accepts and refuses what :func:`parse_document` does. After each piece of at most ``piece`` bytes, ``take`` gets the
+    root, may remove from the tree what has ended, and must not touch the last child of an element that is still open.
+    The first piece must hold the start of the root. Raises :class:`UnreadableError`.
     """
 
-    def __init__(self, target: ParserTarget) -> None:
-        self._target = target
-        self._parser = etree.XMLParser(target=cast("Any", target), **_OPTIONS)
+    def __init__(self, take: Callable[[Element], None], charset: str | None = None, *, piece: int = PIECE) -> None:
+        self._take = take
+        self._charset = charset
+        self._piece = piece
+        self._head = bytearray()
+        self._is_begun = False
+        self._transcoder: Transcoder
+        self._parser: etree.XMLPullParser
+        self._root: Element | None = None
+        self._is_whole = False
+        self._held = b""
+        self._may_have_stray_end = False
+        self._length = 0
 
     def feed(self, data: bytes) -> None:
-        """Parse the next bytes, UTF-8."""
-        if data:
-            with _errors_told():
-                self._parser.feed(data)
+        """Parse the next bytes."""
+        self._length += len(data)
+        if self._length > MAX_BYTES:
+            raise _too_large()
+        for start in range(0, len(data), self._piece):
+            piece = data[start : start + self._piece]
+            if self._is_begun:
+                self._parse(self._utf8(piece))
+                continue
+            self._head += piece if self._head else piece.lstrip()
+            if len(self._head) >= self._piece:
+                self._begin()
 
-    def close(self) -> None:
-        """End the document, which must be whole: after some errors that are forgiven, libxml2 does not say so."""
-        with _errors_told():
-            self._parser.close()
-        if not self._target.whole:
-            raise unreadable("the answer is not whole")
+    def close(self) -> Element:
+        """End the document and return its root. Raises :class:`UnreadableError` for an incomplete document."""
+        if not self._is_begun:
+            self._begin()
+        self._parse(self._utf8(b"", final=True))
+        self._parse_clean(_without_stray_end(self._held))
+        with _readable_errors():
+            try:
+                self._parser.close()
+            except etree.XMLSyntaxError as error:
+                # libxml2 reports an undeclared prefix only here, and then not that the document is incomplete.
+                if not _is_undeclared_prefix(error):
+                    raise
+        if self._root is None or not self._is_whole:
+            raise unreadable("the answer is incomplete")
+        return self._root
 
+    def _begin(self) -> None:
+        """Find the encoding and the root in the first bytes, and parse these."""
+        self._is_begun = True
+        head = bytes(self._head)
+        _refuse_html(head)
+        self._transcoder = Transcoder(head, self._charset)
+        clean = _start_of_document(self._utf8(head))
+        name = _root_name(clean)
+        if not name:
+            raise unreadable("the answer is not XML: it does not begin with an element")
+        self._may_have_stray_end = name.lower() != b"xml"
+        tag = name.decode(errors="replace")
+        tags = (tag, "{*}" + tag.rpartition(":")[2])
+        self._parser = etree.XMLPullParser(events=("start", "end"), tag=tags, **_OPTIONS)
+        self._parse(clean)
 
-def plain_value(value: str) -> str:
-    """Return an attribute's value as the document means it.
+    def _utf8(self, data: bytes, *, final: bool = False) -> bytes:
+        clean = self._transcoder.feed(data, final=final)
+        if clean is None:
+            raise _unknown_encoding(self._charset)
+        return clean
 
-    Where entities are not expanded, libxml2 hands a target each ``&`` as a reference, and only a tree undoes that.
-    """
-    return value.replace(_ampersand(), "&") if "&" in value else value
+    def _parse(self, clean: bytes) -> None:
+        if self._may_have_stray_end:
+            clean = self._held + clean
+            found = _MAYBE_STRAY.search(clean, max(0, len(clean) - 4096))
+            end = found.start() if found else len(clean)
+            clean, self._held = clean[:end], clean[end:]
+        self._parse_clean(clean)
 
-
-@cache
-def _ampersand() -> str:
-    class Look:
-        seen = ""
-
-        def start(self, _: str, attributes: Mapping[str, str]) -> None:
-            self.seen = attributes["a"]
-
-        def close(self) -> None:
-            pass
-
-    look = Look()
-    parser = etree.XMLParser(target=cast("Any", look), **_OPTIONS)
-    parser.feed(b'<a a="&amp;"/>')
-    parser.close()
-    return look.seen
+    def _parse_clean(self, clean: bytes) -> None:
+        with _readable_errors():
+            self._parser.feed(clean)
+        for event, element in self._parser.read_events():
+            if self._root is None and isinstance(element, Element):
+                self._root = element
+            self._is_whole = event == "end" and element is self._root
+        if self._root is not None:
+            self._take(self._root)
 
 
 def local(element: Element) -> str:
@@ -135,8 +163,8 @@ def local(element: Element) -> str:
 
 
 def name_of(qualified: str) -> str:
-    """Return ``name`` of ``{namespace}name``."""
-    return qualified.rpartition("}")[2]
+    """Return ``name`` of ``{namespace}name``, and of ``prefix:name`` where the prefix has no declaration."""
+    return qualified.rpartition("}")[2].rpartition(":")[2]
 
 
 def text_of(element: Element) -> str:
@@ -150,34 +178,29 @@ def children(element: Element) -> list[Element]:
 
 
 def attributes(element: Element) -> dict[str, str]:
-    """Return the attributes by local name. More than any honest element has are an error: reading costs the square."""
-    if len(element.attrib) > MOST_ATTRIBUTES:
-        raise too_many_attributes()
+    """Return the attributes by local name. Too many of them are an error, because the time grows with their square."""
+    if len(element.attrib) > _MOST_ATTRIBUTES:
+        raise unreadable(f"an element of the answer has more than {_MOST_ATTRIBUTES} attributes")
     return {name_of(str(name)): str(value) for name, value in element.attrib.items()}
 
 
-def too_many_attributes() -> UnreadableError:
-    """Make the error for an element with more attributes than any honest one has."""
-    return unreadable(f"an element of the answer has more than {MOST_ATTRIBUTES} attributes")
-
-
 def unwrap(root: Element) -> Element:
-    """Step inside an ``<xml>`` wrapper that holds a single element."""
+    """Return the element inside an ``<xml>`` wrapper that holds a single element, else the root."""
     while local(root).lower() == "xml" and len(inner := children(root)) == 1:
         root = inner[0]
     return root
 
 
 def find_root(root: Element, name: str, what: str) -> Element:
-    """Return the root, or what a wrapper holds, if it bears this name; else raise :class:`UnreadableError`."""
+    """Return the root, or an element inside a wrapper, that has this name. Raises :class:`UnreadableError`."""
     for element in (root, *children(root), *(grand for child in children(root) for grand in children(child))):
         if local(element).lower() == name.lower():
             return element
-    raise unreadable(f"the answer is no {what}: its root is <{local(root)}>, not <{name}>")
+    raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
 
 
 def decode_text(data: bytes, charset: str | None = None) -> str:
-    """Return the text as well as it can be read, for messages and for answers that are no XML."""
+    """Return the text with replacement characters where it cannot be decoded."""
     try:
         return _as_utf8(data, charset).decode("utf-8", "replace")
     except UnreadableError:
@@ -185,60 +208,43 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 
 
 def looks_like_html(data: bytes) -> bool:
-    """Tell whether this is a web page rather than an answer."""
+    """Tell whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
     rest = head[match.end() :].lower() if (match := _PROLOG.match(head)) else head.lower()
     return rest.startswith((b"<!doctype html", b"<html"))
 
 
 def looks_like_login(data: bytes) -> bool:
-    """Tell whether this is a web page with a form: something stands between us and the server."""
+    """Tell whether this is a web page with a form, as a login page is."""
     return looks_like_html(data) and b"<form" in data[:65536].lower()
 
 
 def unreadable(message: str, remedy: str = "") -> UnreadableError:
-    """Make the error for an answer that is not what the interface promises."""
+    """Make the error for an answer that does not follow the interface."""
     return UnreadableError(
-        message, remedy=remedy or "compare the answer with the interface; `msauto probe` shows what the server says"
+        message, remedy=remedy or "compare the answer with the interface; `msauto probe` shows what the server answers"
     )
 
 
-def _parsed(data: bytes, charset: str | None, parse: Callable[[bytes], T]) -> T:
-    clean = _prepared(data, charset)
-    with _errors_told():
-        try:
-            return parse(clean)
-        except etree.XMLSyntaxError as error:
-            if getattr(error, "code", None) != _UNDECLARED_PREFIX:
-                raise
-            return parse(_with_declared_prefixes(clean))
-
-
 @contextmanager
-def _errors_told() -> Iterator[None]:
+def _readable_errors() -> Iterator[None]:
     try:
         yield
     except etree.XMLSyntaxError as error:
-        raise unreadable(f"the answer is not whole, or no XML: {error.msg}") from None
+        raise unreadable(f"the answer is incomplete or not XML: {error.msg}") from None
     except (ValueError, AssertionError) as error:
         raise unreadable(f"the answer cannot be read as XML: {error}") from None
 
 
-def _prepared(data: bytes, charset: str | None) -> bytes:
-    if len(data) > MAX_BYTES:
-        raise too_large()
-    refuse_html(data)
-    clean = begin(_as_utf8(data, charset))
-    return _without_stray_end(clean)
+def _is_undeclared_prefix(error: etree.XMLSyntaxError) -> bool:
+    return getattr(error, "code", None) == _UNDECLARED_PREFIX
 
 
-def too_large() -> UnreadableError:
-    """Make the error for an answer beyond all bounds."""
+def _too_large() -> UnreadableError:
     return unreadable(f"the answer is larger than {MAX_BYTES // 2**20} MiB", "list single folders instead")
 
 
-def refuse_html(data: bytes) -> None:
-    """Raise where the answer is a web page."""
+def _refuse_html(data: bytes) -> None:
     if not looks_like_html(data):
         return
     title = _HTML_TITLE.search(data[:4096])
@@ -249,53 +255,40 @@ def refuse_html(data: bytes) -> None:
     )
 
 
-def begin(clean: bytes) -> bytes:
-    """Return a document, or the beginning of one, from its root on; raise where it has a DTD, or nothing at all."""
+def _start_of_document(clean: bytes) -> bytes:
+    """Return a document, or the beginning of one, without its XML declaration. Raises for a DTD."""
     clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
     if not clean:
         raise unreadable("the answer is empty")
-    prolog = _PROLOG.match(clean)
-    if prolog and clean[prolog.end() : prolog.end() + 2] == b"<!":
-        raise has_dtd()
+    start = _root_start(clean)
+    if clean[start : start + 2] == b"<!":
+        raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
     return clean
 
 
-def has_dtd() -> UnreadableError:
-    """Make the error for a document with a DTD."""
-    return unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
-
-
-def may_have_stray_end(clean: bytes) -> bool:
-    """Tell whether a document that begins so may be followed by ``</xml>``: its root is no ``<xml>``."""
+def _root_start(clean: bytes) -> int:
     prolog = _PROLOG.match(clean)
-    root = _ROOT_NAME.match(clean, prolog.end() if prolog else 0)
-    return root is not None and root[1].lower() != b"xml"
+    return prolog.end() if prolog else 0
 
 
-def hold_back(clean: bytes) -> int:
-    """Return where, at the end of these bytes, something begins that may turn out to be stray ends."""
-    found = _MAYBE_STRAY.search(clean, max(0, len(clean) - 4096))
-    return found.start() if found else len(clean)
+def _root_name(clean: bytes) -> bytes:
+    root = _ROOT_NAME.match(clean, _root_start(clean))
+    return root[1] if root else b""
 
 
 def _without_stray_end(clean: bytes) -> bytes:
-    return without_stray_end(clean) if may_have_stray_end(clean) else clean
+    """Cut stray ends off the end of a document.
 
-
-def without_stray_end(clean: bytes) -> bytes:
-    """Cut stray ends off the end of a document, or of the end of one.
-
-    Field notes: a published sample ends with a stray </xml>. The root must still be whole, which parsing proves.
+    Field notes: a published sample ends with a stray </xml>. Parsing still checks that the root is complete.
     """
     end = len(clean)
     while stray := _STRAY_END.search(clean, max(0, end - 4096), end):
         end = stray.start()
-    return clean[:end]  # cut once: an answer of nothing but stray ends must not cost the square of its length
+    return clean[:end]  # cut once, so that many stray ends do not cost the square of their length
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:
-    prolog = _PROLOG.match(clean)
-    root = _ROOT_NAME.match(clean, prolog.end() if prolog else 0)
+    root = _ROOT_NAME.match(clean, _root_start(clean))
     if root is None:
         return clean
     start_tag = clean[root.start() : clean.find(b">", root.end())]
@@ -310,11 +303,12 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
 def _as_utf8(data: bytes, charset: str | None) -> bytes:
     clean = to_utf8(data, charset)
     if clean is None:
-        raise no_encoding(charset)
+        raise _unknown_encoding(charset)
     return clean
 
 
-def no_encoding(charset: str | None) -> UnreadableError:
-    """Make the error for an answer whose encoding cannot be told; ``charset`` is what HTTP said."""
-    told = f", though it is said to be {charset}" if charset else ""
-    return unreadable(f"the answer's encoding cannot be told: it is not UTF-8{told}", "have the server declare it")
+def _unknown_encoding(charset: str | None) -> UnreadableError:
+    by_header = f", and not {charset} as the HTTP header says" if charset else ""
+    return unreadable(
+        f"the encoding of the answer is unknown: it is not UTF-8{by_header}", "have the server declare it"
+    )
