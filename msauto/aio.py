@@ -151,7 +151,7 @@ async def make_plan(
                 secrets=resolved.secrets.known,
             )
 
-    with resolved.secrets.kept_out_of_errors():
+    with resolved.secrets.redacted_errors():
         surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
@@ -235,7 +235,7 @@ async def recover_runs(
             memory = _by_url(ledger.memory, specs)
             found = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
             told += _told(details, found) if found is not None else []
-    return tuple(map(secrets.hide_cut, told)) if secrets else tuple(told)
+    return tuple(map(secrets.redact_message, told)) if secrets else tuple(told)
 
 
 def _told(details: RunDetails, found: RecoveredTarget) -> list[str]:
@@ -284,7 +284,7 @@ async def apply_plan(
         memory.settle_salt(journal)
         journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, shown)
-    with SecretsFound(plan.secrets.texts).kept_out_of_errors():
+    with SecretsFound(plan.secrets.texts).redacted_errors():
         async with _servers(specs, clock) as servers:
             result = await apply(
                 plan,

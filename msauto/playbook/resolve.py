@@ -59,7 +59,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
     hosts: Hosts | None = None
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         with problems.gather():
             hosts = open_hosts(options, files, problems)
         resolved = resolve_with(options, hosts, files, problems)
@@ -89,7 +89,7 @@ def resolve_with(
         with problems.gather():
             run.check_limit()
     warnings = (*run.warnings, *_unknown_tags(options, plays))
-    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.marks.found)
+    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.taint.found)
 
 
 def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:

@@ -27,7 +27,7 @@ def named_servers(options: ResolveOptions) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
     problems, files = Problems(), Files(mib=options.file_mib)
     found: list[NamedServer] = []
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         hosts = open_hosts(options, files)
         with problems.gather():
             limit = hosts.limit(options.limit)
@@ -43,7 +43,7 @@ def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[Ser
     The others of the inventory are not looked at: their secrets need not be there.
     """
     problems, files = Problems(), Files(mib=options.file_mib)
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         return _called(open_hosts(options, files), names, problems)
 
 

@@ -17,7 +17,7 @@ from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.schema.values import MarkedTemplate, UnrenderedTemplate
 from msauto.playbook.templates.filters import FILTERS, REMOVED, REMOVED_TESTS, TESTS
-from msauto.playbook.templates.lookups import OutsideError, lookup, query
+from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.sandbox import (
     MAX_LENGTH,
     OMIT,
@@ -27,8 +27,9 @@ from msauto.playbook.templates.sandbox import (
     UsesAssetError,
     explain,
 )
+from msauto.playbook.templates.taint import TaintTracker, TemplateFunctionError, tracker_of
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest
-from msauto.secrets.tainted_text import TaintedText, TaintError, TaintTracker, marks_in
+from msauto.secrets.tainted_text import TaintedText
 
 
 class TemplateNames(Protocol):
@@ -177,50 +178,44 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    marks = marks_in(names) or TaintTracker()
-    marks.watch()
-    try:
-        value, error = _run(_compiled(text, node, expression=False), names, node), None
-    except InputError as problem:
-        value, error = None, problem
-    finally:
-        touched = marks.seen()
-    if error is not None:
-        own = any(problem.place == node.place for problem in error.problems)  # else a variable's, which hides its own
-        raise _hidden(node) if touched and own else error
+    value, touched = _evaluate(text, names, node, expression=False)
+    tracker = tracker_of(names) or TaintTracker()
     if isinstance(text, MarkedTemplate):
-        return mark_text(value, marks, node)
-    return marks.taint(value, node) if touched and value is not OMIT else value
+        return mark_text(value, tracker, node)
+    return tracker.taint(value, node) if touched and value is not OMIT else value
 
 
 def mark_text(value: Any, marks: TaintTracker, node: SourceNode) -> TaintedText:
     """Mark a rendered text as secret; raises :class:`InputError` for what cannot be hidden."""
     try:
         return marks.add(value)
-    except TaintError as error:
+    except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from None
-
-
-def _hidden(node: SourceNode) -> InputError:
-    """Return the error of a template that a secret takes part in: its reason might show it."""
-    return node.error(
-        "the template fails; a secret takes part in it, so what fails is not shown",
-        "look at what the template does with the secret",
-    )
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
     """Evaluate a bare expression; raises as :func:`render_text`."""
-    marks = marks_in(names) or TaintTracker()
-    marks.watch()
+    return _evaluate(text, names, node, expression=True)[0]
+
+
+def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
+    """Return the value of a template or expression, and whether it used a secret."""
+    tracker = tracker_of(names) or TaintTracker()
+    tracker.start()
     try:
-        return _run(_compiled(text, node, expression=True), names, node)
-    except InputError:
-        if marks.touched:
-            raise _hidden(node) from None
+        value = _run(_compiled(text, node, expression=expression), names, node)
+    except InputError as error:
+        # The error of a variable hides its own secrets.
+        if tracker.end() and any(problem.place == node.place for problem in error.problems):
+            raise node.error(_REASON_REDACTED, "check what the template does with the secret") from None
         raise
-    finally:
-        marks.seen()
+    except BaseException:
+        tracker.end()
+        raise
+    return value, tracker.end()
+
+
+_REASON_REDACTED = "the template fails; it uses a secret, so the reason is not shown"
 
 
 def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
@@ -230,7 +225,7 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
         raise
     except MissingNameError as error:
         raise node.error(*explain(error, names.known())) from error
-    except (OutsideError, TaintError) as error:
+    except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from error
     except SecurityError as error:
         raise node.error(f"the template does what is not allowed: {error}") from error

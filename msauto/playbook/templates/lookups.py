@@ -14,17 +14,9 @@ from jinja2.runtime import Context
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
+from msauto.playbook.templates.taint import TemplateFunctionError
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
-
-
-class OutsideError(Exception):
-    """A lookup that cannot be answered; ``remedy`` says what to do."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
-
 
 # lookup() -------------------------------------------------------------------------------------------------------
 
@@ -47,12 +39,14 @@ def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dic
     surroundings: LookupContext = context.parent["__scope__"].surroundings
     reader = LOOKUPS.get(kind)
     if reader is None:
-        raise OutsideError(f"there is no lookup {kind!r}", nearest(str(kind), LOOKUPS))
+        raise TemplateFunctionError(f"there is no lookup {kind!r}", nearest(str(kind), LOOKUPS))
     if not names:
-        raise OutsideError(f"lookup({kind!r}) needs a name")
+        raise TemplateFunctionError(f"lookup({kind!r}) needs a name")
     unknown = next((name for name in options if name not in _OPTIONS.get(kind, ())), None)
     if unknown is not None:
-        raise OutsideError(f"lookup({kind!r}) has no option {unknown!r}", nearest(unknown, _OPTIONS.get(kind, ())))
+        raise TemplateFunctionError(
+            f"lookup({kind!r}) has no option {unknown!r}", nearest(unknown, _OPTIONS.get(kind, ()))
+        )
     return [reader(surroundings, str(name), options) for name in names]
 
 
@@ -86,14 +80,14 @@ class LookupContext:
         yield from map(Path, self.opened)
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file beside the playbook; :class:`OutsideError` if it is outside the repository."""
+        """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         path = self.folder / name
         try:
             inside = any(path.resolve().is_relative_to(each.resolve()) for each in self._open())
         except (OSError, ValueError, RuntimeError) as error:
-            raise OutsideError(f"the file {name!r} cannot be read") from error
+            raise TemplateFunctionError(f"the file {name!r} cannot be read") from error
         if not inside:
-            raise OutsideError(
+            raise TemplateFunctionError(
                 f"the file {name!r} is outside the playbook's repository",
                 "copy it there, or open its folder in msauto.toml: [lookup] folders",
             )
@@ -101,7 +95,7 @@ class LookupContext:
             return self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
-            raise OutsideError(f"{name!r}: {problem.message}", problem.remedy) from error
+            raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
 
 
 def _lookup_env(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
@@ -109,14 +103,14 @@ def _lookup_env(around: LookupContext, name: str, options: dict[str, Any]) -> An
         return around.env[name]
     if "default" in options:
         return options["default"]
-    raise OutsideError(f"the environment variable {name} is not set", "set it, or add default=''")
+    raise TemplateFunctionError(f"the environment variable {name} is not set", "set it, or add default=''")
 
 
 def _file_text(around: LookupContext, name: str) -> str:
     try:
         return around.read(name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise OutsideError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
+        raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
 
 
 def _lookup_file(around: LookupContext, name: str, options: dict[str, Any]) -> str:
@@ -134,7 +128,7 @@ def _lookup_json(around: LookupContext, name: str, options: dict[str, Any]) -> A
     try:
         return json.loads(_file_text(around, name))
     except (ValueError, RecursionError) as error:
-        raise OutsideError(f"the file {name!r} is no JSON: {error}") from error
+        raise TemplateFunctionError(f"the file {name!r} is no JSON: {error}") from error
 
 
 def _lookup_yaml(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
@@ -142,8 +136,8 @@ def _lookup_yaml(around: LookupContext, name: str, options: dict[str, Any]) -> A
     try:
         data = load_yaml(around.read(name), name).data
     except InputError as error:
-        raise OutsideError(str(error.problems[0])) from error
-    around.files.marks.note(data, templates=True)  # what is looked up is not rendered
+        raise TemplateFunctionError(str(error.problems[0])) from error
+    around.files.taint.add_tagged(data, templates=True)  # what is looked up is not rendered
     return plain(data, marks=True)
 
 
@@ -154,11 +148,11 @@ def _lookup_csv(around: LookupContext, name: str, options: dict[str, Any]) -> li
     try:
         found = list(rows)
     except (csv.Error, TypeError) as error:
-        raise OutsideError(f"the file {name!r} is no CSV: {error}") from error
+        raise TemplateFunctionError(f"the file {name!r} is no CSV: {error}") from error
     for row in found:
         if "_more" in row or None in row.values():
             number = found.index(row) + 1
-            raise OutsideError(f"row {number} of {name!r} has not as many values as the header has names")
+            raise TemplateFunctionError(f"row {number} of {name!r} has not as many values as the header has names")
     return found
 
 

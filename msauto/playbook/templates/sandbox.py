@@ -14,8 +14,8 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.model.facts import Facts
+from msauto.playbook.templates.taint import opened, touched
 from msauto.playbook.yaml.document import nearest
-from msauto.secrets.tainted_text import opened, touched
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
@@ -204,7 +204,7 @@ RESULT = "_alone"
 
 
 class _Touches(NodeTransformer):
-    """Every name, with what is looked up in it, goes through :func:`~msauto.secrets.tainted_text.touched`.
+    """Every name, with what is looked up in it, goes through :func:`~msauto.playbook.templates.taint.touched`.
 
     ``creds.user`` is looked at as a whole, so that a secret beside it is not touched; ``token[0]`` opens one. An
     expression that hands data on as they are (``alone`` is assigned it) touches nothing: their own marks go with them.

@@ -38,10 +38,12 @@ def tell_variables(options: ResolveOptions, host: str, name: str | None = None) 
     may hold secrets of any kind, is not told. Raises :class:`InputError` for an unknown host or name.
     """
     files = Files(mib=options.file_mib)
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         told = _all_told(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files, host, name)
-        secrets = files.marks.found.known()
-        return tuple(replace(each, value=_hidden(each.value, secrets), error=secrets.hide(each.error)) for each in told)
+        secrets = files.taint.found.known()
+        return tuple(
+            replace(each, value=_hidden(each.value, secrets), error=secrets.redact(each.error)) for each in told
+        )
 
 
 def _all_told(options: ResolveOptions, files: Files, host: str, name: str | None) -> tuple[VariableDefinition, ...]:
@@ -65,7 +67,7 @@ def _told(scope: TemplateScope, name: str | None) -> Iterator[VariableDefinition
 def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
     try:
-        marks = scope.surroundings.files.marks
+        marks = scope.surroundings.files.taint
         lost = len(marks.lost)
         value = _masked(variable.name, render_data(variable.value, scope, variable.node))
         value = HIDDEN if len(marks.lost) > lost else value
@@ -77,10 +79,10 @@ def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
 def _hidden(value: Any, secrets: Secrets) -> Any:
     """Return a value without secrets, also those that somebody copied to where nothing is marked."""
     if isinstance(value, dict):
-        return {secrets.hide(str(key)): _hidden(each, secrets) for key, each in value.items()}
+        return {secrets.redact(str(key)): _hidden(each, secrets) for key, each in value.items()}
     if isinstance(value, list):
         return [_hidden(each, secrets) for each in value]
-    return secrets.hide(value) if isinstance(value, str) else value
+    return secrets.redact(value) if isinstance(value, str) else value
 
 
 def _masked(name: str, value: Any) -> Any:

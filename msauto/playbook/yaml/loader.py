@@ -16,11 +16,11 @@ import yaml
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path
 from msauto.playbook.yaml.syntax_errors import paired, shown_until, told_plainly
-from msauto.secrets.encodings import can_hide
+from msauto.secrets.encodings import can_redact
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.taint import HIDDEN
-from msauto.secrets.tainted_text import TAG, TaintedText, why_unmarkable
+from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -269,8 +269,8 @@ class _Constructor:
 
     def _marked(self, node: _Node) -> TaintedText:
         """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
-        if "{{" not in node.value and not can_hide(node.value):
-            self._flaw(*why_unmarkable(node.value), node.place)
+        if "{{" not in node.value and not can_redact(node.value):
+            self._flaw(*why_too_short(node.value), node.place)
         return TaintedText(node.value)
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from msauto.playbook.templates.filters.numbers import NUMBER_FILTERS
 from msauto.playbook.templates.filters.strings import TEXT_FILTERS
 from msauto.playbook.templates.filters.tests import TESTS
 from msauto.playbook.templates.filters.timecodes import TIMECODE_FILTERS
-from msauto.secrets.tainted_text import secret
+from msauto.playbook.templates.taint import mark_secret
 
 __all__ = ["FILTERS", "REMOVED", "REMOVED_TESTS", "TESTS"]
 
@@ -27,7 +27,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **TEXT_FILTERS,
     **TIMECODE_FILTERS,
     **TIME_FILTERS,
-    "secret": secret,
+    "secret": mark_secret,
 }
 
 REMOVED: dict[str, str] = {
