@@ -27,7 +27,7 @@ from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
 from msauto.playbook.variables.extra_vars import read_extra
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_variables
-from msauto.playbook.yaml.document import Problems, SourceNode, nearest, said_outside
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 
@@ -142,7 +142,7 @@ class _Resolver:
     def check_limit(self) -> None:
         """Raise for a limit that leaves no host of any play."""
         if self._played and self._limit and not self._played_on and self._options.limit is not None:
-            raise said_outside("--limit", self._options.limit).error(
+            raise outside_node("--limit", self._options.limit).error(
                 "the limit leaves no host of any play", "the plays are for other hosts"
             )
 

@@ -252,7 +252,7 @@ def test_what_is_wrong_with_another_variable_is_still_told(desk: Desk) -> None:
     comment(desk, "{{ token }} {{ broken }}", '    broken: "{{ nowhere }}"\n')
     sourced = plans(desk)
     assert sourced.code == 1
-    sourced.one_error("there is no variable 'nowhere'", "play.yml:4:")
+    sourced.one_error("undefined variable 'nowhere'", "play.yml:4:")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from msauto.playbook.inventory.hosts import Hosts
 from msauto.playbook.inventory.same_servers import same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.yaml.document import Problems, nearest, said_outside
+from msauto.playbook.yaml.document import Problems, nearest, outside_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def _called(hosts: Hosts, names: Collection[str], problems: Problems) -> tuple[S
         with problems.gather():
             if name not in hosts.inventory.hosts:
                 hint = nearest(name, hosts.inventory.hosts)
-                raise said_outside("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
+                raise outside_node("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
             found.append(hosts.server(name, "."))
     problems.add(*same_servers(hosts, [spec.name for spec in found]))
     problems.check()

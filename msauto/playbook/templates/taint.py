@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
+from msauto.playbook.templates.registry import template_filter
 from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.taint import HIDDEN, SecretsFound
@@ -126,9 +127,13 @@ def opened(context: Context, value: Any) -> Any:
     return value
 
 
+@template_filter
 @pass_context
-def mark_secret(context: Context, value: Any) -> str:
-    """Mark a text as secret; the ``secret`` filter."""
+def secret(context: Context, value: Any) -> str:
+    """A text that is marked as secret: it is sent, and never shown (docs/how-to/secrets.md).
+
+    Example: 'a-token' | secret
+    """
     tracker = _tracker(context)
     if tracker is None:
         raise TemplateFunctionError("nothing can be marked as secret here")

@@ -11,7 +11,7 @@ from msauto.playbook.files import Files
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
-from msauto.playbook.yaml.document import nearest, said_outside
+from msauto.playbook.yaml.document import nearest, outside_node
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.taint import HIDDEN, Secrets
 from msauto.secrets.tainted_text import TaintedText
@@ -49,7 +49,7 @@ def tell_variables(options: ResolveOptions, host: str, name: str | None = None) 
 def _all_told(options: ResolveOptions, files: Files, host: str, name: str | None) -> tuple[VariableDefinition, ...]:
     hosts = open_hosts(options, files)
     if host not in hosts.inventory.hosts:
-        raise said_outside("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
+        raise outside_node("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
     return tuple(_told(hosts.scope(host, "."), name))
 
 
@@ -60,7 +60,7 @@ def _told(scope: TemplateScope, name: str | None) -> Iterator[VariableDefinition
     elif name in names:
         sourced = list(scope.variables.sourced(name))
     else:
-        raise said_outside("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
+        raise outside_node("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
     return (_tell(variable, scope) for variable in sourced)
 
 

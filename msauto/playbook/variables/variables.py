@@ -216,7 +216,7 @@ class TemplateScope:
             raise KeyError(name)
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
-            raise variable.node.error(f"the variable needs itself: {chain}")
+            raise variable.node.error(f"the variable refers to itself: {chain}")
         self._busy.append(name)
         marks = self.surroundings.files.taint
         lost = len(marks.lost)

@@ -91,16 +91,16 @@ def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
     )
 
 
-def plain(value: Any, *, marks: bool = False) -> Any:
-    """Return data without what was remembered of its writing: subclasses of int, float and str as themselves.
+def plain(value: Any, *, keep_taint: bool = False) -> Any:
+    """Return data with plain ``int``, ``float`` and ``str`` in place of their subclasses.
 
-    ``marks``: what is marked as secret stays so.
+    ``keep_taint``: secrets stay tainted.
     """
     if isinstance(value, dict):
-        return {plain(key): plain(each, marks=marks) for key, each in value.items()}
+        return {plain(key): plain(each, keep_taint=keep_taint) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, marks=marks) for each in value]
-    if marks and isinstance(value, TaintedText):
+        return [plain(each, keep_taint=keep_taint) for each in value]
+    if keep_taint and isinstance(value, TaintedText):
         return value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
