@@ -122,7 +122,7 @@ async def make_plan(
                 secrets=resolved.secrets.known,
             )
 
-    with resolved.secrets.kept_out_of_errors():
+    with resolved.secrets.redacted_errors():
         surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
     return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
@@ -200,7 +200,7 @@ async def recover_runs(
             recovery = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
             if recovery is not None and recovery.targets:
                 lines += _report(details, recovery.targets)
-    return tuple(map(secrets.hide_cut, lines)) if secrets else tuple(lines)
+    return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
 
 def _locked_server(
@@ -256,7 +256,7 @@ async def apply_plan(
         memory.settle_salt(journal)
         journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
-    with SecretsFound(plan.secrets.texts).kept_out_of_errors():
+    with SecretsFound(plan.secrets.texts).redacted_errors():
         async with _connect(specs, clock) as servers:
             result = await apply(
                 plan,

@@ -15,15 +15,15 @@ from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import RequestResult, Result, TargetResult
-from msauto.secrets.redactor import Redactor, redact_plan
+from msauto.secrets.redactor import Redactor
 
 
 class RedactedJournal:
     """A journal that is told no secret; each target is always the same value there as well."""
 
-    def __init__(self, journal: Journal, hider: Redactor) -> None:
+    def __init__(self, journal: Journal, redactor: Redactor) -> None:
         self._journal = journal
-        self._hider = hider
+        self._redactor = redactor
 
     def together(self) -> AbstractContextManager[None]:
         """Make the calls inside durable as one."""
@@ -35,11 +35,11 @@ class RedactedJournal:
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan."""
-        return self._journal.start(self._plan(plan), playbooks)
+        return self._journal.start(self._redactor.plan(plan), playbooks)
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
         """Go on writing about a run that died."""
-        return self._journal.reopen(run, tuple(map(self._hider.target, targets)))
+        return self._journal.reopen(run, tuple(map(self._redactor.target, targets)))
 
     def leave(self, run: str) -> None:
         """Let go of a run that was reopened."""
@@ -47,46 +47,42 @@ class RedactedJournal:
 
     def planned(self, run: str, target: Target) -> None:
         """All requests of a target, before its first is sent."""
-        self._journal.planned(run, self._hider.target(target))
+        self._journal.planned(run, self._redactor.target(target))
 
     def sending(self, run: str, target: Target, index: int) -> None:
         """The request is about to leave."""
-        self._journal.sending(run, self._hider.target(target), index)
+        self._journal.sending(run, self._redactor.target(target), index)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
         """What came of the request."""
-        self._journal.settled(run, self._hider.target(target), index, self._hider.request_result(result))
+        self._journal.settled(run, self._redactor.target(target), index, self._redactor.request_result(result))
 
     def finished(self, run: str, result: TargetResult) -> None:
         """What came of the target."""
-        self._journal.finished(run, self._hider.target_result(result))
+        self._journal.finished(run, self._redactor.target_result(result))
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
-        targets = tuple(map(self._hider.target_result, result.targets))
-        self._journal.end(run, replace(result, plan=self._plan(result.plan), targets=targets))
-
-    def _plan(self, plan: Plan) -> Plan:
-        return replace(redact_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
+        self._journal.end(run, self._redactor.result(result))
 
 
 class RedactedObserver:
     """An observer that is told no secret."""
 
-    def __init__(self, observer: events.Observer, hider: Redactor) -> None:
+    def __init__(self, observer: events.Observer, redactor: Redactor) -> None:
         self._observer = observer
-        self._hider = hider
+        self._redactor = redactor
 
     def tell(self, event: events.Event) -> None:
         """Pass on what may be shown."""
-        hider = self._hider
+        redactor = self._redactor
         if isinstance(event, events.RequestSettled):
-            result = hider.request_result(event.result)
-            event = replace(event, target=hider.target(event.target), result=result)
+            result = redactor.request_result(event.result)
+            event = replace(event, target=redactor.target(event.target), result=result)
         elif isinstance(event, events.TargetFinished):
-            event = replace(event, result=hider.target_result(event.result))
+            event = replace(event, result=redactor.target_result(event.result))
         elif isinstance(event, events.RunEnded):
-            event = replace(event, result=hider.result(event.result))
+            event = replace(event, result=redactor.result(event.result))
         elif not isinstance(event, events.RunStarted):
-            event = replace(event, target=hider.target(event.target))
+            event = replace(event, target=redactor.target(event.target))
         self._observer.tell(event)

@@ -50,7 +50,7 @@ _LARGE = 1_000_000
 
 def _without_guess(file: InputFile, secrets: Secrets) -> InputFile:
     """Return a file as the plan names it; the hash of one that holds a secret would tell a short one to who tries."""
-    told = secrets and (len(file.content) > _LARGE or secrets.in_(file.content.decode("utf-8", "replace")))
+    told = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
     return InputFile(file.path, HIDDEN if told else file.sha256)
 
 

@@ -36,7 +36,7 @@ def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target
     """
     if not secrets or not target.changes:
         return target
-    if not secrets.in_(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
+    if not secrets.occurs_in(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
         return target
     return replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
 

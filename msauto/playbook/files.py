@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import InputFile
+from msauto.playbook.templates.taint import TaintTracker
 from msauto.playbook.yaml.document import Document, Problems
 from msauto.playbook.yaml.loader import parse_yaml
-from msauto.secrets.tainted_text import TaintTracker
 
 FILE_MIB = 64
 """The largest file that is read, in MiB, where msauto.toml does not say `file_mib`: 50,000 tasks take some 20."""
@@ -29,7 +29,7 @@ class Files:
     """
 
     def __init__(self, opened: Sequence[str] = (), mib: int = FILE_MIB) -> None:
-        self.marks = TaintTracker()
+        self.taint = TaintTracker()
         self._mib = mib
         self._opened = opened
         self._bytes: dict[str, bytes] = {}
@@ -69,7 +69,7 @@ class Files:
         """Return a YAML file as far as it can be read: whoever calls this tells its flaws."""
         if path not in self._documents:
             self._documents[path] = parse_yaml(self.read(path), path)
-            self.marks.note(self._documents[path].data)
+            self.taint.add_tagged(self._documents[path].data)
         return self._documents[path]
 
     def inputs(self) -> tuple[InputFile, ...]:

@@ -27,7 +27,7 @@ from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
 from msauto.playbook.variables.extra_vars import read_extra
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_variables
-from msauto.playbook.yaml.document import Problems, SourceNode, nearest, said_outside
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
 
@@ -59,7 +59,7 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
     hosts: Hosts | None = None
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         with problems.gather():
             hosts = open_hosts(options, files, problems)
         resolved = resolve_with(options, hosts, files, problems)
@@ -89,7 +89,7 @@ def resolve_with(
         with problems.gather():
             run.check_limit()
     warnings = (*run.warnings, *_unknown_tags(options, plays))
-    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.marks.found)
+    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.taint.found)
 
 
 def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
@@ -142,7 +142,7 @@ class _Resolver:
     def check_limit(self) -> None:
         """Raise for a limit that leaves no host of any play."""
         if self._played and self._limit and not self._played_on and self._options.limit is not None:
-            raise said_outside("--limit", self._options.limit).error(
+            raise outside_node("--limit", self._options.limit).error(
                 "the limit leaves no host of any play", "the plays are for other hosts"
             )
 

@@ -43,8 +43,8 @@ def find_problems(paths: Sequence[str], options: ResolveOptions) -> list[Problem
     loader = Loader(files, problems)
     for path in sorted_out["tasks"]:
         loader.task_file(path)
-    secrets = files.marks.found.known()
-    return [secrets.hide_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
+    secrets = files.taint.found.known()
+    return [secrets.redact_problem(problem) for problem in problems.ordered()] if secrets else problems.ordered()
 
 
 def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:

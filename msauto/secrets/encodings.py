@@ -1,4 +1,4 @@
-"""The forms in which secrets may stand in a text, and finding them: thousands cost little more than a few."""
+"""The encoded forms in which a secret may occur in a text, and a search for thousands of them at once."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 SHORTEST: Final = 4
-"""A shorter text is part of many words: hiding it would only tell what it is, so it cannot be a secret."""
+"""A shorter text cannot be a secret: it is part of many words, so redacting it would reveal it."""
 
 _FEW: Final = 200
-"""So many forms are looked for one by one; of more, each place of a text is looked up among their beginnings."""
+"""Up to this number, forms are searched for one by one; more of them are indexed by their first characters."""
 _LOSSY: Final = "surrogatepass"
-_SIGN = re.compile(r"%[0-9A-F]{2}")
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 
-def can_hide(text: str) -> bool:
-    """Tell whether a text is long enough to be hidden."""
+def can_redact(text: str) -> bool:
+    """Return whether a text is long enough to be redacted."""
     return len(text.strip()) >= SHORTEST
 
 
-def coded(text: str) -> Iterator[str]:
-    """Yield a text as it is, and as messages, requests and documents may have coded it."""
+def encoded_forms(text: str) -> Iterator[str]:
+    """Yield a text as it is, and in the encodings of messages, requests and documents."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
@@ -36,62 +36,60 @@ def coded(text: str) -> Iterator[str]:
     yield escape(text).replace("&#x27;", "&apos;")
     yield escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     for percent in (quote(text, errors=_LOSSY), quote(text, safe="", errors=_LOSSY), quote_plus(text, errors=_LOSSY)):
-        yield from (percent, percent.replace("%0A", "%0a"), _SIGN.sub(lambda found: found[0].lower(), percent))
+        yield from (percent, percent.replace("%0A", "%0a"), _PERCENT.sub(lambda match: match[0].lower(), percent))
     data = text.encode("utf-8", _LOSSY)
     yield data.decode("latin-1")
     for code in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
         yield code.decode("ascii").rstrip("=")
 
 
-def sourced(secret: str) -> Iterator[str]:
-    """Yield a secret as others may say it: stripped, squeezed, in another normal form; of several lines also each."""
+def _variants(secret: str) -> Iterator[str]:
+    """Yield a secret as a server may repeat it: stripped, in another normal form; each line of several."""
     for text in dict.fromkeys((secret, normalize("NFC", secret), normalize("NFD", secret))):
         yield from (text, text.strip(), " ".join(text.split()), text.replace("\r\n", "\n"))
         yield from (line.strip() for line in text.splitlines())
 
 
 def longest_first(form: str) -> tuple[int, str]:
-    """Order forms so that what is part of another does not leave the rest of it."""
+    """Sort key for forms: one that is part of another comes after it, so that no rest of the longer one remains."""
     return -len(form), form
 
 
 class SecretEncodings:
-    """The forms of some secrets; a frozen value, to which :meth:`plus` another one is added without coding anew."""
+    """An immutable set of encoded forms, with a fast search."""
 
-    __slots__ = ("_begin", "all")
+    __slots__ = ("_by_beginning", "all")
 
     def __init__(self, forms: frozenset[str]) -> None:
         self.all = forms
-        self._begin: dict[str, dict[int, set[str]]] = {}
+        self._by_beginning: dict[str, dict[int, set[str]]] = {}
         for form in forms if len(forms) > _FEW else ():
-            self._begin.setdefault(form[:SHORTEST], {}).setdefault(len(form), set()).add(form)
+            self._by_beginning.setdefault(form[:SHORTEST], {}).setdefault(len(form), set()).add(form)
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> SecretEncodings:
         """Return the forms of secrets."""
-        each = (form for secret in secrets for text in dict.fromkeys(sourced(secret)) for form in coded(text))
-        return cls(frozenset(filter(can_hide, each)))
-
-    def plus(self, more: SecretEncodings) -> SecretEncodings:
-        """Return the forms of both."""
-        return SecretEncodings(self.all | more.all)
+        forms = (
+            form for secret in secrets for text in dict.fromkeys(_variants(secret)) for form in encoded_forms(text)
+        )
+        return cls(frozenset(filter(can_redact, forms)))
 
     def present(self, text: str) -> set[str]:
-        """Return the forms that stand in a text."""
-        if not self._begin:
+        """Return the forms that occur in a text."""
+        if not self._by_beginning:
             return {form for form in self.all if form in text}
         found: set[str] = set()
         for start in range(len(text) - SHORTEST + 1):
-            for length, forms in self._begin.get(text[start : start + SHORTEST], {}).items():
+            for length, forms in self._by_beginning.get(text[start : start + SHORTEST], {}).items():
                 here = text[start : start + length]
                 if here in forms:
                     found.add(here)
         return found
 
 
-def grown(parts: tuple[SecretEncodings, ...], more: SecretEncodings) -> tuple[SecretEncodings, ...]:
-    """Return parts and one more; those of like size become one, so that there are few, and each form moves seldom."""
+def merged(parts: tuple[SecretEncodings, ...], more: SecretEncodings) -> tuple[SecretEncodings, ...]:
+    """Add a part. Parts of similar size become one, so that there are few, and each form is indexed seldom."""
     while parts and len(parts[-1].all) < 2 * len(more.all):
-        *rest, last = parts
-        parts, more = tuple(rest), last.plus(more)
+        more = SecretEncodings(parts[-1].all | more.all)
+        parts = parts[:-1]
     return (*parts, more)

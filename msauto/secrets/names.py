@@ -1,4 +1,4 @@
-"""The names that hold secrets: one list for all who show what people wrote."""
+"""The names that hold secrets: one list for everything that shows what users wrote."""
 
 from __future__ import annotations
 
@@ -6,26 +6,13 @@ import re
 from typing import Final
 
 SECRET_WORDS: Final = (
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "pass",
-    "secret",
-    "token",
-    "bearer",
-    "credential",
-    "authorization",
-    "auth",
-    "api_key",
-    "access_key",
-    "secret_key",
-    "private_key",
+    *("password", "passwd", "pwd", "passphrase", "pass", "secret", "token", "bearer", "credential"),
+    *("authorization", "auth", "api_key", "access_key", "secret_key", "private_key"),
 )
-"""What the name of a secret ends with, in any case; for ``_`` may stand ``-`` or nothing (``apiKey``)."""
+"""The ends of such names, in any case; ``_`` also stands for ``-`` or nothing (``apiKey``)."""
 
 _WHOLE: Final = frozenset({"pass", "auth", "pwd"})
-"""Words that other words end with, too (``bypass``): no letter stands in front of them."""
+"""Words that other words end with (``bypass``): no letter may precede them."""
 
 
 def _pattern(word: str) -> str:
@@ -33,7 +20,7 @@ def _pattern(word: str) -> str:
 
 
 SECRET_NAME: Final = rf"(?:{'|'.join(map(_pattern, SECRET_WORDS))})s?(?:[_-]?\d+)?"
-"""The end of a secret's name, to be searched for without regard to case."""
+"""A regular expression for the end of such a name, for searches that ignore case."""
 
 _NAME = re.compile(rf"(?is).*{SECRET_NAME}")
 USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
@@ -41,7 +28,7 @@ USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a variable or key of this name holds a secret.
+    """Return whether a variable or key of this name holds a secret.
 
     >>> is_secret_name("studio_api_key"), is_secret_name("password_file"), is_secret_name("bypass")
     (True, False, False)

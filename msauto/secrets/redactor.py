@@ -1,8 +1,7 @@
-"""From a plan to the plan that is shown and kept: the same in all but its secrets, which are ``***``.
+"""From a plan or result to the one that is shown and kept: the same, with ``***`` in place of its secrets.
 
-The executor gets the plan, everybody else what :func:`hide_plan` makes of it: reports, progress, the ledger, plan
-files. One function draws both from one value, so what is shown is still what is sent; only the texts that nobody may
-read are left out, and each place where one was says so (``secret``).
+The executor gets the plan. Reports, progress, the ledger and plan files get what :class:`Redactor` makes of it. Each
+change and request that contained a secret says so (``secret``).
 """
 
 from __future__ import annotations
@@ -14,77 +13,74 @@ from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Se
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.secrets.taint import HIDDEN, NO_SECRETS, Secrets
 
-Name = Callable[[str], str]
-"""Writes the key of a change, without the secrets in it."""
+RedactKey = Callable[[str], str]
+"""Returns the key of a change without the secrets in it."""
 
 
 def redact_plan(plan: Plan) -> Plan:
-    """Return a plan as it may be shown: secrets hidden in values, requests, errors and warnings."""
-    if not plan.secrets:
-        return plan
-    hider = Redactor(plan.secrets)
-    return replace(
-        plan,
-        targets=tuple(map(hider.target, plan.targets)),
-        warnings=tuple(map(plan.secrets.hide_cut, plan.warnings)),
-        settlements=tuple(map(hider.settlement, plan.settlements)),
-        urls=tuple((name, plan.secrets.hide(url)) for name, url in plan.urls),
-        secrets=NO_SECRETS,
-    )
-
-
-def sends_secret(plan: Plan) -> Target | None:
-    """Return the first target of which a request sends a secret, as it may be shown; ``None`` where none does."""
-    return next((each for each in redact_plan(plan).targets if any(request.secret for request in each.requests)), None)
+    """Return a plan as it may be shown: without secrets in values, requests, errors and warnings."""
+    return Redactor(plan.secrets).plan(plan)
 
 
 class Redactor:
-    """Hides the secrets of one plan, target by target; ``name`` writes keys, which the ledger must know again."""
+    """Redacts one plan and its results. ``redact_key`` lets the ledger write keys that it can recognize again."""
 
-    def __init__(self, secrets: Secrets, name: Name | None = None) -> None:
+    def __init__(self, secrets: Secrets, redact_key: RedactKey | None = None) -> None:
         self._secrets = secrets
-        self._name = name or secrets.hide
+        self._redact_key = redact_key or secrets.redact
         self._shown: dict[int, tuple[Target, Target]] = {}
 
+    def plan(self, plan: Plan) -> Plan:
+        """Return a plan as it may be shown."""
+        if not self._secrets:
+            return plan
+        return replace(
+            plan,
+            targets=tuple(map(self.target, plan.targets)),
+            warnings=tuple(map(self._secrets.redact_message, plan.warnings)),
+            settlements=tuple(map(self._settlement, plan.settlements)),
+            urls=tuple((name, self._secrets.redact(url)) for name, url in plan.urls),
+            secrets=NO_SECRETS,
+        )
+
     def target(self, target: Target) -> Target:
-        """Return a target as it may be shown; the same target is always the same value."""
+        """Return a target as it may be shown; for the same target, the same object."""
         known = self._shown.get(id(target))
         if known is None:
             known = self._shown[id(target)] = (target, self._target(target))
         return known[1]
 
     def result(self, result: Result) -> Result:
-        """Return what came of a run as it may be shown."""
-        return replace(result, plan=redact_plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
+        """Return the result of a run as it may be shown."""
+        return replace(result, plan=self.plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
 
     def target_result(self, result: TargetResult) -> TargetResult:
-        """Return what came of a target as it may be shown; a server may repeat what it was sent."""
+        """Return the result of a target as it may be shown; a server may repeat what it was sent."""
         return replace(
             result,
             target=self.target(result.target),
-            message=self._secrets.hide_cut(result.message),
+            message=self._secrets.redact_message(result.message),
             requests=tuple(map(self.request_result, result.requests)),
             differences=tuple(map(self._difference, result.differences)),
         )
 
     def request_result(self, result: RequestResult) -> RequestResult:
-        """Return what came of a request as it may be shown."""
-        return replace(result, message=self._secrets.hide_cut(result.message))
+        """Return the result of a request as it may be shown."""
+        return replace(result, message=self._secrets.redact_message(result.message))
 
-    def settlement(self, settlement: Settlement) -> Settlement:
-        """Return what the ledger learns as it may be shown."""
-        return replace(settlement, item=self._name(settlement.item), value=self._mask(settlement.value))
+    def _settlement(self, settlement: Settlement) -> Settlement:
+        return replace(settlement, item=self._redact_key(settlement.item), value=self._mask(settlement.value))
 
     def _target(self, target: Target) -> Target:
         changes = tuple(map(self._change, target.changes))
         requests = tuple(map(self._request, target.requests))
-        hidden = any(each.secret for each in changes) or any(each.secret for each in requests)
+        secret = any(each.secret for each in changes) or any(each.secret for each in requests)
         return replace(
             target,
             changes=changes,
             requests=requests,
-            error=None if target.error is None else self._secrets.hide_cut(target.error),
-            fingerprint="" if hidden else target.fingerprint,  # over what is there: it would tell a short secret
+            error=None if target.error is None else self._secrets.redact_message(target.error),
+            fingerprint="" if secret else target.fingerprint,  # a hash of live state: it would reveal a short secret
         )
 
     def _change(self, change: Change) -> Change:
@@ -92,69 +88,72 @@ class Redactor:
             return change
         return replace(
             change,
-            key=self._name(change.key),
-            before=self._earlier(change.before, change.after),
+            key=self._redact_key(change.key),
+            before=self._mask_earlier(change.before, change.after),
             after=self._mask(change.after),
             reversible=False,
             secret=True,
         )
 
     def _request(self, request: Request) -> Request:
-        path, body = self._secrets.hide_path(request.path), request.body
-        spoken = body is not None and self._secrets.in_(body.content.decode("utf-8", "replace"))
-        if body is not None and spoken:
+        path, body = self._secrets.redact_path(request.path), request.body
+        if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
             body = Body(HIDDEN.encode(), body.media_type)
-        return replace(
-            request,
-            path=path,
-            body=body,
-            expect=tuple(map(self._expect, request.expect)),
-            secret=spoken or path != request.path,
-        )
+        expect = tuple(map(self._expect, request.expect))
+        secret = path != request.path or body is not request.body
+        return replace(request, path=path, body=body, expect=expect, secret=secret)
 
     def _expect(self, expect: Expectation) -> Expectation:
-        # What a marker had and nobody names is not compared where it is secret: it need not be kept.
-        kept = tuple((name, text) for name, text in expect.preserved if not self._holds({name: text}))
-        if not self._holds(expect.desired) and not self._holds(expect.key) and kept == expect.preserved:
+        # A secret attribute that a marker had and no task names is not compared, so it is not kept.
+        preserved = tuple((name, text) for name, text in expect.preserved if not self._holds({name: text}))
+        secret = self._holds(expect.desired)
+        if not secret and not self._holds(expect.key) and preserved == expect.preserved:
             return expect
-        hidden = self._holds(expect.desired)
         return replace(
-            expect, key=self._name(expect.key), desired=self._mask(expect.desired), secret=hidden, preserved=kept
+            expect,
+            key=self._redact_key(expect.key),
+            desired=self._mask(expect.desired),
+            secret=secret,
+            preserved=preserved,
         )
 
     def _difference(self, difference: Difference) -> Difference:
         if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
             return difference
-        desired, live = self._mask(difference.desired), self._earlier(difference.live, difference.desired)
-        return replace(difference, key=self._secrets.hide(difference.key), desired=desired, live=live)
+        return replace(
+            difference,
+            key=self._secrets.redact(difference.key),
+            desired=self._mask(difference.desired),
+            live=self._mask_earlier(difference.live, difference.desired),
+        )
 
     def _holds(self, value: Json) -> bool:
         if isinstance(value, str):
-            return self._secrets.in_(value)
+            return self._secrets.occurs_in(value)
         if isinstance(value, dict):
-            return any(map(self._holds, value.values())) or any(map(self._secrets.in_, value))
+            return any(map(self._holds, (*value, *value.values())))
         return isinstance(value, list) and any(map(self._holds, value))
 
     def _mask(self, value: Json) -> Json:
-        """Return a value with each text that holds a secret as ``***``."""
+        """Return a value with ``***`` in place of each text that contains a secret."""
         if isinstance(value, str):
-            return HIDDEN if self._secrets.in_(value) else value
+            return HIDDEN if self._secrets.occurs_in(value) else value
         if isinstance(value, dict):
-            return {self._secrets.hide(name): self._mask(each) for name, each in value.items()}
+            return {self._secrets.redact(name): self._mask(each) for name, each in value.items()}
         return [self._mask(each) for each in value] if isinstance(value, list) else value
 
-    def _earlier(self, before: Json, after: Json) -> Json:
-        """Return what stands where a secret goes: the secret of yesterday, so no text of it is shown."""
+    def _mask_earlier(self, before: Json, after: Json) -> Json:
+        """Return the earlier value of a change: where the new one is secret, the earlier one was, too."""
         if isinstance(before, dict):
             desired = after if isinstance(after, dict) else {}
             kept = {name for name, value in desired.items() if not self._holds(value)}
-            return {name: self._mask(each) if name in kept else _no_text(each) for name, each in before.items()}
-        return _no_text(before) if after is None or self._holds(after) else self._mask(before)
+            return {name: self._mask(each) if name in kept else _mask_all(each) for name, each in before.items()}
+        return _mask_all(before) if after is None or self._holds(after) else self._mask(before)
 
 
-def _no_text(value: Json) -> Json:
+def _mask_all(value: Json) -> Json:
     if isinstance(value, list):
-        return [_no_text(each) for each in value]
+        return [_mask_all(each) for each in value]
     if isinstance(value, dict):
-        return {name: _no_text(each) for name, each in value.items()}
+        return {name: _mask_all(each) for name, each in value.items()}
     return HIDDEN if isinstance(value, str) and value else value

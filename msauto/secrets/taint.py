@@ -1,7 +1,6 @@
-"""Texts that must not show: what a playbook marks as ``secret``, and all texts that were made with one.
+"""The secret texts of a run, and their redaction in messages, errors and request paths.
 
-:class:`SecretsFound` collects them while templates are evaluated; :class:`Secrets` is what it comes to, a value that
-takes them out of other texts, in every form in which they may stand there.
+:class:`SecretsFound` collects them while templates are evaluated. :class:`Secrets` is an immutable set of them.
 """
 
 from __future__ import annotations
@@ -10,124 +9,109 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 from urllib.parse import unquote
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError
-from msauto.secrets.detection import bare, shows_through
-from msauto.secrets.encodings import SecretEncodings, can_hide, grown, longest_first
+from msauto.secrets.detection import is_readable, normalized
+from msauto.secrets.encodings import SecretEncodings, can_redact, longest_first, merged
 
 HIDDEN: Final = "***"
-DISGUISED: Final = f"{HIDDEN} (what was said repeats a secret in another form)"
-"""What a message becomes in which a secret can be read, but in no form that was foreseen."""
+DETECTED: Final = f"{HIDDEN} (the message repeats a secret in another encoding)"
+"""Replaces a message in which a secret is readable, but in none of the known encodings."""
 
-STAND_IN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
-"""What the ledger keeps in place of a secret, where it must know the same one again."""
+TOKEN_PATTERN: Final = re.compile(r"\*\*\*\{[0-9a-f]{32}\}")
+"""What the ledger keeps in place of a secret, so that it can recognize the same one again."""
 
-PART: Final = 8
-"""So much of a secret's beginning is hidden as well: long messages are cut before they are shown."""
+SHORTEST_BEGINNING: Final = 8
+"""The beginning of a secret is redacted from this length: long messages are cut off before they are shown."""
 
 
 class Secrets:
-    """Secret texts; none of them ever shows in the ``repr`` of this."""
-
-    __slots__ = ("_messages", "_parts", "_texts")
+    """Secret texts, which never show in its ``repr``."""
 
     def __init__(self, texts: Iterable[str] = (), known: Secrets | None = None) -> None:
-        """``known``: secrets that are among these, whose forms need not be made again."""
-        self._texts = frozenset(filter(can_hide, texts))
-        self._parts: tuple[SecretEncodings, ...] = () if known is None else known.parts
-        new = self._texts if known is None else self._texts - known.texts
+        """``known``: secrets that are among ``texts``, and whose encodings are reused."""
+        self.texts = frozenset(filter(can_redact, texts))
+        """The texts themselves: to compare with, never to show."""
+        self.parts: tuple[SecretEncodings, ...] = known.parts if known is not None else ()
+        new = self.texts - known.texts if known is not None else self.texts
         if new:
-            self._parts = grown(self._parts, SecretEncodings.of(new))
-        self._messages: tuple[tuple[str, ...], frozenset[str]] | None = None
-
-    @property
-    def texts(self) -> frozenset[str]:
-        """The texts themselves: for comparing, never for showing."""
-        return self._texts
-
-    @property
-    def parts(self) -> tuple[SecretEncodings, ...]:
-        """The forms of all of them, in few parts: who knows more secrets goes on from there."""
-        return self._parts
+            self.parts = merged(self.parts, SecretEncodings.of(new))
 
     def __bool__(self) -> bool:
-        return bool(self._texts)
+        return bool(self.texts)
 
     def __repr__(self) -> str:
-        return f"Secrets({HIDDEN})" if self._texts else "Secrets()"
+        return f"Secrets({HIDDEN})" if self.texts else "Secrets()"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Secrets) and other._texts == self._texts)
+        return self is other or (isinstance(other, Secrets) and other.texts == self.texts)
 
     def __hash__(self) -> int:
-        return hash(self._texts)
+        return hash(self.texts)
 
-    def in_(self, text: str) -> bool:
-        """Tell whether a secret stands in a text, in any form; a stand-in of the ledger counts as one."""
-        return bool(self._present(text)) or STAND_IN.search(text) is not None
+    def occurs_in(self, text: str) -> bool:
+        """Return whether a text contains a secret in any encoding, or a token of the ledger."""
+        return bool(self._present(text)) or TOKEN_PATTERN.search(text) is not None
 
-    def hide(self, text: str) -> str:
+    def redact(self, text: str) -> str:
+        """Return the text with ``***`` in place of each secret and each token."""
+        return self.redact_except_tokens(TOKEN_PATTERN.sub(HIDDEN, text))
+
+    def redact_except_tokens(self, text: str) -> str:
         """Return the text with ``***`` in place of each secret."""
-        return self.hide_coded(STAND_IN.sub(HIDDEN, text))
-
-    def hide_coded(self, text: str) -> str:
-        """Return a text with ``***`` in place of each secret; stand-ins stay as they are."""
         for form in self._present(text):
             text = text.replace(form, HIDDEN)
         return text
 
-    def standing_in(self, text: str) -> Sequence[str]:
-        """Return the secrets that stand in a text as they are, the longest first."""
-        return [form for form in self._present(text) if form in self._texts]
+    def present_as_is(self, text: str) -> Sequence[str]:
+        """Return the secrets that a text contains unencoded, the longest first."""
+        return [form for form in self._present(text) if form in self.texts]
 
     def _present(self, text: str) -> Sequence[str]:
-        """Return the forms that stand in a text, the longest first: a part of another must not leave its rest."""
-        found = {form for part in self._parts for form in part.present(text)}
-        return sorted(found, key=longest_first) if found else ()
+        """Return the encoded secrets that occur in a text, the longest first."""
+        return sorted({form for part in self.parts for form in part.present(text)}, key=longest_first)
 
-    def _for_messages(self) -> tuple[tuple[str, ...], frozenset[str]]:
-        """Return all forms, the longest first, and the secrets as they are looked for in disguise."""
-        if self._messages is None:
-            forms = frozenset().union(*(part.all for part in self._parts))
-            self._messages = (tuple(sorted(forms, key=longest_first)), bare(self._texts))
-        return self._messages
+    @cached_property
+    def _all_forms(self) -> tuple[str, ...]:
+        return tuple(sorted(frozenset().union(*(part.all for part in self.parts)), key=longest_first))
 
-    def hide_cut(self, text: str) -> str:
-        """Return a message with ``***`` in place of each secret, also of one that was cut off in the middle."""
+    @cached_property
+    def _normalized(self) -> frozenset[str]:
+        return normalized(self.texts)
+
+    def redact_message(self, text: str) -> str:
+        """Return a message with ``***`` in place of each secret, also of one that is cut off."""
         if not text:
             return text
-        forms, bare_texts = self._for_messages()
-        return hide_disguised(hide_parts(self.hide(text), forms), bare_texts)
+        return redact_detected(redact_beginnings(self.redact(text), self._all_forms), self._normalized)
 
-    def hide_path(self, path: str) -> str:
-        """Return a request's path with ``***`` for each secret; where one is still there once decoded, without query.
+    def redact_path(self, path: str) -> str:
+        """Return a request's path without secrets; if decoding it still reveals one, without its query."""
+        redacted = self.redact(path)
+        decoded = unquote(unquote(redacted.replace("+", " ")))
+        return f"{redacted.partition('?')[0]}?{HIDDEN}" if self._present(decoded) else redacted
 
-        What no form has foreseen must not slip through: rather too much is hidden.
-        """
-        found = self.hide(path)
-        decoded = unquote(unquote(found.replace("+", " ")))
-        return f"{found.partition('?')[0]}?{HIDDEN}" if self._present(decoded) else found
-
-    def clean(self, error: MsautoError) -> None:
-        """Take the secrets out of an error, in place; what caused it is cut off where it shows one."""
-        error.message, error.remedy = self.hide_cut(error.message), self.hide_cut(error.remedy)
-        error.args = tuple(self.hide_cut(part) if isinstance(part, str) else part for part in error.args)
+    def redact_error(self, error: MsautoError) -> None:
+        """Redact an error in place; drop its cause if that contains a secret."""
+        error.message, error.remedy = self.redact_message(error.message), self.redact_message(error.remedy)
+        error.args = tuple(self.redact_message(part) if isinstance(part, str) else part for part in error.args)
         if isinstance(error, InputError):
-            error.problems = tuple(map(self.hide_problem, error.problems))
+            error.problems = tuple(map(self.redact_problem, error.problems))
         if isinstance(error, ServerError):
-            error.request = self.hide_path(error.request)
-        if any(self.in_(str(cause)) for cause in causes(error)):
+            error.request = self.redact_path(error.request)
+        if any(self.occurs_in(str(cause)) for cause in causes(error)):
             error.__cause__ = error.__context__ = None
 
-    def hide_problem(self, problem: Problem) -> Problem:
-        """Return a problem that shows no secret, nor does its excerpt."""
+    def redact_problem(self, problem: Problem) -> Problem:
+        """Return a problem whose texts and excerpt are redacted."""
         return replace(
             problem,
-            message=self.hide_cut(problem.message),
-            remedy=self.hide_cut(problem.remedy),
-            excerpt=self.hide_cut(problem.excerpt),
+            message=self.redact_message(problem.message),
+            remedy=self.redact_message(problem.remedy),
+            excerpt=self.redact_message(problem.excerpt),
         )
 
 
@@ -135,9 +119,7 @@ NO_SECRETS: Final = Secrets()
 
 
 class SecretsFound:
-    """Collects secret texts as they come up: evaluation is late, so it is handed in and asked at the end."""
-
-    __slots__ = ("_grew", "_known", "_texts")
+    """Collects secret texts while templates are evaluated; :meth:`known` returns those found so far."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = set(texts)
@@ -145,7 +127,7 @@ class SecretsFound:
         self._grew = bool(self._texts)
 
     def add(self, text: str) -> None:
-        """Note a secret text."""
+        """Add a secret text."""
         if text not in self._texts:
             self._texts.add(text)
             self._grew = True
@@ -157,43 +139,43 @@ class SecretsFound:
         return f"SecretsFound({HIDDEN})" if self._texts else "SecretsFound()"
 
     def known(self) -> Secrets:
-        """Return all that came up so far."""
+        """Return all secrets found so far."""
         if self._grew:
             self._known, self._grew = Secrets(self._texts, self._known), False
         return self._known
 
     @contextmanager
-    def kept_out_of_errors(self) -> Iterator[None]:
-        """Let no error out that shows a secret."""
+    def redacted_errors(self) -> Iterator[None]:
+        """Redact each error that is raised inside."""
         try:
             yield
         except MsautoError as error:
             if self:
-                self.known().clean(error)
+                self.known().redact_error(error)
             raise
         except Exception as error:
-            if self and any(self.known().in_(str(each)) for each in (error, *causes(error))):
-                message = f"msauto itself failed: {type(error).__name__}, of which a secret is part and is not shown"
-                raise MsautoError(message, remedy="this is a bug of msauto: report it without the secret") from None
+            if self and any(self.known().occurs_in(str(each)) for each in (error, *causes(error))):
+                message = f"msauto itself failed: {type(error).__name__}; its message contains a secret"
+                raise MsautoError(message, remedy="this is a bug in msauto: report it without the secret") from None
             raise
 
 
-def hide_parts(text: str, forms: Iterable[str]) -> str:
-    """Return the text with ``***`` in place of the beginnings of forms (``PART`` signs and more)."""
+def redact_beginnings(text: str, forms: Iterable[str]) -> str:
+    """Return the text with ``***`` in place of each beginning of an encoded secret."""
     for form in forms:
-        if len(form) > PART and form[:PART] in text:
-            longest = next(form[:length] for length in range(len(form), PART - 1, -1) if form[:length] in text)
-            text = text.replace(longest, HIDDEN)
+        if len(form) > SHORTEST_BEGINNING and form[:SHORTEST_BEGINNING] in text:
+            lengths = range(len(form), SHORTEST_BEGINNING - 1, -1)
+            text = text.replace(next(form[:length] for length in lengths if form[:length] in text), HIDDEN)
     return text
 
 
-def hide_disguised(text: str, secrets: frozenset[str]) -> str:
-    """Return a message, or that it is hidden: whatever a server makes of what it was sent must not slip through."""
-    return DISGUISED if shows_through(text, secrets) else text
+def redact_detected(text: str, secrets: frozenset[str]) -> str:
+    """Return a message, or :data:`DETECTED` if one of the normalized secrets is readable in it."""
+    return DETECTED if is_readable(text, secrets) else text
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield what an error came from, each once."""
+    """Yield the causes of an error, each once."""
     seen: set[int] = set()
     waiting = [error.__cause__, error.__context__]
     while waiting:

@@ -1,7 +1,7 @@
-"""Stand-ins: what the ledger keeps in place of a secret that it must know again.
+"""Tokens: what the ledger keeps in place of a secret that it must recognize again.
 
-A memory that held a secret (a field that the server does not report, a command that runs once) holds a slow hash of it
-instead, with a salt that the ledger keeps. Planning sees the secret again only where the playbooks still say it.
+An entry that contains a secret (a field that the server does not report, a command that runs once) gets a slow, salted
+hash of it. Planning sees the secret again only while the playbooks still contain it.
 """
 
 from __future__ import annotations
@@ -13,91 +13,91 @@ from typing import Final
 
 from msauto.model.plan import Json, TargetId
 from msauto.model.ports import Journal, Memory
-from msauto.secrets.taint import STAND_IN, Secrets
+from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 
 SALT: Final = TargetId("", "", "database", "")
-"""The target that the salt is remembered under: no server has it."""
+"""The target under which the salt is stored; no server has it."""
 _ITEM: Final = "salt"
 _WORK: Final = 2**14
-"""Of scrypt: some 0.1 seconds and 16 MB for each guess."""
+"""Cost of scrypt: about 0.1 seconds and 16 MB for each guess."""
 
 
 class SecretTokenMemory:
-    """A memory that keeps no secret. ``known`` are those that have come up so far: evaluation is late."""
+    """A memory that stores tokens instead of secrets. ``known`` returns the secrets found so far."""
 
     def __init__(self, memory: Memory, known: Callable[[], Secrets]) -> None:
         self._memory = memory
         self._known = known
         self._salt = ""
-        self._stand_ins: dict[str, str] = {}
+        self._tokens: dict[str, str] = {}
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items that we remember, with the secrets that are known; those that are not are forgotten."""
+        """Return the stored items, with the secrets of known tokens; items with unknown tokens are left out."""
         items = self._memory.recall(target)
-        if not any(_has_stand_in(part) for part in items.items()):
+        if not any(_has_token(part) for part in items.items()):
             return items
-        revealed = {self._reveal(item): self._reveal_all(value) for item, value in items.items()}
+        revealed = {self._reveal_text(item): self._reveal(value) for item, value in items.items()}
         return {item: value for item, value in revealed.items() if value is not None}
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Keep items, with stand-ins for secrets."""
-        self._memory.remember(target, {self.conceal(item): self._conceal_all(value) for item, value in items.items()})
+        """Store items, with tokens for secrets."""
+        self._memory.remember(target, {self.conceal(item): self._conceal(value) for item, value in items.items()})
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Forget items of all assets of a database; ``prefix`` holds no secret."""
+        """Forget items of all assets of a database; ``prefix`` contains no secret."""
         self._memory.forget_assets(server, database, prefix)
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return the assets of a server of which something is pending."""
+        """Return the assets of a server that have something pending."""
         return self._memory.pending(server)
 
     def settle_salt(self, journal: Journal) -> None:
-        """Find the salt before anything is kept: of two first runs at once, the later takes that of the earlier.
+        """Store the salt before anything else; of two first runs at once, the later one takes that of the earlier.
 
-        With a salt of its own, what it keeps would not be known again, and a command that runs once would run twice.
+        With a salt of its own, its tokens would not be recognized, and a command that runs once would run twice.
         """
         with journal.together():
             self._find_salt()
 
     def conceal(self, text: str) -> str:
-        """Return a text with a stand-in for each secret in it; the same secret always has the same."""
-        for known in self._known().standing_in(text):
-            if known in text:  # unless it was a part of one before
-                text = text.replace(known, self._stand_in(known))
-        return self._known().hide_coded(text)  # one that is coded, in a path say, need not be known again
+        """Return a text with a token for each secret in it; the same secret always has the same token."""
+        for secret in self._known().present_as_is(text):
+            if secret in text:  # unless it was a part of one before
+                text = text.replace(secret, self._token(secret))
+        return self._known().redact_except_tokens(text)  # an encoded secret, as in a path, need not be recognized
 
-    def _conceal_all(self, value: Json) -> Json:
+    def _conceal(self, value: Json) -> Json:
         if isinstance(value, str):
             return self.conceal(value)
         if isinstance(value, dict):
-            return {self.conceal(name): self._conceal_all(each) for name, each in value.items()}
-        return [self._conceal_all(each) for each in value] if isinstance(value, list) else value
+            return {self.conceal(name): self._conceal(each) for name, each in value.items()}
+        return [self._conceal(each) for each in value] if isinstance(value, list) else value
 
-    def _reveal(self, text: str) -> str:
-        if STAND_IN.search(text) is None:
+    def _reveal_text(self, text: str) -> str:
+        if TOKEN_PATTERN.search(text) is None:
             return text
-        by_stand_in = {self._stand_in(known): known for known in self._known().texts}
-        return STAND_IN.sub(lambda found: by_stand_in.get(found[0], found[0]), text)
+        by_token = {self._token(secret): secret for secret in self._known().texts}
+        return TOKEN_PATTERN.sub(lambda match: by_token.get(match[0], match[0]), text)
 
-    def _reveal_all(self, value: Json) -> Json:
-        """Return a value as it was remembered; what holds a secret that nobody says any more is left out."""
+    def _reveal(self, value: Json) -> Json:
+        """Return a value as it was stored, without the parts whose secret is not known any more."""
         if isinstance(value, str):
-            text = self._reveal(value)
-            return None if STAND_IN.search(text) else text
+            text = self._reveal_text(value)
+            return None if TOKEN_PATTERN.search(text) else text
         if isinstance(value, dict):
-            found = {self._reveal(name): self._reveal_all(each) for name, each in value.items()}
+            found = {self._reveal_text(name): self._reveal(each) for name, each in value.items()}
             return {name: each for name, each in found.items() if each is not None or value.get(name, "") is None}
         if isinstance(value, list):
-            items = [self._reveal_all(each) for each in value]
+            items = [self._reveal(each) for each in value]
             return None if None in items and None not in value else items
         return value
 
-    def _stand_in(self, text: str) -> str:
-        if text not in self._stand_ins:
+    def _token(self, secret: str) -> str:
+        if secret not in self._tokens:
             salt = bytes.fromhex(self._salt or self._find_salt())
-            digest = hashlib.scrypt(text.encode("utf-8", "surrogatepass"), salt=salt, n=_WORK, r=8, p=1, dklen=16)
-            self._stand_ins[text] = f"***{{{digest.hex()}}}"
-        return self._stand_ins[text]
+            digest = hashlib.scrypt(secret.encode("utf-8", "surrogatepass"), salt=salt, n=_WORK, r=8, p=1, dklen=16)
+            self._tokens[secret] = f"***{{{digest.hex()}}}"
+        return self._tokens[secret]
 
     def _find_salt(self) -> str:
         kept = self._memory.recall(SALT).get(_ITEM)
@@ -108,9 +108,9 @@ class SecretTokenMemory:
         return kept
 
 
-def _has_stand_in(value: object) -> bool:
+def _has_token(value: object) -> bool:
     if isinstance(value, str):
-        return STAND_IN.search(value) is not None
+        return TOKEN_PATTERN.search(value) is not None
     if isinstance(value, dict):
-        return any(map(_has_stand_in, value.items()))
-    return isinstance(value, list | tuple) and any(map(_has_stand_in, value))
+        return any(map(_has_token, value.items()))
+    return isinstance(value, list | tuple) and any(map(_has_token, value))

@@ -8,9 +8,9 @@ from typing import Final
 
 from msauto.errors import MsautoError
 from msauto.model.server import ServerSpec
-from msauto.secrets.detection import bare
-from msauto.secrets.encodings import coded
-from msauto.secrets.taint import HIDDEN, causes, hide_disguised, hide_parts
+from msauto.secrets.detection import normalized
+from msauto.secrets.encodings import encoded_forms
+from msauto.secrets.taint import HIDDEN, causes, redact_beginnings, redact_detected
 from msauto.server.parsers.failure import clean, show_body
 
 _SHORTEST: Final = 3
@@ -25,14 +25,14 @@ class EchoRedactor:
         forms = {form for secret in secrets for form in _forms(secret)}
         # The longest first: what is part of another must not leave the rest of it.
         self._forms = sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
-        self._bare = bare(secrets)
+        self._normalized = normalized(secrets)
 
     def hide(self, text: str) -> str:
         """Return the text with ``***`` in place of each secret, also of one that was cut off in the middle."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
-        return hide_disguised(hide_parts(text, self._forms), self._bare)
+        return redact_detected(redact_beginnings(text, self._forms), self._normalized)
 
     def clean(self, error: MsautoError) -> None:
         """Hide the secrets in an error, in place; what caused it is cut off where it shows one."""
@@ -61,4 +61,4 @@ def _forms(secret: str) -> Iterator[str]:
     """Yield a secret as it is, and as messages may have coded, stripped or squeezed it."""
     plain = {secret, secret.strip(), " ".join(secret.split()), clean(secret), show_body(secret.encode())}
     for text in plain:
-        yield from coded(text)
+        yield from encoded_forms(text)

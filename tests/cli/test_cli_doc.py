@@ -13,7 +13,7 @@ from msauto.cli.main import COMMANDS
 from msauto.interface.vocabulary import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook import reference
-from msauto.playbook.reference.positions import positions
+from msauto.playbook.reference import positions
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.play import MODULES
 from tests.cli.command_line import MSAUTO, Desk

@@ -141,7 +141,9 @@ def told(log: list[LogEntry], plan: Plan) -> list[str]:
 
 def play(case: Case, row: Row, sim: Simulator, folder: Path) -> None:
     row = row | pins_of(case)
-    stage = AuthenticatedStage(sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(read_pauses=(0.02, 0.05)))
+    stage = AuthenticatedStage(
+        sim, folder, ours_of(row), case.sourced.get("version"), RetryPolicy(read_pauses=(0.02, 0.05))
+    )
     Play(case, stage, server_of(row), ours_of(row))()
 
 

@@ -24,7 +24,7 @@ from msauto.playbook.schema import operations as schema_runs
 from msauto.playbook.schema import play as schema_play
 from msauto.playbook.schema import rss as schema_rss
 from msauto.playbook.settings import settings
-from msauto.playbook.templates.filters import FILTERS, TESTS
+from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
 from tests.docs.pages import ROOT

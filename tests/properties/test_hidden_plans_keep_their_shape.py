@@ -50,7 +50,7 @@ def changes(draw: st.DrawFn) -> Change:
 @st.composite
 def requests(draw: st.DrawFn, count: int) -> Request:
     path = f"/storage/NEWS@EP001?command={draw(st.sampled_from(['SETFIELD', 'X']))}&val={encode(draw(TEXT))}"
-    expect = st.builds(Expectation, st.just("field"), TEXT, JSON, kept=st.lists(st.tuples(TEXT, TEXT)).map(tuple))
+    expect = st.builds(Expectation, st.just("field"), TEXT, JSON, preserved=st.lists(st.tuples(TEXT, TEXT)).map(tuple))
     return Request(
         draw(st.sampled_from(["POST", "PUT", "DELETE", "GET"])),
         path,
@@ -103,7 +103,7 @@ def texts(value: Json) -> Iterator[str]:
         yield value
 
 
-FLAGS = (".secret", ".reversible", ".fingerprint", ".secrets", ".kept")
+FLAGS = (".secret", ".reversible", ".fingerprint", ".secrets", ".preserved")
 
 
 def shape(plan: Plan) -> list[Any]:
@@ -127,17 +127,18 @@ def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
     assert [shown.count(action) for action in ACTIONS] == [plan.count(action) for action in ACTIONS]
     for real, other in zip(plan.targets, shown.targets, strict=True):
         for one, hidden in zip(real.changes, other.changes, strict=True):
-            holds = any(map(secrets.in_, (one.key, *texts(one.before), *texts(one.after))))
+            holds = any(map(secrets.occurs_in, (one.key, *texts(one.before), *texts(one.after))))
             assert hidden.secret == holds
             assert holds or hidden == one
-            assert not any(map(secrets.in_, (hidden.key, *texts(hidden.before), *texts(hidden.after))))
+            assert not any(map(secrets.occurs_in, (hidden.key, *texts(hidden.before), *texts(hidden.after))))
         for sent, told in zip(real.requests, other.requests, strict=True):
             assert told.secret or (told.path, told.body) == (sent.path, sent.body)
-            assert not secrets.in_(told.path)
-            assert told.body is None or not secrets.in_(told.body.content.decode())
+            assert not secrets.occurs_in(told.path)
+            assert told.body is None or not secrets.occurs_in(told.body.content.decode())
             assert (told.body is None) == (sent.body is None)
             assert told.secret == (
-                secrets.in_(sent.path) or (sent.body is not None and secrets.in_(sent.body.content.decode()))
+                secrets.occurs_in(sent.path)
+                or (sent.body is not None and secrets.occurs_in(sent.body.content.decode()))
             )
 
 

@@ -13,9 +13,10 @@ from msauto.errors import InputError
 from msauto.playbook.files import Files
 from msauto.playbook.templates.environment import names_known, render_text
 from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.taint import tracker_of
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import Document, SourceNode
-from msauto.secrets.tainted_text import TaintedText, holds_mark, marks_in
+from msauto.secrets.tainted_text import TaintedText, is_tainted
 
 TOKEN = "geheimnis7Zq4"
 SPOT = SourceNode(Document("vars.yml"))
@@ -44,15 +45,15 @@ def scope() -> TemplateScope:
         "nested": "x {{ token }}",
         "listed": [TaintedText(TOKEN), "plain"],
     }
-    files.marks.note(variables)
+    files.taint.add_tagged(variables)
     around = LookupContext({}, files, Path(), Path())
     return TemplateScope(Variables(read_variables(variables, Level.PLAY, SPOT)), {}, around)
 
 
 def check(template: str) -> None:
     names = scope()
-    marks = marks_in(names)
-    assert marks is not None
+    tracker = tracker_of(names)
+    assert tracker is not None
     value, told = None, ""
     try:
         value = render_text(template, names, SPOT)
@@ -60,7 +61,7 @@ def check(template: str) -> None:
         told = str(error)
     assert TOKEN not in told, template
     assert TOKEN.upper() not in told, template
-    assert told or holds_mark(value) or marks.lost or value in ([], {}), (template, value)
+    assert told or is_tainted(value) or tracker.lost or value in ([], {}), (template, value)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

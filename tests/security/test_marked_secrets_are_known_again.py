@@ -83,7 +83,7 @@ def test_who_says_a_secret_anew_gives_another_secret(desk: Desk, sourced: str) -
     silent(anew, desk.run("plan", "play.yml", *INV, "-e", f"{{token: {OTHER}}}", "--format", "json"))
     short = desk.run("plan", "play.yml", *INV, "-e", "token=abc")
     assert short.code == 1
-    short.one_error("fewer than 4 signs")
+    short.one_error("at least 4 characters")
 
 
 def test_a_handler_that_runs_once_is_known_again_though_its_secret_comes_up_late(desk: Desk, sim: Simulator) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from msauto.simulator import Simulator, empty_house
+from msauto.simulator import Simulator, empty_state
 
 _CODE = """
 import os, sys
@@ -35,10 +35,10 @@ PLAYBOOK = """
 
 
 def test_what_works_without_file_locks(tmp_path: Path) -> None:
-    house = empty_house()
+    house = empty_state()
     house.add_clip("Film", frames=100)
     (tmp_path / "play.yml").write_text(PLAYBOOK)
-    with Simulator(house=house) as sim:
+    with Simulator(state=house) as sim:
         (tmp_path / "inventory.yml").write_text(
             f"all: {{hosts: {{studio-a: {{server: {{url: '{sim.url}'}}, database: NEWS}}}}}}\n"
         )

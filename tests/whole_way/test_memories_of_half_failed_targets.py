@@ -22,7 +22,11 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     state = empty_state()
     state.add_clip("Film", "Raw", frames=500)
     with Simulator(state=state, dialect=["link_fields=hidden", "segment_keywords=hidden"]) as sim:
-        yield Stage(sim, tmp_path, policy=RetryPolicy(tries=1, backoff=(), read_pauses=(), restore_pauses=(), half_open_pauses=()))
+        yield Stage(
+            sim,
+            tmp_path,
+            policy=RetryPolicy(tries=1, backoff=(), read_pauses=(), restore_pauses=(), half_open_pauses=()),
+        )
 
 
 def film(**desired: Any) -> dict[str, Any]:

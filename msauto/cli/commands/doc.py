@@ -15,17 +15,16 @@ from click.shell_completion import CompletionItem
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError
 from msauto.playbook import reference
-from msauto.playbook.reference.entries import ReferenceEntry, ReferenceKey, ReferenceTopic
-from msauto.playbook.reference.positions import positions
+from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic
 from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
     "facts": ("What templates may know of an asset: asset.NAME.", reference.facts),
     "variables": ("The names that templates are given.", reference.variables),
-    "positions": ("How positions and durations may be written. Quote time codes.", positions),
+    "positions": ("How positions and durations may be written. Quote time codes.", reference.positions),
     "filters": ("Filters: VALUE | filter.", reference.filters),
-    "tests": ("Tests, for when, where and that: VALUE is test.", reference.questions),
+    "tests": ("Tests, for when, where and that: VALUE is test.", reference.tests),
     "lookups": ("What templates may read from outside: lookup(NAME, ...).", reference.lookups),
 }
 _NOTE = """A template may stand for any value but those marked (no template). A key without a value is an error:

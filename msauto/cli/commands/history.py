@@ -22,7 +22,7 @@ from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
 from msauto.report.tables import render_table
 from msauto.report.titles import head_of
-from msauto.secrets.taint import HIDDEN, STAND_IN
+from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 
 @click.command("history", short_help="List the runs, or tell all about one.")
@@ -89,7 +89,7 @@ def _give_attempt(attempt: RunSummary, flags: Flags) -> None:
 
 def _give_run(details: RunDetails, flags: Flags) -> None:
     if flags.format == "json":
-        give(STAND_IN.sub(HIDDEN, dump(_details(details))))
+        give(TOKEN_PATTERN.sub(HIDDEN, dump(_details(details))))
         return
     run = details.summary
     facts = {
@@ -104,7 +104,7 @@ def _give_run(details: RunDetails, flags: Flags) -> None:
     }
     give(_table(("fact", "value"), [list(fact) for fact in facts.items()], flags))
     told = "".join(f"{line}\n" for target in details.targets for line in _target(target))
-    give(STAND_IN.sub(HIDDEN, told))
+    give(TOKEN_PATTERN.sub(HIDDEN, told))
 
 
 def _is_there(name: str, text: str) -> bool:

@@ -31,7 +31,7 @@ from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, reason_of, refusals_told
-from msauto.secrets.redactor import Redactor, redact_plan
+from msauto.secrets.redactor import redact_plan
 
 T = TypeVar("T")
 
@@ -193,7 +193,8 @@ class ApplyRun:
 
     def _end(self, plan: Plan, result: Result) -> int:
         """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
-        result = Redactor(plan.secrets).result(result.with_left_out(plan))
+        plan = redact_plan(plan)
+        result = result.with_left_out(plan)
         self.asked.attempt.run = result.run
         closed = self.closed[-1] if self.closed and not _begun(result) else None
         code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3

@@ -23,7 +23,7 @@ from msauto.playbook.resolve import resolve
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, error_json
 from msauto.report.sentences import plural
-from msauto.secrets.redactor import sends_secret
+from msauto.secrets.redactor import redact_plan
 from msauto.version import __version__
 
 
@@ -63,6 +63,7 @@ def give_plan(
     plan: Plan, flags: Flags, *, out: str | None = None, detailed_exitcode: bool = False, keep_going: bool = False
 ) -> int:
     """Keep and show a plan that is not applied; return the exit code."""
+    plan = redact_plan(plan)
     if out is not None:
         refuse_secrets(plan, out)
         if out != STDOUT:  # else it is shown, as JSON
@@ -97,8 +98,8 @@ def plan_text(plan: Plan, flags: Flags, stream: TextIO, *, keep_going: bool = Fa
 
 
 def refuse_secrets(plan: Plan, path: str) -> None:
-    """Raise where a request of the plan sends a secret: what is kept holds none, and could not be applied."""
-    target = sends_secret(plan)
+    """Raise if a request of a redacted plan sends a secret: a saved plan holds none, and could not be applied."""
+    target = next((each for each in plan.targets if any(request.secret for request in each.requests)), None)
     if target is None:
         return
     change = next(target.changes[number] for each in target.requests if each.secret for number in each.changes)

@@ -18,7 +18,7 @@ from msauto.model.plan import Aspect, Change, Expectation, Request
 from msauto.model.server import ServerSpec
 from msauto.planning.undo.undo_asset import AssetUndo
 from msauto.planning.undo.undo_rss import ChannelUndo
-from msauto.secrets.taint import HIDDEN, STAND_IN
+from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 _FOR_GOOD: Mapping[Aspect, str] = {
     "asset": "a deleted asset does not come back",
@@ -75,7 +75,7 @@ def servers_of(details: RunDetails) -> tuple[str, ...]:
 
 
 def _called(record: TargetRecord, change: Change) -> str:
-    return f"{record.target.name}: {change.aspect} {STAND_IN.sub(HIDDEN, change.key)}".rstrip()
+    return f"{record.target.name}: {change.aspect} {TOKEN_PATTERN.sub(HIDDEN, change.key)}".rstrip()
 
 
 def _made(record: TargetRecord) -> Iterator[AppliedChange]:

@@ -21,7 +21,7 @@ from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
 from msauto.playbook.variables.variables import HostVars, Level, TemplateScope, Variable, Variables
-from msauto.playbook.yaml.document import Problems, SourceNode, said_outside
+from msauto.playbook.yaml.document import Problems, SourceNode, outside_node
 
 
 def load_hosts(
@@ -29,20 +29,20 @@ def load_hosts(
 ) -> Inventory:
     """Return the inventory, or that of ``--server URL``: one server, named by its host; groups are not known there."""
     if server_url is not None and inventories:
-        node = said_outside("--server", server_url)
+        node = outside_node("--server", server_url)
         raise node.error("--server and -i cannot be given together", "put the server into the inventory, and use -l")
     if server_url is not None:
         return _single(server_url)
     if not inventories:
-        raise said_outside("inventory").error("no server is named", "give -i INVENTORY or --server URL")
+        raise outside_node("inventory").error("no server is named", "give -i INVENTORY or --server URL")
     inventory = load_inventory(inventories, files, flaws)
     if not inventory.hosts:
-        raise said_outside(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
+        raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
     return inventory
 
 
 def _single(url: str) -> Inventory:
-    node = said_outside("--server", url)
+    node = outside_node("--server", url)
     name = host_of(url, node)
     host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
     return Inventory({name: host}, {"all": (name,)}, single=True)
@@ -101,7 +101,7 @@ class Hosts:
         try:
             return frozenset(match_limit(pattern, hosts, self.inventory.groups, self._text))
         except PatternError as error:
-            raise said_outside("--limit", pattern).error(str(error), error.remedy) from error
+            raise outside_node("--limit", pattern).error(str(error), error.remedy) from error
 
     def _text(self, path: str) -> str:
         return self._files.read(path).decode("utf-8-sig", "replace")

@@ -15,7 +15,7 @@ from msauto.playbook.schema.validation import read_as
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.secrets.tainted_text import Way, unfit
+from msauto.secrets.tainted_text import DataPath, misplaced_secrets
 
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
@@ -44,13 +44,13 @@ def _rendered(variable: Variable, scope: TemplateScope) -> Any:
     """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
     data = render_data(variable.value, scope, variable.node)
     problems = Problems()
-    for way, message, remedy in unfit(data, _may_be_secret):
+    for way, message, remedy in misplaced_secrets(data, _may_be_secret):
         problems.add(variable.node.child(*way).problem(message, remedy))
     problems.check()
     return data
 
 
-def _may_be_secret(way: Way) -> bool:
+def _may_be_secret(way: DataPath) -> bool:
     return way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
 
 

@@ -12,7 +12,7 @@ from msauto.playbook.inventory.hosts import Hosts
 from msauto.playbook.inventory.same_servers import same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.yaml.document import Problems, nearest, said_outside
+from msauto.playbook.yaml.document import Problems, nearest, outside_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def named_servers(options: ResolveOptions) -> tuple[NamedServer, ...]:
     """Return the servers that ``--limit`` leaves; raises :class:`InputError` with all that is wrong."""
     problems, files = Problems(), Files(mib=options.file_mib)
     found: list[NamedServer] = []
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         hosts = open_hosts(options, files)
         with problems.gather():
             limit = hosts.limit(options.limit)
@@ -43,7 +43,7 @@ def servers_called(options: ResolveOptions, names: Collection[str]) -> tuple[Ser
     The others of the inventory are not looked at: their secrets need not be there.
     """
     problems, files = Problems(), Files(mib=options.file_mib)
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         return _called(open_hosts(options, files), names, problems)
 
 
@@ -53,7 +53,7 @@ def _called(hosts: Hosts, names: Collection[str], problems: Problems) -> tuple[S
         with problems.gather():
             if name not in hosts.inventory.hosts:
                 hint = nearest(name, hosts.inventory.hosts)
-                raise said_outside("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
+                raise outside_node("inventory").error(f"the plan is for the server {name!r}, which is not there", hint)
             found.append(hosts.server(name, "."))
     problems.add(*same_servers(hosts, [spec.name for spec in found]))
     problems.check()

@@ -1,12 +1,11 @@
-"""The reference of the language, made from the code that does it: for ``msauto doc`` and for ``docs/reference``.
+"""The reference of the language, made from the code: for ``msauto doc`` and for ``docs/reference``.
 
-Every entry has an example; what it gives is computed, never written down, and a test holds the pages to it.
+Each entry has an example, whose result is computed.
 """
 
-from msauto.playbook.reference.entries import ReferenceEntry, ReferenceKey, ReferenceTopic
-from msauto.playbook.reference.modules import module, modules
+from msauto.playbook.reference.modules import ReferenceKey, ReferenceTopic, module, modules
 from msauto.playbook.reference.pages import PAGES, render_page, render_topic
-from msauto.playbook.reference.templating import facts, filters, lookups, questions, variables
+from msauto.playbook.reference.templating import ReferenceEntry, facts, filters, lookups, positions, tests, variables
 
 __all__ = [
     "PAGES",
@@ -18,8 +17,9 @@ __all__ = [
     "lookups",
     "module",
     "modules",
-    "questions",
+    "positions",
     "render_page",
     "render_topic",
+    "tests",
     "variables",
 ]

@@ -1,16 +1,16 @@
-"""The keys of modules, tasks and plays, read out of the JSON Schema that the models make."""
+"""The reference of plays, tasks and modules: their keys from the JSON Schema of the models, and examples."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from msauto.playbook.reference.entries import ReferenceKey, ReferenceTopic
-from msauto.playbook.reference.examples import EXAMPLES
 from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.validation import json_schema
 from msauto.playbook.schema.values import (
@@ -26,6 +26,28 @@ from msauto.playbook.schema.values import (
     Rating,
     Text,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceKey:
+    """A key of a module or play: ``path`` such as ``segments[].start``; ``kind`` is the kind of its value."""
+
+    path: str
+    kind: str
+    words: str
+    needed: bool = False
+    template: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTopic:
+    """A module, a play or a task: its description, its keys, and examples as YAML that together use every key."""
+
+    name: str
+    words: str
+    keys: tuple[ReferenceKey, ...]
+    examples: tuple[str, ...]
+
 
 _WORDS: tuple[tuple[Any, str], ...] = (
     (Pos, "a time code or frames"),
@@ -60,15 +82,21 @@ _OWN_PAGE = frozenset({*_MODELS.values()})
 
 
 def modules() -> list[ReferenceTopic]:
-    """Return plays, tasks and all modules, each with its keys and its examples."""
+    """Return plays, tasks and all modules."""
     return [module(name) for name in _MODELS]
 
 
 def module(name: str) -> ReferenceTopic:
-    """Return one of them; raises ``KeyError`` for a name that is none."""
+    """Return one of them; raises ``KeyError`` for an unknown name."""
     schema = _schema()["$defs"][_MODELS[name]]
     keys = [key for key in _keys(schema, "") if name != "handler" or key.path == "before"]
-    return ReferenceTopic(name, schema.get("description", ""), tuple(keys), EXAMPLES[name])
+    return ReferenceTopic(name, schema.get("description", ""), tuple(keys), _examples(name))
+
+
+def _examples(name: str) -> tuple[str, ...]:
+    """Return the examples of a file, which empty lines separate: plays for ``play``, tasks for all others."""
+    text = files(__package__).joinpath("examples", f"{name}.yml").read_text(encoding="utf-8")
+    return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 
 @lru_cache(maxsize=1)
@@ -101,7 +129,7 @@ def _keys(schema: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
 
 
 def _inside(value: Mapping[str, Any], suffix: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the mappings inside a value that have no page of their own."""
+    """Yield the schemas of mappings inside a value that have no topic of their own."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         if name not in _OWN_PAGE:
@@ -113,7 +141,7 @@ def _inside(value: Mapping[str, Any], suffix: str) -> Iterator[tuple[Mapping[str
 
 
 def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
-    """Say what a value may be, and whether a template may stand for it."""
+    """Return the kind of a value, and whether it may be a template."""
     choices = _choices(value)
     kinds = list(dict.fromkeys(_one(each) for each in choices if each != TEMPLATE_SCHEMA))
     template = len(choices) > sum(each != TEMPLATE_SCHEMA for each in choices) or _is_text(value)

@@ -1,12 +1,11 @@
-"""The reference as Markdown: the pages of ``docs/reference`` and what ``msauto doc`` shows."""
+"""The reference as Markdown, for ``docs/reference`` and ``msauto doc``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msauto.playbook.reference.entries import ReferenceEntry, ReferenceTopic
-from msauto.playbook.reference.modules import modules
-from msauto.playbook.reference.templating import facts, filters, lookups, questions, variables
+from msauto.playbook.reference.modules import ReferenceTopic, modules
+from msauto.playbook.reference.templating import ReferenceEntry, facts, filters, lookups, tests, variables
 from msauto.playbook.templates.filters import REMOVED
 
 _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
@@ -18,7 +17,7 @@ def render_page(name: str) -> str:
 
 
 def render_topic(topic: ReferenceTopic) -> str:
-    """Return a module, a play or a task: what it is for, its keys, its examples."""
+    """Return a module, a play or a task as Markdown."""
     rows = [
         (f"`{key.path}`", key.kind + (", needed" if key.needed else ""), key.words + ("" if key.template else _NO))
         for key in topic.keys
@@ -31,9 +30,9 @@ _NO = " (no template)"
 _LOOKUPS = """
 ## Lookups
 
-Files are looked for beside the playbook, and inside its repository (the nearest folder above with `.git` or
+Files are searched for beside the playbook, inside its repository (the nearest folder above with `.git` or
 `msauto.toml`; without one, see [security](../security.md)); `[lookup] folders` in `msauto.toml` opens others.
-`query` (or `q`) is a lookup that always gives a list.
+`query` (or `q`) is a lookup that always returns a list.
 
 """
 
@@ -41,8 +40,8 @@ Files are looked for beside the playbook, and inside its repository (the nearest
 def _modules() -> str:
     intro = (
         "# Plays, tasks and modules: every key\n\n"
-        "A template may stand for any value but those marked (no template). A key without a value is an error: write\n"
-        '`""` to clear, or leave the key out. `[]` in a key means: of each item of the list.\n\n'
+        "Every value may be a template, except those marked (no template). A key without a value is an error: write\n"
+        '`""` to clear, or omit the key. `[]` in a key means: of each item of the list.\n\n'
     )
     return _MADE + intro + "\n".join(render_topic(topic) for topic in modules())
 
@@ -50,8 +49,8 @@ def _modules() -> str:
 def _filters() -> str:
     intro = (
         "# Filters, tests, lookups: every one\n\n"
-        "As in Ansible and Jinja, and this field's own for time codes. All are deterministic: a plan comes out the\n"
-        "same twice. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
+        "As in Ansible and Jinja, and more for time codes. All are deterministic: the same playbook gives the same\n"
+        "plan. `words` is `[news, evening]`, `shows` a list of mappings with `title` and `kind`.\n\n"
     )
     gone = [(f"`{name}`", why) for name, why in sorted(REMOVED.items())]
     return (
@@ -60,10 +59,10 @@ def _filters() -> str:
         + "## Filters\n\n"
         + _entries(filters())
         + '\n## Tests\n\nFor `when`, `where`, `that` and `if`: `asset.title is match("EP")`.\n\n'
-        + _entries(questions())
+        + _entries(tests())
         + _LOOKUPS
         + _entries(lookups())
-        + "\n## Not there, on purpose\n\n"
+        + "\n## Removed on purpose\n\n"
         + _table(("filter", "why"), gone)
     )
 
@@ -71,12 +70,12 @@ def _filters() -> str:
 def _facts() -> str:
     intro = (
         "# Facts and given names\n\n"
-        "What templates may know. A fact is read from the server only where a template looks at it.\n\n"
+        "The names that templates can use. A fact is read from the server only if a template uses it.\n\n"
         "## Facts of the asset\n\n"
-        "Any further attribute that the server reports is there as well: `asset.NAME`, or `asset['NAME']`. One that\n"
-        "it does not report is an error, unless `| default(...)` or `is defined` asks for it.\n\n"
+        "Any other attribute that the server reports is available as well: `asset.NAME`, or `asset['NAME']`. One that\n"
+        "it does not report is an error, except with `| default(...)` or `is defined`.\n\n"
     )
-    names = "\n## Given names\n\nBeside the variables of the playbook, and `item` in a loop:\n\n"
+    names = "\n## Given names\n\nIn addition to the variables of the playbook, and `item` in a loop:\n\n"
     return _MADE + intro + _entries(facts(), "fact") + names + _entries(variables(), "name")
 
 

@@ -1,25 +1,40 @@
-"""The reference of templates: filters, tests, lookups, facts, variables, each example computed on a sample asset."""
+"""The reference of templates and positions; each example is evaluated on a sample asset."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
+from msauto.model.timecode import Timecode, TimecodeError, show_rate
 from msauto.playbook.files import Files
-from msauto.playbook.reference.entries import ReferenceEntry
-from msauto.playbook.reference.filter_texts import FACT_WORDS, FILTER_WORDS, LOOKUP_WORDS, QUESTION_WORDS, SIGNS
 from msauto.playbook.templates.environment import evaluate_expression, names_known
-from msauto.playbook.templates.lookups import LOOKUPS, LookupContext
+from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS
 from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView
 from msauto.playbook.variables.variables import GIVEN, HostVars, Level, TemplateScope, Variables, read_variables
-from msauto.playbook.yaml.document import said_outside
+from msauto.playbook.yaml.document import outside_node
+from msauto.playbook.yaml.loader import load_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEntry:
+    """A filter, test, lookup, fact, variable or position with an example and its result, as text."""
+
+    name: str
+    words: str
+    example: str = ""
+    result: str = ""
+
 
 SAMPLE = Asset(
     "Evening News",
@@ -72,14 +87,13 @@ class _SampleFiles(Files):
 
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:
-    node = said_outside("reference")
-    around = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
-    variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, node))
+    context = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
+    variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, outside_node("reference")))
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
     scopes: dict[str, TemplateScope] = {}
     given = {
         "asset": AssetView(facts),
-        "env": EnvView(around.env),
+        "env": EnvView(context.env),
         "group_names": ["playout"],
         "groups": {"all": ["studio-a"], "playout": ["studio-a"]},
         "hostvars": HostVars(scopes),
@@ -88,61 +102,100 @@ def _scope() -> TemplateScope:
         "omit": OMIT,
         "playbook_dir": "/srv/automation/playbooks",
     }
-    scopes["studio-a"] = TemplateScope(variables, given, around)
+    scopes["studio-a"] = TemplateScope(variables, given, context)
     return scopes["studio-a"]
 
 
-def _entries(words: Mapping[str, tuple[str, str]]) -> Iterator[ReferenceEntry]:
-    for name, (text, example) in words.items():
-        yield ReferenceEntry(name, text, example, show(evaluate_expression(example, _scope(), said_outside(name))))
+@lru_cache(maxsize=1)
+def _texts() -> Mapping[str, Mapping[str, list[str]]]:
+    """Return the texts of what is not documented in code: Jinja's own filters and tests, and facts."""
+    data: Mapping[str, Mapping[str, list[str]]] = load_yaml(
+        files(__package__).joinpath("templates.yml").read_bytes(), "templates.yml"
+    ).data
+    return data
+
+
+def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:
+    value = evaluate_expression(example.removeprefix("{{ ").removesuffix(" }}"), _scope(), outside_node(name))
+    return ReferenceEntry(name, words, example, "the key is left out" if value is OMIT else show(value))
 
 
 def show(value: Any) -> str:
-    """Write a value in one line, as JSON; times and exact numbers as templates would print them."""
+    """Return a value in one line, as JSON; times and exact numbers as templates print them."""
     if isinstance(value, Fraction | date):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[ReferenceEntry]:
+    for name, function in functions.items():
+        lines = (inspect.getdoc(function) or "").splitlines()
+        if not lines or not lines[-1].startswith("Example: "):
+            raise LookupError(f"{name}: the docstring has no example")
+        words = lines[0].removesuffix(".")
+        yield _evaluated(name, words[:1].lower() + words[1:], lines[-1].removeprefix("Example: "))
+
+
+def _all(kind: str, functions: Mapping[str, Callable[..., Any]], known: frozenset[str]) -> list[ReferenceEntry]:
+    """Return our own functions and Jinja's, by name; raises ``LookupError`` for one without documentation."""
+    texts = _texts()[kind]
+    undocumented, gone = known - texts.keys() - functions.keys(), texts.keys() - known
+    if undocumented or gone:
+        raise LookupError(f"{kind} without documentation: {sorted(undocumented)}; that do not exist: {sorted(gone)}")
+    entries = [*_documented(functions), *(_evaluated(name, words, example) for name, (words, example) in texts.items())]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
 def filters() -> list[ReferenceEntry]:
-    """Return the filters in order of name; raises ``LookupError`` where code and words differ."""
-    _check(names_known()[0], FILTER_WORDS, "filter")
-    return sorted(_entries(FILTER_WORDS), key=lambda entry: entry.name)
+    """Return the filters in order of name."""
+    return _all("filters", FILTERS, names_known()[0])
 
 
-def questions() -> list[ReferenceEntry]:
-    """Return the tests of ``is`` in order of name; raises as :func:`filters`."""
-    _check(names_known()[1] - SIGNS, QUESTION_WORDS, "test")
-    return sorted(_entries(QUESTION_WORDS), key=lambda entry: entry.name)
+_OTHER_NAMES = frozenset({"==", "!=", "<", "<=", ">", ">=", "equalto", "greaterthan", "lessthan"})
+"""Other names of tests, which are documented with the first name."""
+
+
+def tests() -> list[ReferenceEntry]:
+    """Return the tests of ``is`` in order of name."""
+    return _all("tests", TESTS, names_known()[1] - _OTHER_NAMES)
 
 
 def lookups() -> list[ReferenceEntry]:
-    """Return what ``lookup`` reads; raises as :func:`filters`."""
-    _check(frozenset(LOOKUPS), LOOKUP_WORDS, "lookup")
-    return list(_entries(LOOKUP_WORDS))
+    """Return the lookups."""
+    return list(_documented(LOOKUPS))
 
 
 def facts() -> list[ReferenceEntry]:
-    """Return the facts of an asset, each with its type and what it is of a sample."""
-    found = []
-    for name, (kind, words) in FACT_WORDS.items():
-        example = f"asset.{name}"
-        value = evaluate_expression(example, _scope(), said_outside(name))
-        found.append(ReferenceEntry(name, f"{kind}: {words}", example, show(value)))
-    return found
+    """Return the facts of an asset, each with its type and its value for the sample."""
+    return [_evaluated(name, f"{kind}: {words}", f"asset.{name}") for name, (kind, words) in _texts()["facts"].items()]
 
 
 def variables() -> list[ReferenceEntry]:
-    """Return the names that msauto gives to templates."""
-    found = []
-    for name, (words, example) in GIVEN.items():
-        expression = example.removeprefix("{{ ").removesuffix(" }}")
-        value = evaluate_expression(expression, _scope(), said_outside(name))
-        found.append(ReferenceEntry(name, words, example, "the key is left out" if value is OMIT else show(value)))
-    return found
+    """Return the names that msauto sets for templates."""
+    return [_evaluated(name, words, example) for name, (words, example) in GIVEN.items()]
 
 
-def _check(there: frozenset[str], told: Mapping[str, object], kind: str) -> None:
-    untold, gone = sorted(there - told.keys()), sorted(told.keys() - there)
-    if untold or gone:
-        raise LookupError(f"the reference lacks the {kind} {untold}, and tells of {gone}, which is not there")
+# Positions ------------------------------------------------------------------------------------------------------
+
+_RATES = (Fraction(25), Fraction(30000, 1001))
+_FORMS = (
+    ("frames", "a whole number: frames, at any rate", "1800"),
+    ("HH:MM:SS:FF", "a time code; hours may exceed 24", "00:01:00:02"),
+    ("HH:MM:SS;FF", "drop frame, at 29.97 and 59.94 only: some time codes do not exist", "00:01:00;02"),
+    ("HH:MM:SS.ss", "seconds, rounded to the nearest frame", "00:01:00.08"),
+)
+
+
+def positions() -> list[ReferenceEntry]:
+    """Return the forms of a position, each with an example in frames at two rates."""
+    return [
+        ReferenceEntry(name, words, text, ", ".join(f"{_frames(text, rate)} at {show_rate(rate)}" for rate in _RATES))
+        for name, words, text in _FORMS
+    ]
+
+
+def _frames(text: str, rate: Fraction) -> str:
+    try:
+        return f"frame {Timecode.parse(text).to_frames(rate)}"
+    except TimecodeError:
+        return "an error"

@@ -18,7 +18,8 @@ from msauto.model.desired import (
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema.operations import CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.templates.lookups import LookupContext, OutsideError
+from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.taint import TemplateFunctionError
 from msauto.playbook.yaml.document import SourceNode
 
 TARGET_KEYS = frozenset({"title", "id", "select", "missing"})
@@ -89,7 +90,7 @@ def xmp_batch_wanted(data: Any, node: SourceNode, task: str, around: LookupConte
     args = read_as(XmpBatchArgs, data, node)
     try:
         content = around.read(args.src)
-    except OutsideError as error:
+    except TemplateFunctionError as error:
         raise node.child("src").error(str(error), error.remedy) from error
     if not content.strip():
         raise node.child("src").error(f"the file {args.src!r} is empty", "a batch loads something")

@@ -9,22 +9,22 @@ from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.values import MarkedTemplate
 from msauto.playbook.templates.environment import render_data
+from msauto.playbook.templates.taint import tracker_of
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import (
-    MAY_STAND,
-    NOT_HERE,
+    ALLOWED,
+    NOT_ALLOWED,
+    DataPath,
     TaintedText,
-    Way,
-    marked_ways,
-    marks_in,
     may_be_secret,
-    unfit,
+    misplaced_secrets,
+    tainted_paths,
 )
 
 _MODULES = frozenset(MODULES)
 _WRITE_OUT = "write it out, or take another variable"
-_NO_TEXT = "what comes of the secret here is no text, and cannot be hidden"
+_NO_TEXT = "the result of the secret here is not a text, and cannot be redacted"
 _MAKE_TEXT = "send the secret itself, or a text that is made with it"
 
 
@@ -33,7 +33,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
     """
-    marks = marks_in(scope)
+    marks = tracker_of(scope)
     before = len(marks.lost) if marks is not None else 0
     rendered = render_data(data, scope, node, keep=keep)
     if marks is None or not marks.found:
@@ -41,7 +41,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
     problems = Problems()
     problems.add(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
     del marks.lost[before:]
-    for way, message, remedy in unfit(rendered, lambda way: may_be_secret(module, way)):
+    for way, message, remedy in misplaced_secrets(rendered, lambda way: may_be_secret(module, way)):
         problems.add(node.child(*way).problem(message, remedy))
     problems.check()
     return rendered
@@ -51,10 +51,10 @@ def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with tags in a playbook as it is written: texts that are marked where none can be secret."""
     for way in _tagged(data, ()):
         if not _may_be_tagged(way):
-            yield node.child(*way).problem(NOT_HERE, MAY_STAND)
+            yield node.child(*way).problem(NOT_ALLOWED, ALLOWED)
 
 
-def _tagged(data: Any, way: Way) -> Iterator[Way]:
+def _tagged(data: Any, way: DataPath) -> Iterator[DataPath]:
     if isinstance(data, TaintedText | MarkedTemplate):
         yield way
     elif isinstance(data, dict):
@@ -65,7 +65,7 @@ def _tagged(data: Any, way: Way) -> Iterator[Way]:
             yield from _tagged(value, (*way, index))
 
 
-def _may_be_tagged(way: Way) -> bool:
+def _may_be_tagged(way: DataPath) -> bool:
     for number, part in enumerate(way):
         if part in {"vars", "loop"}:
             return True
@@ -77,7 +77,7 @@ def _may_be_tagged(way: Way) -> bool:
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
     problems = Problems()
-    for way, _ in marked_ways(data):
-        problems.add(node.child(*way).problem(NOT_HERE, _WRITE_OUT))
+    for way, _ in tainted_paths(data):
+        problems.add(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT))
     problems.check()
     return data

@@ -1,6 +1,6 @@
 """Templates: Jinja2, sandboxed and strict; each text is compiled once.
 
-An expression that stands alone keeps its own type; no text is ever read as a number on the way.
+An expression that stands alone keeps its own type; no text is converted to a number.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from jinja2.exceptions import SecurityError
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.schema.values import MarkedTemplate, UnrenderedTemplate
-from msauto.playbook.templates.filters import FILTERS, REMOVED, REMOVED_TESTS, TESTS
-from msauto.playbook.templates.lookups import OutsideError, lookup, query
+from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
+from msauto.playbook.templates.lookups import lookup, query
+from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.templates.sandbox import (
     MAX_LENGTH,
     OMIT,
@@ -27,26 +28,22 @@ from msauto.playbook.templates.sandbox import (
     UsesAssetError,
     explain,
 )
-from msauto.playbook.yaml.document import Problems, SourceNode, nearest
-from msauto.secrets.tainted_text import TaintedText, TaintError, TaintTracker, marks_in
+from msauto.playbook.templates.taint import TaintTracker, TemplateFunctionError, tracker_of
+from msauto.playbook.yaml.document import Problems, SourceNode, did_you_mean
+from msauto.secrets.tainted_text import TaintedText
 
 
 class TemplateNames(Protocol):
-    """Where templates find their names: a mapping that computes values when asked."""
+    """The names that a template can use: a mapping that computes values on demand."""
 
     def __contains__(self, name: object, /) -> bool:
-        """Tell whether there is such a name."""
+        """Return whether a name is defined."""
 
     def __getitem__(self, name: str, /) -> Any:
         """Return the value of a name."""
 
     def known(self) -> Iterable[str]:
         """Return all names."""
-
-
-def names_known() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of all filters and of all tests, for the reference."""
-    return frozenset(_SANDBOX.filters) - {"_bounded_concat", "_opened", "_touched"}, frozenset(_SANDBOX.tests)
 
 
 def _sandbox() -> Sandbox:
@@ -65,9 +62,17 @@ _SANDBOX = _sandbox()
 Compiled = Callable[[TemplateNames], Any]
 
 
+def names_known() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of all filters and of all tests, for the reference."""
+    return frozenset(name for name in _SANDBOX.filters if not name.startswith("_")), frozenset(_SANDBOX.tests)
+
+
+# Compiling ------------------------------------------------------------------------------------------------------
+
+
 @lru_cache(maxsize=20_000)
 def compile_template(text: str) -> Compiled:
-    """Compile a template; raises ``TemplateSyntaxError``. The result is called with the names to use."""
+    """Compile a template to a function of the names; raises ``TemplateSyntaxError``."""
     tree = _SANDBOX.parse(text)
     alone = _expression_alone(tree, text)
     if alone is not None:
@@ -79,8 +84,7 @@ def compile_template(text: str) -> Compiled:
         size = 0
         for part in template.root_render_func(template.new_context({"__scope__": names}, shared=False)):
             size += len(part)
-            if size > MAX_LENGTH:
-                raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} signs")
+            _check_size(size, "characters")
             parts.append(part)
         return "".join(parts)
 
@@ -90,11 +94,14 @@ def compile_template(text: str) -> Compiled:
 @lru_cache(maxsize=20_000)
 def compile_expression(text: str) -> Compiled:
     """Compile a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
-    tree = _SANDBOX.parse("{{ (" + text + "\n) }}")
-    alone = _expression_alone(tree, text)
+    alone = _expression_alone(_SANDBOX.parse(_as_template(text)), text)
     if alone is None:
-        raise TemplateSyntaxError("this is no single expression", 1)
+        raise TemplateSyntaxError("this is not a single expression", 1)
     return _compile_expression(alone)
+
+
+def _as_template(expression: str) -> str:
+    return "{{ (" + expression + "\n) }}"
 
 
 def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
@@ -116,36 +123,32 @@ def _compile_expression(expression: nodes.Expr) -> Compiled:
         context = template.new_context({"__scope__": names}, shared=False)
         for _ in template.root_render_func(context):
             pass
-        value = context.vars[RESULT]
-        if isinstance(value, Undefined):
-            str(value)  # raises: what is not there cannot be a value
-        return value
+        return context.vars[RESULT]
 
     return evaluate
 
 
 @lru_cache(maxsize=20_000)
 def _names_needed(text: str, expression: bool) -> frozenset[str]:
-    """Names that a template cannot do without: those that it tests or gives a default for do not count."""
-    tree = _SANDBOX.parse("{{ (" + text + "\n) }}" if expression else text)
+    """Return the names that a template needs, without those that it tests or gives a default for."""
+    tree = _SANDBOX.parse(_as_template(text) if expression else text)
     guarded = {
-        name.name
+        node.node.name
         for node in (*tree.find_all(nodes.Filter), *tree.find_all(nodes.Test))
-        if node.name in {"default", "d", "defined", "undefined", "mandatory"}
-        for name in ([node.node] if isinstance(node.node, nodes.Name) else [])
+        if node.name in {"default", "d", "defined", "undefined", "mandatory"} and isinstance(node.node, nodes.Name)
     }
     return frozenset(meta.find_undeclared_variables(tree)) - guarded - set(_SANDBOX.globals)
 
 
 def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression: bool = False) -> None:
-    """Raise :class:`InputError` for a name that is not there, in a template that cannot be rendered yet."""
+    """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
             raise node.error(*explain(MissingNameError(name=name), names.known()))
 
 
 def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
-    """Raise :class:`InputError` for a template or expression that cannot be compiled."""
+    """Raise :class:`InputError` for an invalid template or expression."""
     _compiled(text, node, expression=expression)
 
 
@@ -153,23 +156,26 @@ def _compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     try:
         return compile_expression(text) if expression else compile_template(text)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
-        message = getattr(error, "message", None) or "it is too deep"
+        message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
-            raise node.error("this template cannot be read; it is marked as secret, so why is not shown") from None
-        raise node.error(*_unreadable(message, "expression" if expression else "template")) from error
+            raise node.error("invalid template; it is marked as secret, so the reason is not shown") from None
+        raise node.error(*_why_invalid(message, "expression" if expression else "template")) from error
 
 
-def _unreadable(message: str, kind: str) -> tuple[str, str]:
-    """Say in plain words what Jinja found; returns message and remedy."""
+def _why_invalid(message: str, kind: str) -> tuple[str, str]:
+    """Translate a message of Jinja2; returns message and remedy."""
     named = re.fullmatch(r"No (filter|test) named '(.*)'\.", message)
     if named is None:
         found = "it ends too soon" if "')'" in message or "end of template" in message else message.rstrip(".")
-        return f"this {kind} cannot be read: {found}", ""
-    if named[1] == "filter" and named[2] in REMOVED:
-        return f"there is no filter {named[2]!r}", REMOVED[named[2]]
+        return f"invalid {kind}: {found}", ""
     known = _SANDBOX.filters if named[1] == "filter" else _SANDBOX.tests
-    hint = nearest(named[2], known)
-    return f"there is no {named[1]} {named[2]!r}", hint if hint.startswith("did") else ""
+    remedy = REMOVED.get(named[2], "") if named[1] == "filter" else ""
+    return f"unknown {named[1]} {named[2]!r}", remedy or did_you_mean(named[2], known)
+
+
+# Rendering ------------------------------------------------------------------------------------------------------
+
+_REASON_REDACTED = "the template fails; it uses a secret, so the reason is not shown"
 
 
 def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
@@ -177,50 +183,41 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
 
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
-    marks = marks_in(names) or TaintTracker()
-    marks.watch()
-    try:
-        value, error = _run(_compiled(text, node, expression=False), names, node), None
-    except InputError as problem:
-        value, error = None, problem
-    finally:
-        touched = marks.seen()
-    if error is not None:
-        own = any(problem.place == node.place for problem in error.problems)  # else a variable's, which hides its own
-        raise _hidden(node) if touched and own else error
+    value, touched = _evaluate(text, names, node, expression=False)
+    tracker = tracker_of(names) or TaintTracker()
     if isinstance(text, MarkedTemplate):
-        return mark_text(value, marks, node)
-    return marks.taint(value, node) if touched and value is not OMIT else value
+        return mark_text(value, tracker, node)
+    return tracker.taint(value, node) if touched and value is not OMIT else value
 
 
-def mark_text(value: Any, marks: TaintTracker, node: SourceNode) -> TaintedText:
-    """Mark a rendered text as secret; raises :class:`InputError` for what cannot be hidden."""
+def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedText:
+    """Mark a rendered text as secret; raises :class:`InputError` for a value that cannot be redacted."""
     try:
-        return marks.add(value)
-    except TaintError as error:
+        return tracker.add(value)
+    except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from None
-
-
-def _hidden(node: SourceNode) -> InputError:
-    """Return the error of a template that a secret takes part in: its reason might show it."""
-    return node.error(
-        "the template fails; a secret takes part in it, so what fails is not shown",
-        "look at what the template does with the secret",
-    )
 
 
 def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> Any:
     """Evaluate a bare expression; raises as :func:`render_text`."""
-    marks = marks_in(names) or TaintTracker()
-    marks.watch()
+    return _evaluate(text, names, node, expression=True)[0]
+
+
+def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
+    """Return the value of a template or expression, and whether it used a secret."""
+    tracker = tracker_of(names) or TaintTracker()
+    tracker.start()
     try:
-        return _run(_compiled(text, node, expression=True), names, node)
-    except InputError:
-        if marks.touched:
-            raise _hidden(node) from None
+        value = _run(_compiled(text, node, expression=expression), names, node)
+    except InputError as error:
+        own = any(problem.place == node.place for problem in error.problems)  # else a variable redacted it
+        if tracker.end() and own:
+            raise node.error(_REASON_REDACTED, "check what the template does with the secret") from None
         raise
-    finally:
-        marks.seen()
+    except BaseException:
+        tracker.end()
+        raise
+    return value, tracker.end()
 
 
 def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
@@ -230,10 +227,10 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
         raise
     except MissingNameError as error:
         raise node.error(*explain(error, names.known())) from error
-    except (OutsideError, TaintError) as error:
+    except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from error
     except SecurityError as error:
-        raise node.error(f"the template does what is not allowed: {error}") from error
+        raise node.error(f"the template is not allowed to do this: {error}") from error
     except RecursionError as error:
         raise node.error("the template calls itself without end") from error
     except Exception as error:
@@ -241,29 +238,34 @@ def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
 
 
 def plain_result(value: Any) -> Any:
-    """Return a result as plain data: generators and the like become lists, what cannot be a value is refused."""
+    """Return a result as plain data: iterators become lists; raises for undefined names, functions and bombs."""
     if isinstance(value, Undefined):
-        str(value)
+        str(value)  # raises, with the name
     if isinstance(value, dict):
         return {str(key): plain_result(each) for key, each in value.items()}
-    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-        if isinstance(value, str) and len(value) > MAX_LENGTH:
-            raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} signs")
+    if isinstance(value, str):
+        _check_size(len(value), "characters")
+        return value
+    if isinstance(value, bytes) or not hasattr(value, "__iter__"):
         if callable(value):
-            raise TypeError("it yields no value, but something to call: are () missing?")
+            raise TypeError("its value is a function: are () missing?")
         return value
     items: list[Any] = []
     for item in value:
-        if len(items) >= MAX_LENGTH:
-            raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} items")
         items.append(plain_result(item))
+        _check_size(len(items), "items")
     return items
 
 
-def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
-    """Render all pending templates in plain data; raises :class:`InputError` with all that fails.
+def _check_size(size: int, unit: str) -> None:
+    if size > MAX_LENGTH:
+        raise SecurityError(f"a template may make at most {MAX_LENGTH:,} {unit}")
 
-    With ``keep``, templates that look at the asset stay pending; without, ``UsesAssetError`` passes.
+
+def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
+    """Render all templates in plain data; raises :class:`InputError` with all problems.
+
+    With ``keep``, templates that use the asset stay unrendered; without, ``UsesAssetError`` passes through.
     """
     problems = Problems()
     rendered = _render(data, names, node, problems, keep)
@@ -278,7 +280,7 @@ def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problem
     if isinstance(data, list):
         items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
         for index in (index for index, value in enumerate(items) if value is OMIT):
-            problems.add(node.child(index).problem("omit leaves keys out, not items of a list", "filter the list"))
+            problems.add(node.child(index).problem("omit removes keys, not items of a list", "filter the list"))
         return items
     if not isinstance(data, UnrenderedTemplate):
         return data

@@ -1,11 +1,13 @@
-"""``lookup()`` and ``query()``: what templates may read from outside, and no further than the repository."""
+"""``lookup()`` and ``query()``: what templates may read, from files of the repository and the environment."""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,86 +16,39 @@ from jinja2.runtime import Context
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
+from msauto.playbook.templates.registry import LOOKUPS, template_lookup
+from msauto.playbook.templates.taint import TemplateFunctionError
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
 
-
-class OutsideError(Exception):
-    """A lookup that cannot be answered; ``remedy`` says what to do."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
+_REQUIRED = object()
 
 
-# lookup() -------------------------------------------------------------------------------------------------------
-
-
-@pass_context
-def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
-    """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``."""
-    found = _looked_up(context, kind, names, options)
-    return found[0] if len(found) == 1 else found
-
-
-@pass_context
-def query(context: Context, kind: str, *names: str, **options: Any) -> list[Any]:
-    """The same as a list, whatever was found: Ansible's ``query`` and ``q``."""
-    found = _looked_up(context, kind, names, options)
-    return [item for each in found for item in (each if isinstance(each, list) else [each])]
-
-
-def _looked_up(context: Context, kind: str, names: tuple[str, ...], options: dict[str, Any]) -> list[Any]:
-    surroundings: LookupContext = context.parent["__scope__"].surroundings
-    reader = LOOKUPS.get(kind)
-    if reader is None:
-        raise OutsideError(f"there is no lookup {kind!r}", nearest(str(kind), LOOKUPS))
-    if not names:
-        raise OutsideError(f"lookup({kind!r}) needs a name")
-    unknown = next((name for name in options if name not in _OPTIONS.get(kind, ())), None)
-    if unknown is not None:
-        raise OutsideError(f"lookup({kind!r}) has no option {unknown!r}", nearest(unknown, _OPTIONS.get(kind, ())))
-    return [reader(surroundings, str(name), options) for name in names]
-
-
+@dataclass(frozen=True, slots=True)
 class LookupContext:
-    """What templates may reach outside: the environment, and files inside the repository of the playbook.
+    """What templates may read: the environment, and files inside the repository of the playbook.
 
-    ``opened`` are further folders that the settings open (``[lookup] folders``), ``writable`` those that downloads may
-    be written to (``[download] folders``).
+    ``opened`` are further folders that the settings open (``[lookup] folders``); ``writable`` are those that downloads
+    may be written to (``[download] folders``).
     """
 
-    __slots__ = ("env", "files", "folder", "opened", "root", "writable")
-
-    def __init__(
-        self,
-        env: Mapping[str, str],
-        files: Files,
-        folder: Path,
-        root: Path,
-        opened: Sequence[str] = (),
-        writable: Sequence[str] = (),
-    ) -> None:
-        self.env = env
-        self.files = files
-        self.folder = folder
-        self.root = root
-        self.opened = opened
-        self.writable = writable
-
-    def _open(self) -> Iterator[Path]:
-        yield self.root
-        yield from map(Path, self.opened)
+    env: Mapping[str, str]
+    files: Files
+    folder: Path
+    root: Path
+    opened: Sequence[str] = ()
+    writable: Sequence[str] = ()
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file beside the playbook; :class:`OutsideError` if it is outside the repository."""
+        """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
         path = self.folder / name
         try:
-            inside = any(path.resolve().is_relative_to(each.resolve()) for each in self._open())
+            folders = [self.root, *map(Path, self.opened)]
+            inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
         except (OSError, ValueError, RuntimeError) as error:
-            raise OutsideError(f"the file {name!r} cannot be read") from error
+            raise TemplateFunctionError(f"cannot read the file {name!r}") from error
         if not inside:
-            raise OutsideError(
+            raise TemplateFunctionError(
                 f"the file {name!r} is outside the playbook's repository",
                 "copy it there, or open its folder in msauto.toml: [lookup] folders",
             )
@@ -101,74 +56,114 @@ class LookupContext:
             return self.files.read(str(path))
         except InputError as error:
             (problem,) = error.problems
-            raise OutsideError(f"{name!r}: {problem.message}", problem.remedy) from error
+            raise TemplateFunctionError(f"{name!r}: {problem.message}", problem.remedy) from error
+
+    def text(self, name: str) -> str:
+        """Return the text of a file; raises as :meth:`read`."""
+        try:
+            return self.read(name).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise TemplateFunctionError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
 
 
-def _lookup_env(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
-    if name in around.env:
-        return around.env[name]
-    if "default" in options:
-        return options["default"]
-    raise OutsideError(f"the environment variable {name} is not set", "set it, or add default=''")
+@pass_context
+def lookup(context: Context, kind: str, *names: str, **options: Any) -> Any:
+    """Read a file of the repository, or the environment: ``lookup("csv", "promos.csv")``."""
+    found = _look_up(context, kind, names, options)
+    return found[0] if len(found) == 1 else found
 
 
-def _file_text(around: LookupContext, name: str) -> str:
-    try:
-        return around.read(name).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise OutsideError(f"the file {name!r} is not UTF-8", "save it as UTF-8") from error
+@pass_context
+def query(context: Context, kind: str, *names: str, **options: Any) -> list[Any]:
+    """Return the same as a list in any case: Ansible's ``query`` and ``q``."""
+    found = _look_up(context, kind, names, options)
+    return [item for each in found for item in (each if isinstance(each, list) else [each])]
 
 
-def _lookup_file(around: LookupContext, name: str, options: dict[str, Any]) -> str:
-    del options
-    return _file_text(around, name).rstrip("\n")
+def _look_up(context: Context, kind: str, names: tuple[str, ...], options: dict[str, Any]) -> list[Any]:
+    surroundings: LookupContext = context.parent["__scope__"].surroundings
+    reader = LOOKUPS.get(kind)
+    if reader is None:
+        raise TemplateFunctionError(f"unknown lookup {kind!r}", nearest(str(kind), LOOKUPS))
+    if not names:
+        raise TemplateFunctionError(f"lookup({kind!r}) needs a name")
+    known = list(inspect.signature(reader).parameters)[2:]
+    for option in options:
+        if option not in known:
+            raise TemplateFunctionError(f"lookup({kind!r}) has no option {option!r}", nearest(option, known))
+    return [reader(surroundings, str(name), **options) for name in names]
 
 
-def _lookup_lines(around: LookupContext, name: str, options: dict[str, Any]) -> list[str]:
-    del options
-    return _file_text(around, name).splitlines()
+@template_lookup
+def lookup_csv(context: LookupContext, name: str, delimiter: str = ",") -> list[dict[str, str]]:
+    """The rows of a CSV file by the names of its header; delimiter=';'.
 
+    All values are text.
 
-def _lookup_json(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
-    del options
-    try:
-        return json.loads(_file_text(around, name))
-    except (ValueError, RecursionError) as error:
-        raise OutsideError(f"the file {name!r} is no JSON: {error}") from error
-
-
-def _lookup_yaml(around: LookupContext, name: str, options: dict[str, Any]) -> Any:
-    del options
-    try:
-        data = load_yaml(around.read(name), name).data
-    except InputError as error:
-        raise OutsideError(str(error.problems[0])) from error
-    around.files.marks.note(data, templates=True)  # what is looked up is not rendered
-    return plain(data, marks=True)
-
-
-def _lookup_csv(around: LookupContext, name: str, options: dict[str, Any]) -> list[dict[str, str]]:
-    """A list of rows by the names of the header; all values are text."""
-    delimiter = str(options.get("delimiter", ","))
-    rows = csv.DictReader(io.StringIO(_file_text(around, name), newline=""), delimiter=delimiter, restkey="_more")
+    Example: lookup('csv', 'promos.csv')
+    """
+    rows = csv.DictReader(io.StringIO(context.text(name), newline=""), delimiter=str(delimiter), restkey="_more")
     try:
         found = list(rows)
     except (csv.Error, TypeError) as error:
-        raise OutsideError(f"the file {name!r} is no CSV: {error}") from error
-    for row in found:
+        raise TemplateFunctionError(f"the file {name!r} is not valid CSV: {error}") from error
+    for number, row in enumerate(found, 1):
         if "_more" in row or None in row.values():
-            number = found.index(row) + 1
-            raise OutsideError(f"row {number} of {name!r} has not as many values as the header has names")
+            raise TemplateFunctionError(f"row {number} of {name!r} has not as many values as the header has names")
     return found
 
 
-LOOKUPS: dict[str, Callable[[LookupContext, str, dict[str, Any]], Any]] = {
-    "csv": _lookup_csv,
-    "json": _lookup_json,
-    "yaml": _lookup_yaml,
-    "file": _lookup_file,
-    "lines": _lookup_lines,
-    "env": _lookup_env,
-}
+@template_lookup
+def lookup_env(context: LookupContext, name: str, default: Any = _REQUIRED) -> Any:
+    """A variable of the environment; default='' if it may be missing.
 
-_OPTIONS = {"csv": ("delimiter",), "env": ("default",)}
+    Example: lookup('env', 'NOPE', default='-')
+    """
+    value = context.env.get(name, default)
+    if value is _REQUIRED:
+        raise TemplateFunctionError(f"the environment variable {name} is not set", "set it, or add default=''")
+    return value
+
+
+@template_lookup
+def lookup_file(context: LookupContext, name: str) -> str:
+    """The text of a file.
+
+    Example: lookup('file', 'note.txt')
+    """
+    return context.text(name).rstrip("\n")
+
+
+@template_lookup
+def lookup_json(context: LookupContext, name: str) -> Any:
+    """The value of a JSON file.
+
+    Example: lookup('json', 'show.json').title
+    """
+    try:
+        return json.loads(context.text(name))
+    except (ValueError, RecursionError) as error:
+        raise TemplateFunctionError(f"the file {name!r} is not valid JSON: {error}") from error
+
+
+@template_lookup
+def lookup_lines(context: LookupContext, name: str) -> list[str]:
+    """The lines of a file as a list.
+
+    Example: query('lines', 'note.txt')
+    """
+    return context.text(name).splitlines()
+
+
+@template_lookup
+def lookup_yaml(context: LookupContext, name: str) -> Any:
+    """The value of a YAML file.
+
+    Example: lookup('yaml', 'show.yml')
+    """
+    try:
+        data = load_yaml(context.read(name), name).data
+    except InputError as error:
+        raise TemplateFunctionError(str(error.problems[0])) from error
+    context.files.taint.add_tagged(data, templates=True)  # the result of a lookup is not rendered
+    return plain(data, keep_taint=True)

@@ -1,4 +1,4 @@
-"""The sandbox that templates run in: nothing of Python's inside is reachable, and nothing grows without bound."""
+"""The sandbox of templates: Python's internals are not accessible, and nothing grows without limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.model.facts import Facts
-from msauto.playbook.yaml.document import nearest
-from msauto.secrets.tainted_text import opened, touched
+from msauto.playbook.templates.taint import opened, touched
+from msauto.playbook.yaml.document import did_you_mean, nearest
 
 MAX_LENGTH = 1_000_000
 """The longest text or list that a template may make."""
@@ -24,12 +24,12 @@ _WIDE = re.compile(r"\d{5,}|[*]")
 
 
 class Omit:
-    """``omit`` in templates: leaves the key out, as if it were not written: ``"{{ comment | default(omit) }}"``."""
+    """``omit`` in templates removes its key: ``"{{ comment | default(omit) }}"``."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        raise SecurityError("omit leaves a key out, so nothing can stand beside it")
+        raise SecurityError("omit removes a key, so it must be the whole value")
 
     __repr__ = __format__ = __str__  # type: ignore[assignment]
 
@@ -38,11 +38,11 @@ OMIT = Omit()
 
 
 class UsesAssetError(Exception):
-    """A template looked at the asset, or at other things that are not known yet."""
+    """A template uses the asset, or something else that is not known yet."""
 
 
 class MissingNameError(UndefinedError):
-    """A template used a name that is not there."""
+    """A template uses an undefined name."""
 
     def __init__(self, message: str | None = None, *, name: str = "", owner: Any = missing) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class MissingNameError(UndefinedError):
 
 
 class StrictName(StrictUndefined):
-    """What is not there: any use but ``default`` and ``is defined`` fails, with the name at hand."""
+    """An undefined name: any use except ``default`` and ``is defined`` raises, with the name."""
 
     __slots__ = ()
 
@@ -71,18 +71,18 @@ class AssetView:
         self._facts = facts
 
     def look(self, name: str) -> Any:
-        """Return a fact; ``AttributeError`` where the server does not report it."""
+        """Return a fact; raises ``AttributeError`` if the server does not report it."""
         if self._facts is None:
             raise UsesAssetError(name)
         return self._facts.get(name)
 
     def names(self) -> Iterable[str]:
-        """Return the names known so far."""
+        """Return the names of the facts read so far."""
         return self._facts.names() if self._facts is not None else ()
 
 
 class EnvView:
-    """``env`` in templates: variables of the environment. ``lenient``: what is not set is not known yet."""
+    """``env`` in templates: the environment. ``lenient``: a variable that is not set counts as not known yet."""
 
     __slots__ = ("_lenient", "_values")
 
@@ -91,7 +91,7 @@ class EnvView:
         self._lenient = lenient
 
     def look(self, name: str) -> str:
-        """Return a variable of the environment; ``AttributeError`` where it is not set."""
+        """Return a variable of the environment; raises ``AttributeError`` if it is not set."""
         try:
             return self._values[name]
         except KeyError as error:
@@ -100,7 +100,7 @@ class EnvView:
             raise AttributeError(name) from error
 
     def names(self) -> Iterable[str]:
-        """Return the names that are set."""
+        """Return the names of all variables."""
         return self._values
 
 
@@ -108,7 +108,7 @@ _VIEWS = (AssetView, EnvView)
 
 
 class ScopeContext(Context):
-    """Looks names up in the scope that was handed in as ``__scope__``, only when they are used."""
+    """Looks up names in the scope ``__scope__``, only when they are used."""
 
     def resolve_or_missing(self, key: str) -> Any:
         """Return the value of a name, or Jinja's ``missing``."""
@@ -121,7 +121,7 @@ class ScopeContext(Context):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's own sandbox, with bounds on what can grow and with views that raise as they should."""
+    """Jinja's sandbox, with limits on what can grow."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     context_class = ScopeContext
@@ -147,7 +147,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super()._generate(watched, name, filename, defer_init)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Look an attribute up; of a view, a fact or variable."""
+        """Look up an attribute."""
         if isinstance(obj, _VIEWS):
             return self._look(obj, attribute)
         if isinstance(obj, Mapping) and attribute in obj and not hasattr(type(obj), attribute):
@@ -155,7 +155,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Look an item up; of a view, a fact or variable."""
+        """Look up an item."""
         if isinstance(obj, _VIEWS):
             return self._look(obj, str(argument))
         return super().getitem(obj, argument)
@@ -167,20 +167,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self.undefined(obj=view, name=name)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Compute what the operators may make large, after a look at how large."""
+        """Apply an operator after a check of the size of its result."""
         check = {"+": _check_sum, "*": _check_product, "**": _check_power, "%": _check_percent}[operator]
         check(left, right)
         return super().call_binop(context, operator, left, right)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """Wrap ``str.format`` as the sandbox does, after a look at how wide it would be."""
+        """Wrap ``str.format`` as the sandbox does, after a check of its widths."""
         wrapped = super().wrap_str_format(value)
         if wrapped is not None:
             _check_format(value.__self__)
         return wrapped
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as in Jinja
-        """Call a method, after a look at what it could make of its arguments."""
+        """Call a method after a check of the size of its result."""
         owner = getattr(__obj, "__self__", None)
         if isinstance(owner, str):
             _check_text_call(owner, getattr(__obj, "__name__", ""), args)
@@ -188,7 +188,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Concats(NodeTransformer):
-    """``a ~ b`` becomes a filter, for only filters and operators can be bounded."""
+    """Turns ``a ~ b`` into a filter: only filters and operators can be limited."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - Jinja names it
         """Rewrite one concatenation."""
@@ -204,39 +204,39 @@ RESULT = "_alone"
 
 
 class _Touches(NodeTransformer):
-    """Every name, with what is looked up in it, goes through :func:`~msauto.secrets.tainted_text.touched`.
+    """Passes each name, with its attributes and items, through :func:`~msauto.playbook.templates.taint.touched`.
 
-    ``creds.user`` is looked at as a whole, so that a secret beside it is not touched; ``token[0]`` opens one. An
-    expression that hands data on as they are (``alone`` is assigned it) touches nothing: their own marks go with them.
+    ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
+    expression that passes data on unchanged (assigned to ``alone``) touches nothing: the data carry their own taint.
     """
 
     def __init__(self, alone: str) -> None:
         self._alone = alone
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802 - Jinja names it
-        """Leave alone what is handed on as it is."""
-        handed_on = isinstance(node.target, nodes.Name) and node.target.name == self._alone
-        node.node = self._inside(node.node) if handed_on else self.visit(node.node)
+        """Skip a value that is passed on unchanged."""
+        unchanged = isinstance(node.target, nodes.Name) and node.target.name == self._alone
+        node.node = self._inside(node.node) if unchanged else self.visit(node.node)
         return node
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:  # noqa: N802
-        """Watch a name that is read."""
+        """Watch a name."""
         return _watched(node) if node.ctx == "load" else node
 
     def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:  # noqa: N802
-        """Watch what is looked up."""
+        """Watch a lookup."""
         return _watched(self._inside(node))
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-        """Watch what is looked up."""
+        """Watch a lookup."""
         return _watched(self._inside(node))
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
-        """Watch what a call returns, and what it is called on."""
+        """Watch the result of a call, and its object."""
         return _watched(self._inside(node))
 
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
-        """A call block needs its call as it is."""
+        """Keep the call of a call block."""
         call = self._inside(node.call)
         self.generic_visit(node)
         node.call = call
@@ -251,10 +251,7 @@ class _Touches(NodeTransformer):
         if isinstance(node, nodes.Getitem):
             node.node, node.arg = _watched(self._inside(node.node), _OPENED), self.visit(node.arg)
             return node
-        if isinstance(node, nodes.Call):
-            self.generic_visit(node)
-            return node
-        return self.visit(node)
+        return self.generic_visit(node) if isinstance(node, nodes.Call) else self.visit(node)
 
 
 def _watched(node: nodes.Expr, by: str = _TOUCHED) -> nodes.Filter:
@@ -262,7 +259,7 @@ def _watched(node: nodes.Expr, by: str = _TOUCHED) -> nodes.Filter:
 
 
 def bounded_concat(parts: list[Any]) -> str:
-    """Join texts, if the result is not too long."""
+    """Join texts unless the result is too long."""
     texts = [str(part) for part in parts]
     _check_length(sum(map(len, texts)))
     return "".join(texts)
@@ -270,7 +267,7 @@ def bounded_concat(parts: list[Any]) -> str:
 
 def _check_length(length: int) -> None:
     if length > MAX_LENGTH:
-        raise SecurityError(f"a template may not make more than {MAX_LENGTH:,} signs or items")
+        raise SecurityError(f"a template may make at most {MAX_LENGTH:,} characters or items")
 
 
 def _check_sum(left: Any, right: Any) -> None:
@@ -301,7 +298,7 @@ def _check_percent(left: Any, right: Any) -> None:
 
 def _check_format(text: str) -> None:
     if _WIDE.search(text):
-        raise SecurityError("a template may not format so wide")
+        raise SecurityError("the width of a format is limited to 4 digits")
 
 
 def _check_text_call(owner: str, name: str, args: tuple[Any, ...]) -> None:
@@ -347,7 +344,7 @@ def _with_bounded_join(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_filter(original: Callable[..., Any], bounded: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep what Jinja wants handed to the filter (environment, context)."""
+    """Keep the attribute by which Jinja passes the environment or context to a filter."""
     argument = getattr(original, "jinja_pass_arg", None)
     if argument is not None:
         bounded.jinja_pass_arg = argument  # type: ignore[attr-defined]
@@ -367,16 +364,15 @@ def _format(value: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def explain(error: MissingNameError, known: Iterable[str]) -> tuple[str, str]:
-    """Say what is not there, and what may have been meant; returns message and remedy."""
+    """Explain an undefined name and suggest another; returns message and remedy."""
     owner, name = error.owner, error.name
     if owner is missing:
-        return f"there is no variable {name!r}", nearest(name, known)
+        return f"undefined variable {name!r}", nearest(name, known)
     if isinstance(owner, EnvView):
-        hint = nearest(name, owner.names())
-        found = hint if hint.startswith("did") else ""
-        return f"the environment variable {name} is not set", found or f"set it, or write env.{name} | default('')"
+        hint = did_you_mean(name, owner.names())
+        return f"the environment variable {name} is not set", hint or f"set it, or write env.{name} | default('')"
     if isinstance(owner, AssetView):
-        return f"the server reports no {name!r} of this asset", nearest(name, owner.names())
+        return f"the server does not report {name!r} for this asset", nearest(name, owner.names())
     if isinstance(owner, Mapping):
-        return f"there is no {name!r} in it", nearest(name, map(str, owner))
-    return error.message or f"there is no {name!r} in it", ""
+        return f"{name!r} not found in the mapping", nearest(name, map(str, owner))
+    return error.message or f"{name!r} not found in the value", ""

@@ -40,7 +40,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
             raise node.error(sourced, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
         return read_variables(data, Level.EXTRA, node)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
-    files.marks.note(document.data)
+    files.taint.add_tagged(document.data)
     node = SourceNode(document)
     if not isinstance(document.data, dict):
         raise node.error("-e needs name=value, @file or a mapping", "-e episode=News")

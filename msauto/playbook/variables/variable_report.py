@@ -11,7 +11,7 @@ from msauto.playbook.files import Files
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
-from msauto.playbook.yaml.document import nearest, said_outside
+from msauto.playbook.yaml.document import nearest, outside_node
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.taint import HIDDEN, Secrets
 from msauto.secrets.tainted_text import TaintedText
@@ -38,16 +38,18 @@ def tell_variables(options: ResolveOptions, host: str, name: str | None = None) 
     may hold secrets of any kind, is not told. Raises :class:`InputError` for an unknown host or name.
     """
     files = Files(mib=options.file_mib)
-    with files.marks.found.kept_out_of_errors():
+    with files.taint.found.redacted_errors():
         told = _all_told(replace(options, env=dict.fromkeys(options.env, HIDDEN)), files, host, name)
-        secrets = files.marks.found.known()
-        return tuple(replace(each, value=_hidden(each.value, secrets), error=secrets.hide(each.error)) for each in told)
+        secrets = files.taint.found.known()
+        return tuple(
+            replace(each, value=_hidden(each.value, secrets), error=secrets.redact(each.error)) for each in told
+        )
 
 
 def _all_told(options: ResolveOptions, files: Files, host: str, name: str | None) -> tuple[VariableDefinition, ...]:
     hosts = open_hosts(options, files)
     if host not in hosts.inventory.hosts:
-        raise said_outside("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
+        raise outside_node("HOST", host).error(f"there is no host {host!r}", nearest(host, hosts.inventory.hosts))
     return tuple(_told(hosts.scope(host, "."), name))
 
 
@@ -58,14 +60,14 @@ def _told(scope: TemplateScope, name: str | None) -> Iterator[VariableDefinition
     elif name in names:
         sourced = list(scope.variables.sourced(name))
     else:
-        raise said_outside("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
+        raise outside_node("NAME", name).error(f"no variable is called {name!r}", nearest(name, names))
     return (_tell(variable, scope) for variable in sourced)
 
 
 def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
     try:
-        marks = scope.surroundings.files.marks
+        marks = scope.surroundings.files.taint
         lost = len(marks.lost)
         value = _masked(variable.name, render_data(variable.value, scope, variable.node))
         value = HIDDEN if len(marks.lost) > lost else value
@@ -77,10 +79,10 @@ def _tell(variable: Variable, scope: TemplateScope) -> VariableDefinition:
 def _hidden(value: Any, secrets: Secrets) -> Any:
     """Return a value without secrets, also those that somebody copied to where nothing is marked."""
     if isinstance(value, dict):
-        return {secrets.hide(str(key)): _hidden(each, secrets) for key, each in value.items()}
+        return {secrets.redact(str(key)): _hidden(each, secrets) for key, each in value.items()}
     if isinstance(value, list):
         return [_hidden(each, secrets) for each in value]
-    return secrets.hide(value) if isinstance(value, str) else value
+    return secrets.redact(value) if isinstance(value, str) else value
 
 
 def _masked(name: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from msauto.playbook.templates.environment import mark_text, render_data
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView
 from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.secrets.tainted_text import TaintedText, holds_mark
+from msauto.secrets.tainted_text import TaintedText, is_tainted
 
 
 class Level(IntEnum):
@@ -203,7 +203,7 @@ class TemplateScope:
         if name not in self._done:
             self._done[name] = self._render(name)
         if name in self._whole:
-            self.surroundings.files.marks.touch()
+            self.surroundings.files.taint.touch()
         return self._done[name]
 
     def known(self) -> Iterable[str]:
@@ -216,13 +216,13 @@ class TemplateScope:
             raise KeyError(name)
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
-            raise variable.node.error(f"the variable needs itself: {chain}")
+            raise variable.node.error(f"the variable refers to itself: {chain}")
         self._busy.append(name)
-        marks = self.surroundings.files.marks
+        marks = self.surroundings.files.taint
         lost = len(marks.lost)
         try:
             value = render_data(variable.value, self, variable.node)
-            if name not in self.variables.secret or holds_mark(value):
+            if name not in self.variables.secret or is_tainted(value):
                 return value
             return mark_text(value, marks, variable.node)
         finally:
@@ -259,8 +259,8 @@ class _HostView(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name in self._names():
             value = self._scope[name]
-            if not isinstance(value, TaintedText) and holds_mark(value):
-                self._scope.surroundings.files.marks.touch()  # what is taken out of it is not seen from here
+            if not isinstance(value, TaintedText) and is_tainted(value):
+                self._scope.surroundings.files.taint.touch()  # what is taken out of it is not seen from here
             return value
         raise KeyError(name)
 

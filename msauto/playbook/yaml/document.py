@@ -113,8 +113,8 @@ class SourceNode:
         return InputError([self.problem(message, remedy, key=key)])
 
 
-def said_outside(name: str, text: str = "") -> SourceNode:
-    """Return a spot for what no file says: a flag of the command line with its text."""
+def outside_node(name: str, text: str = "") -> SourceNode:
+    """Return a node for a value that is not in a file: a flag of the command line with its text."""
     return SourceNode(Document(name, places={(): SourceLocation(name)}, lines=(text,)))
 
 
@@ -168,16 +168,16 @@ def _order(problem: Problem) -> tuple[str, int, int, str]:
     return (place.file, place.line, place.column, problem.message)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` for the nearest known name, or what there is, or nothing."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name; empty if none is near."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if not close:
-        folded = {each.casefold(): each for each in names}
-        close = [folded[name.casefold()]] if name.casefold() in folded else []
-    if close:
-        return f"did you mean {close[0]!r}?"
-    if not names:
-        return ""
-    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"there is: {shown}"
+    folded = {each.casefold(): each for each in names}
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or [folded.get(name.casefold(), "")]
+    return f"did you mean {close[0]!r}?" if close[0] else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if there are none."""
+    names = sorted(set(known))
+    available = f"available: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
+    return did_you_mean(name, names) or available

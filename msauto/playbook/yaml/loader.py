@@ -16,11 +16,11 @@ import yaml
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path
 from msauto.playbook.yaml.syntax_errors import paired, shown_until, told_plainly
-from msauto.secrets.encodings import can_hide
+from msauto.secrets.encodings import can_redact
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.taint import HIDDEN
-from msauto.secrets.tainted_text import TAG, TaintedText, why_unmarkable
+from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -91,16 +91,16 @@ def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
     )
 
 
-def plain(value: Any, *, marks: bool = False) -> Any:
-    """Return data without what was remembered of its writing: subclasses of int, float and str as themselves.
+def plain(value: Any, *, keep_taint: bool = False) -> Any:
+    """Return data with plain ``int``, ``float`` and ``str`` in place of their subclasses.
 
-    ``marks``: what is marked as secret stays so.
+    ``keep_taint``: secrets stay tainted.
     """
     if isinstance(value, dict):
-        return {plain(key): plain(each, marks=marks) for key, each in value.items()}
+        return {plain(key): plain(each, keep_taint=keep_taint) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, marks=marks) for each in value]
-    if marks and isinstance(value, TaintedText):
+        return [plain(each, keep_taint=keep_taint) for each in value]
+    if keep_taint and isinstance(value, TaintedText):
         return value
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
@@ -269,8 +269,8 @@ class _Constructor:
 
     def _marked(self, node: _Node) -> TaintedText:
         """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
-        if "{{" not in node.value and not can_hide(node.value):
-            self._flaw(*why_unmarkable(node.value), node.place)
+        if "{{" not in node.value and not can_redact(node.value):
+            self._flaw(*why_too_short(node.value), node.place)
         return TaintedText(node.value)
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:

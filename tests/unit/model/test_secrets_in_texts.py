@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from msauto.errors import InputError, MsautoError, Problem, ServerError, SourceLocation
 from msauto.interface.address import encode
-from msauto.secrets.encodings import can_hide
+from msauto.secrets.encodings import can_redact
 from msauto.secrets.taint import HIDDEN, Secrets, SecretsFound
 
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_hide)
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(can_redact)
 AROUND = st.text(st.sampled_from("xyz =/"), max_size=6)
 
 
@@ -44,13 +44,15 @@ AROUND = st.text(st.sampled_from("xyz =/"), max_size=6)
 def test_no_form_is_left(form: object) -> None:
     assert callable(form)
     secret = "geheim \"<&'ü%41/?+\\Wort"
-    shown = Secrets([secret]).hide(f"val={form(secret)}&x=1")
+    shown = Secrets([secret]).redact(f"val={form(secret)}&x=1")
     assert shown == f"val={HIDDEN}&x=1"
 
 
 @given(TEXTS, AROUND, AROUND)
 def test_a_secret_never_stays_in_a_text(secret: str, before: str, after: str) -> None:
-    assert secret not in Secrets([secret]).hide(before + secret + after).replace(HIDDEN, "") or secret in before + after
+    assert (
+        secret not in Secrets([secret]).redact(before + secret + after).replace(HIDDEN, "") or secret in before + after
+    )
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4), AROUND)
@@ -58,30 +60,30 @@ def test_many_secrets_are_found_as_few_are(secrets: list[str], around: str) -> N
     many = [f"{number:04d}-of-many" for number in range(60)]
     text = around.join(["", *secrets, many[7], ""])
     few = Secrets([*secrets, many[7]])
-    assert Secrets([*secrets, *many]).hide(text) == few.hide(text)
-    assert Secrets([*secrets, *many]).in_(text)
-    assert not Secrets(many).in_(around)
+    assert Secrets([*secrets, *many]).redact(text) == few.redact(text)
+    assert Secrets([*secrets, *many]).occurs_in(text)
+    assert not Secrets(many).occurs_in(around)
 
 
 @given(TEXTS)
 def test_no_path_holds_one_once_it_is_decoded(secret: str) -> None:
-    path = Secrets([secret]).hide_path(f"/storage/NEWS@EP?command=SETFIELD&val={encode(secret)}")
+    path = Secrets([secret]).redact_path(f"/storage/NEWS@EP?command=SETFIELD&val={encode(secret)}")
     if secret not in "/storage/NEWS@EP?command=SETFIELD&val=***":
         assert secret not in unquote(path)
 
 
 def test_of_one_that_holds_another_nothing_is_left() -> None:
-    assert Secrets(["tok-1234", "Bearer tok-1234 end"]).hide("<Bearer tok-1234 end> tok-1234") == "<***> ***"
+    assert Secrets(["tok-1234", "Bearer tok-1234 end"]).redact("<Bearer tok-1234 end> tok-1234") == "<***> ***"
 
 
 def test_a_beginning_that_was_cut_is_hidden() -> None:
     known = Secrets(["a-long-secret-text"])
-    assert known.hide_cut("told: a-long-secr…") == "told: ***…"
-    assert known.hide_cut("told: a-lon") == "told: a-lon"
+    assert known.redact_message("told: a-long-secr…") == "told: ***…"
+    assert known.redact_message("told: a-lon") == "told: a-lon"
 
 
 def test_each_line_of_a_long_one_is_hidden() -> None:
-    assert Secrets(["first line\nsecond line"]).hide("title: second line") == "title: ***"
+    assert Secrets(["first line\nsecond line"]).redact("title: second line") == "title: ***"
 
 
 def test_nothing_of_it_shows_by_itself() -> None:
@@ -96,7 +98,7 @@ def test_errors_are_cleaned_with_what_caused_them() -> None:
     found = SecretsFound(["geheimnis"])
     told = InputError([Problem("it is geheimnis", SourceLocation("a"), "not geheimnis", "1 | geheimnis")])
     told.__cause__ = ValueError("geheimnis")
-    with pytest.raises(InputError) as caught, found.kept_out_of_errors():
+    with pytest.raises(InputError) as caught, found.redacted_errors():
         raise told
     error = caught.value
     assert "geheimnis" not in str(error) + repr(error.args) + str(error.problems)
@@ -105,16 +107,16 @@ def test_errors_are_cleaned_with_what_caused_them() -> None:
 
 def test_the_request_of_an_error_is_cleaned() -> None:
     told = ServerError("it failed", server="studio", request="POST /storage/NEWS@EP001?val=geheim%20nis")
-    with pytest.raises(ServerError) as caught, SecretsFound(["geheim nis"]).kept_out_of_errors():
+    with pytest.raises(ServerError) as caught, SecretsFound(["geheim nis"]).redacted_errors():
         raise told
     assert str(caught.value) == "server studio: POST /storage/NEWS@EP001?val=***: it failed"
 
 
 def test_a_bug_of_ours_shows_none_either() -> None:
-    with pytest.raises(MsautoError, match="KeyError") as caught, SecretsFound(["geheimnis"]).kept_out_of_errors():
+    with pytest.raises(MsautoError, match="KeyError") as caught, SecretsFound(["geheimnis"]).redacted_errors():
         raise KeyError("geheimnis")
     assert "geheimnis" not in str(caught.value)
-    with pytest.raises(KeyError, match="other"), SecretsFound(["geheimnis"]).kept_out_of_errors():
+    with pytest.raises(KeyError, match="other"), SecretsFound(["geheimnis"]).redacted_errors():
         raise KeyError("other")
 
 
@@ -128,30 +130,30 @@ def test_secrets_found_one_by_one_are_hidden_as_those_known_at_once(secrets: lis
     text = around.join(["", *secrets, "0007-of-many", ""])
     once = Secrets(found.known().texts)
     assert found.known() == once
-    assert found.known().hide(text) == once.hide(text)
-    assert found.known().standing_in(text) == once.standing_in(text)
-    assert found.known().hide_cut(text) == once.hide_cut(text)
+    assert found.known().redact(text) == once.redact(text)
+    assert found.known().present_as_is(text) == once.present_as_is(text)
+    assert found.known().redact_message(text) == once.redact_message(text)
 
 
 def test_what_is_known_stays_a_value_when_more_comes_up() -> None:
     found = SecretsFound(["first secret"])
     before = found.known()
     found.add("second secret")
-    assert before.hide("first secret, second secret") == "***, second secret"
-    assert found.known().hide("first secret, second secret") == "***, ***"
+    assert before.redact("first secret, second secret") == "***, second secret"
+    assert found.known().redact("first secret, second secret") == "***, ***"
 
 
 def test_a_secret_of_many_is_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msauto.secrets import encodings as forms
+    from msauto.secrets import encodings
 
     asked: list[str] = []
-    coded = forms.coded
+    coded = encodings.encoded_forms
 
     def counted(text: str) -> object:
         asked.append(text)
         return coded(text)
 
-    monkeypatch.setattr(forms, "coded", counted)
+    monkeypatch.setattr(encodings, "encoded_forms", counted)
     found = SecretsFound()
     for number in range(500):
         found.add(f"number {number:03d} of many")

@@ -96,7 +96,7 @@ def test_modules_that_run_something_follow_it(tmp_path: Path) -> None:
     [
         ("7", ":4:24", "must be text"),
         ('"{{ asset.title }}"', ":4:24", "asset cannot be used here"),
-        ('"{{ database }}"', ":4:24", "the variable needs itself"),
+        ('"{{ database }}"', ":4:24", "the variable refers to itself"),
         ('"{{ nobody }}"', ":4:24", "nobody"),
     ],
 )

@@ -17,9 +17,9 @@ from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
-from msauto.playbook.yaml.document import said_outside
+from msauto.playbook.yaml.document import outside_node
 
-SPOT = said_outside("test")
+SPOT = outside_node("test")
 ASSET = Asset("A", attributes={"frames": "250", "frame_time": "0.04", "create_time": "2026-11-13T10:00:00"})
 
 
@@ -61,8 +61,6 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ 'ü' | to_json }}", '"ü"'),
         ("{{ {'a': 1} | items2dict(key_name='x', value_name='y') if false else 'lazy' }}", "lazy"),
         ("{{ none | ternary('y', 'n', 'neither') }}", "neither"),
-        ("{{ 'a b' | quote }}", "'a b'"),
-        ("{{ '' | quote }}", "''"),
         ("{{ 'x' | b64encode | b64decode }}", "x"),
         ("{{ 'a,b' | split(',') | map('upper') | list }}", ["A", "B"]),
         ("{{ [3, 1, 2] | sort(reverse=true) | first }}", 3),
@@ -72,7 +70,6 @@ def render(text: str, folder: Path = Path(), opened: tuple[str, ...] = (), **var
         ("{{ nobody | d(5) + 1 }}", 6),
         ("{{ [1, 2] is subset([1, 2, 3]) and [1, 2, 3] is superset([{'a': 1}]) }}", False),
         ("{{ '1.10' is version('1.9', '>') }}", True),
-        ("{{ 1.0 | type_debug ~ ' ' ~ (none | type_debug) ~ ' ' ~ ([] | type_debug) }}", "float NoneType list"),
         ("{{ ['a', 'b'] | map('extract', {'a': {'x': 1}, 'b': {'x': 2}}, 'x') | list }}", [1, 2]),
         ("{{ '00:00:59;29' | shift(1, '29.97') }}", "00:01:00;02"),
         ("{{ '00:10:00;00' | frames('29.97') }}", 17982),
@@ -92,25 +89,24 @@ def test_values(text: str, value: Any) -> None:
         ("{{ 'abc' | union(['a']) }}", "union needs a list, not str"),
         ("{{ {} | flatten }}", "flatten needs a list"),
         ("{{ [1] | combine({}) }}", "combine needs mappings, not int"),
-        ("{{ {} | combine({}, list_merge='mix') }}", "list_merge knows no 'mix'"),
-        ("{{ [1] | random }}", "there is no filter 'random'"),
-        ("{{ 'a' | attr('b') }}", "there is no filter 'attr'"),
+        ("{{ {} | combine({}, list_merge='mix') }}", "unknown list_merge 'mix'"),
+        ("{{ [1] | random }}", "unknown filter 'random'"),
+        ("{{ 'a' | attr('b') }}", "unknown filter 'attr'"),
         ("{{ 'a' | escape }}", "nothing here is HTML"),
         ("{{ 'maybe' | bool }}", "'maybe' is neither true nor false"),
-        ("{{ 'a' | regex_search('(') }}", "the regular expression '\\(' cannot be read"),
-        ("{{ 'a' | regex_search('(a)', '1') }}", "names no group"),
-        ("{{ nobody | mandatory }}", "there is no variable 'nobody'"),
+        ("{{ 'a' | regex_search('(') }}", "invalid regular expression '\\('"),
+        ("{{ 'a' | regex_search('(a)', '1') }}", "is not a group"),
+        ("{{ nobody | mandatory }}", "undefined variable 'nobody'"),
         ("{{ nobody | mandatory(msg='say the episode') }}", "say the episode"),
-        ("{{ 'x' | from_json }}", "this is no JSON"),
-        ("{{ 'a: [' | from_yaml }}", "this is no YAML"),
-        ("{{ '?' | b64decode }}", "no base 64"),
-        ("{{ asset.create_time | strftime('%9999999d') }}", "is no form of a time"),
-        ("{{ 'x' | to_datetime }}", "is no time of the form"),
-        ("{{ 'a' is regex('b', match_type='finds') }}", "regex knows no 'finds'"),
-        ("{{ '5 apples' | human_to_bytes }}", "is no size"),
+        ("{{ 'x' | from_json }}", "invalid JSON"),
+        ("{{ 'a: [' | from_yaml }}", "invalid YAML"),
+        ("{{ '?' | b64decode }}", "not the Base64"),
+        ("{{ asset.create_time | strftime('%9999999d') }}", "is not a valid format of a time"),
+        ("{{ 'x' | to_datetime }}", "is not a time in the format"),
+        ("{{ 'a' is regex('b', match_type='finds') }}", "unknown match_type 'finds'"),
         ("{{ [1] | items2dict }}", "items2dict needs mappings"),
         ("{{ lookup('csv', 'x', delimeter=';') }}", "did you mean 'delimiter'"),
-        ("{{ query('pipe', 'ls') }}", "there is no lookup 'pipe'"),
+        ("{{ query('pipe', 'ls') }}", "unknown lookup 'pipe'"),
     ],
 )
 def test_errors(text: str, message: str) -> None:
@@ -124,8 +120,7 @@ def test_errors(text: str, message: str) -> None:
         "{{ ('a' * 40) | regex_search('(a+)+b') }}",
         "{{ ('a' * 40) | regex_replace('(a|a)*b', '') }}",
         "{{ ('a' * 40) is match('([a-z]*)*1') }}",
-        "{{ range(1000) | list | permutations }}",
-        "{{ range(1000) | list | combinations(500) }}",
+        "{{ range(1000) | product(range(1000)) }}",
         "{{ ('a' * 100000) | regex_replace('a', 'b' * 100000) }}",
         "{{ {} | to_json(indent=1000000000) }}",
         "{{ {} | tojson(indent=1000000000) }}",

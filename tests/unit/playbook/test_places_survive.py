@@ -44,7 +44,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "template",
             '- hosts: all\n  tasks:\n    - asset:\n        title: "{{ nobody }}"\n',
             {},
-            "p.yml:4:16: there is no variable 'nobody'",
+            "p.yml:4:16: undefined variable 'nobody'",
         ),
         (
             "a value that a template makes",
@@ -74,13 +74,13 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "a template in a loop's items",
             "- hosts: all\n  tasks:\n    - loop:\n      - a\n      - '{{ nobody }}'\n      asset: {title: x}\n",
             {},
-            "p.yml:5:9: there is no variable 'nobody'",
+            "p.yml:5:9: undefined variable 'nobody'",
         ),
         (
             "imported tasks",
             "- hosts: all\n  tasks:\n    - import_tasks: more.yml\n",
             {"more": "- asset: {title: A}\n- asset:\n    title: '{{ nobody }}'\n"},
-            "more.yml:3:12: there is no variable 'nobody'",
+            "more.yml:3:12: undefined variable 'nobody'",
         ),
         (
             "an imported playbook",
@@ -95,13 +95,13 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
                 "              when: nobody > 1\n"
             ),
             {},
-            "p.yml:6:21: there is no variable 'nobody'",
+            "p.yml:6:21: undefined variable 'nobody'",
         ),
         (
             "the condition of a block",
             "- hosts: all\n  tasks:\n    - when: nobody\n      block: [{asset: {title: A}}]\n",
             {},
-            "p.yml:3:13: there is no variable 'nobody'",
+            "p.yml:3:13: undefined variable 'nobody'",
         ),
         (
             "what a merge brings: where it is written",
@@ -122,7 +122,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "a variable of the inventory",
             "- hosts: all\n  tasks:\n    - asset: {title: '{{ broken }}'}\n",
             {},
-            "i.yml:6:15: there is no variable 'nobody_here'",
+            "i.yml:6:15: undefined variable 'nobody_here'",
         ),
         (
             "a value of the inventory that does not fit: where it is used",
@@ -134,19 +134,19 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "a file of variables",
             "- hosts: all\n  vars_files: [more.yml]\n  tasks:\n    - asset: {title: '{{ a }}'}\n",
             {"more": "b: 1\na: '{{ nobody }}'\n"},
-            "more.yml:2:4: there is no variable 'nobody'",
+            "more.yml:2:4: undefined variable 'nobody'",
         ),
         (
             "a task's own variables",
             "- hosts: all\n  tasks:\n    - asset: {title: '{{ a }}'}\n      vars:\n        a: '{{ nobody }}'\n",
             {},
-            "p.yml:5:12: there is no variable 'nobody'",
+            "p.yml:5:12: undefined variable 'nobody'",
         ),
         (
             "an expression over the asset",
             "- hosts: all\n  tasks:\n    - asset: {title: A}\n      when:\n        - asset.frames > limit\n",
             {},
-            "p.yml:5:11: there is no variable 'limit'",
+            "p.yml:5:11: undefined variable 'limit'",
         ),
     ],
     ids=lambda each: each if isinstance(each, str) and len(each) < 60 and "\n" not in each else "",

@@ -17,9 +17,9 @@ from msauto.playbook.templates.environment import evaluate_expression, render_te
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
-from msauto.playbook.yaml.document import said_outside
+from msauto.playbook.yaml.document import outside_node
 
-SPOT = said_outside("test")
+SPOT = outside_node("test")
 ASSET = Asset(
     "EP 1",
     attributes={"frames": "30000", "frame_time": "0.0333666667", "create_time": "2026-11-13T10:00:00"},
@@ -120,30 +120,30 @@ def test_values(text: str, value: Any, render: Render) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ nobody }}", "there is no variable 'nobody'"),
+        ("{{ nobody }}", "undefined variable 'nobody'"),
         ("{{ wrds }}", "did you mean 'words'"),
         ("{{ show.titel }}", "did you mean 'title'"),
         ("{{ asset.frmes }}", "did you mean 'frames'"),
         ("{{ asset.frmes }} x", "did you mean 'frames'"),
         ("{{ env.HOME_TWN }}", "did you mean 'HOME_TOWN'"),
-        ("{{ nobody.x.y }}", "there is no variable 'nobody'"),
+        ("{{ nobody.x.y }}", "undefined variable 'nobody'"),
         ("{{ 'x' | int }}", "the template fails"),
         ("{{ words.append }}", "the template"),
         ("{{ words.append(1) }}", "not allowed"),
-        ("{{ asset._facts }}", "reports no '_facts'"),
-        ("{{ asset.__class__ }}", "reports no '__class__'"),
+        ("{{ asset._facts }}", "does not report '_facts'"),
+        ("{{ asset.__class__ }}", "does not report '__class__'"),
         ("{{ ().__class__.__bases__ }}", "not allowed"),
         ("{{ ''['__class__'] }}", "not allowed"),
         ("{{ '{0.__class__}'.format(1) }}", "not allowed"),
         ("{{ lookup.__globals__ }}", "not allowed"),
-        ("{{ lookup('pipe', 'id') }}", "there is no lookup 'pipe'"),
-        ("{{ cycler }}", "there is no variable 'cycler'"),
+        ("{{ lookup('pipe', 'id') }}", "unknown lookup 'pipe'"),
+        ("{{ cycler }}", "undefined variable 'cycler'"),
         ("{% include 'x' %}", "the template fails"),
-        ("{{ '2.x' is version('1') }}", "is no version"),
+        ("{{ '2.x' is version('1') }}", "is not a valid version"),
         ("{{ 1 | frames('abc') }}", "the template fails"),
         ("{{ '00:01:00;00' | frames('29.97') }}", "drop frame leaves it out"),
         ("{{ 5 | shift(-6) }}", "before the start"),
-        ("{{ 'a' | hash('nothing') }}", "there is no hash"),
+        ("{{ 'a' | hash('nothing') }}", "unknown hash"),
     ],
 )
 def test_errors(text: str, message: str, render: Render) -> None:
@@ -199,7 +199,7 @@ def test_what_was_looked_at_is_remembered(folder: Path) -> None:
 
 
 def test_variables_that_need_themselves(folder: Path) -> None:
-    with pytest.raises(InputError, match="the variable needs itself: a → b → a"):
+    with pytest.raises(InputError, match="the variable refers to itself: a → b → a"):
         render_text("{{ a }}", scope(folder, a="{{ b }}", b="x{{ a }}"), SPOT)
 
 
@@ -236,7 +236,7 @@ def test_lookups(folder: Path, render: Render) -> None:
         ("{{ lookup('file', '/etc/hostname') }}", "outside the playbook's repository"),
         ("{{ lookup('file', 'link') }}", "outside the playbook's repository"),
         ("{{ lookup('file', 'nowhere') }}", "there is no such file"),
-        ("{{ lookup('json', 'bad') }}", "is no JSON"),
+        ("{{ lookup('json', 'bad') }}", "is not valid JSON"),
         ("{{ lookup('yaml', 'bad') }}", "cannot begin|no YAML|never closed|structure"),
         ("{{ lookup('csv', 'ragged') }}", "not as many values"),
         ("{{ lookup('env', 'NOPE') }}", "NOPE is not set"),

@@ -119,7 +119,7 @@ def test_loops_show_the_place_of_the_task(tmp_path: Path) -> None:
 
 def test_tasks_that_no_tag_chooses_are_checked(tmp_path: Path) -> None:
     found = of_tasks(tmp_path, "{asset: {title: '{{ nobody }}'}, tags: [never]}")
-    assert found == ["there is no variable 'nobody'"]
+    assert found == ["undefined variable 'nobody'"]
 
 
 def test_handlers_that_nobody_notifies(tmp_path: Path) -> None:

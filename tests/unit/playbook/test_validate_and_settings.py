@@ -38,7 +38,7 @@ def test_a_folder_is_walked_and_files_are_told_apart(tmp_path: Path) -> None:
     write(tmp_path, ".github/workflow.yml", "{")
     write(tmp_path, "vars/shows.yml", "a: 1\na: 2\n")
     assert messages(tmp_path) == [
-        "there is no variable 'hous'",
+        "undefined variable 'hous'",
         "unknown key 'titel'",
         "the key 'a' stands twice (first in line 1)",
     ]

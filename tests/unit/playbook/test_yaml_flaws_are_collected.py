@@ -42,7 +42,7 @@ def test_a_key_that_stands_twice_hides_no_other_error_of_its_file(tmp_path: Path
     )
     assert told(found) == [
         "playbook.yml:4: the key 'name' stands twice (first in line 3)",
-        "playbook.yml:5: there is no variable 'nobody'",
+        "playbook.yml:5: undefined variable 'nobody'",
         "playbook.yml:6: unknown key 'titel'",
     ]
     assert found[0].remedy == "keep one of them"
@@ -58,7 +58,7 @@ def test_nor_those_of_other_files(tmp_path: Path) -> None:
     )
     assert told(found) == [
         "inventory.yml:3: the key 'vars' stands twice (first in line 2)",
-        "playbook.yml:4: there is no variable 'nowhere'",
+        "playbook.yml:4: undefined variable 'nowhere'",
         "shows.yml:2: the key 'show' stands twice (first in line 1)",
     ]
 
@@ -71,7 +71,7 @@ def test_a_template_without_quotes_is_one_error_and_hides_none(tmp_path: Path) -
         "    - asset: {title: {{ episode }}, folder: News}\n"
         "    - asset: {title: A, fields: {comment: '{{ nobody }}'}}\n",
     )
-    assert told(found) == ["playbook.yml:3: a key must be a text", "playbook.yml:4: there is no variable 'nobody'"]
+    assert told(found) == ["playbook.yml:3: a key must be a text", "playbook.yml:4: undefined variable 'nobody'"]
 
 
 def test_an_inventory_with_such_a_key_tells_the_rest_too(tmp_path: Path) -> None:

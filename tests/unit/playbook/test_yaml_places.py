@@ -93,7 +93,7 @@ def test_bombs_are_refused() -> None:
         (b"\xff\xfea\x00", "f: the file is UTF-16"),
         (b"a: &x [*x]", "f:1:8: there is no anchor &x above"),
         (b"a: !vault x", "f:1:4: the tag !vault is not understood"),
-        (b"a: !secret x", "f:1:4: a secret of fewer than 4 signs cannot be hidden"),
+        (b"a: !secret x", "f:1:4: a secret must have at least 4 characters"),
         (b"a: !secret [eins1, zwei2]", "f:1:4: !secret marks one text, and no list"),
         (b"a: !secretgeheimnis", "f:1:4: !secret marks one text, with a blank between"),
         (b"!secret geheim: x", "f:1:1: a key cannot be secret: keys are names"),

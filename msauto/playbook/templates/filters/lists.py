@@ -1,4 +1,4 @@
-"""Filters of lists and mappings, as Ansible has them. Items need not be hashable: lists of mappings are everyday."""
+"""Filters of lists and mappings, as in Ansible. Items need not be hashable: lists of mappings are common."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Undefined
 
+from msauto.playbook.templates.registry import template_filter
+
 MAX_ITEMS = 100_000
-"""The most items that ``product`` and its like may make."""
+"""The most items that ``product`` may make."""
 
 
 def items_of(value: Any, name: str) -> list[Any]:
-    """Return a list; ``TypeError`` for what is none (a text would fall into its letters)."""
+    """Return a list; raises ``TypeError`` for anything else (a text would be a list of its letters)."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{name} needs a list, not {type(value).__name__}")
     return list(value)
 
 
 class SeenValues:
-    """Remembers values, hashable ones in constant time."""
+    """A set of values, in which hashable ones are found in constant time."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
-        self._quick: set[Any] = set()
-        self._slow: list[Any] = []
+        self._hashable: set[Any] = set()
+        self._others: list[Any] = []
         for value in values:
             self.add(value)
 
     def __contains__(self, value: object) -> bool:
         try:
-            return value in self._quick
+            return value in self._hashable
         except TypeError:
-            return value in self._slow
+            return value in self._others
 
     def add(self, value: Any) -> bool:
-        """Remember a value; tell whether it is new."""
+        """Add a value; return whether it is new."""
         if value in self:
             return False
         try:
-            self._quick.add(value)
+            self._hashable.add(value)
         except TypeError:
-            self._slow.append(value)
+            self._others.append(value)
         return True
 
 
@@ -55,11 +57,13 @@ def _unique(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if seen.add(value)]
 
 
+@template_filter
 @pass_environment
-def _unique_filter(
-    environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None
-) -> list[Any]:
-    """As in Ansible: ``a`` and ``A`` are two, unlike in Jinja."""
+def unique(environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None) -> list[Any]:
+    """Each item once; case matters.
+
+    Example: ['a', 'A', 'a'] | unique
+    """
     getter = make_attrgetter(environment, attribute)
     seen = SeenValues()
 
@@ -70,80 +74,124 @@ def _unique_filter(
     return [item for item in items_of(value, "unique") if seen.add(key(item))]
 
 
-def _union(first: Any, second: Any) -> list[Any]:
+@template_filter
+def union(first: Any, second: Any) -> list[Any]:
+    """The items of either list.
+
+    Example: [1, 2] | union([2, 3])
+    """
     return _unique([*items_of(first, "union"), *items_of(second, "union")])
 
 
-def _intersect(first: Any, second: Any) -> list[Any]:
+@template_filter
+def intersect(first: Any, second: Any) -> list[Any]:
+    """The items of both lists.
+
+    Example: [1, 2] | intersect([2, 3])
+    """
     other = SeenValues(items_of(second, "intersect"))
     return [each for each in _unique(items_of(first, "intersect")) if each in other]
 
 
-def _difference(first: Any, second: Any) -> list[Any]:
+@template_filter
+def difference(first: Any, second: Any) -> list[Any]:
+    """The items of the first list that are not in the second.
+
+    Example: [1, 2, 3] | difference([2])
+    """
     other = SeenValues(items_of(second, "difference"))
     return [each for each in _unique(items_of(first, "difference")) if each not in other]
 
 
-def _symmetric_difference(first: Any, second: Any) -> list[Any]:
-    return [*_difference(first, second), *_difference(second, first)]
+@template_filter
+def symmetric_difference(first: Any, second: Any) -> list[Any]:
+    """The items of one list only.
+
+    Example: [1, 2] | symmetric_difference([2, 3])
+    """
+    return [*difference(first, second), *difference(second, first)]
 
 
-def _flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
+@template_filter
+def flatten(value: Any, levels: int | None = None, skip_nulls: bool = True) -> list[Any]:
+    """Nested lists as one list; levels=1 flattens one level.
+
+    Example: [1, [2, [3]]] | flatten(levels=1)
+    """
     found: list[Any] = []
     for each in items_of(value, "flatten"):
         if isinstance(each, list | tuple) and (levels is None or levels > 0):
-            found.extend(_flatten(each, None if levels is None else levels - 1, skip_nulls))
+            found.extend(flatten(each, None if levels is None else levels - 1, skip_nulls))
         elif not (skip_nulls and each in (None, "None", "null")):
             found.append(each)
     return found
 
 
-def _bounded(size: int, name: str) -> None:
-    if size > MAX_ITEMS:
-        raise SecurityError(f"{name} makes more than {MAX_ITEMS:,} items")
+@template_filter
+def product(*lists: Any) -> list[list[Any]]:
+    """Each item of one list with each item of another.
 
-
-def _product(*lists: Any) -> list[list[Any]]:
+    Example: [1, 2] | product(['a'])
+    """
     pools = [items_of(each, "product") for each in lists]
-    _bounded(math.prod(map(len, pools)), "product")
+    if math.prod(map(len, pools)) > MAX_ITEMS:
+        raise SecurityError(f"product makes more than {MAX_ITEMS:,} items")
     return [list(each) for each in itertools.product(*pools)]
 
 
-def _combinations(value: Any, size: int) -> list[list[Any]]:
-    pool = items_of(value, "combinations")
-    _bounded(math.comb(len(pool), size), "combinations")
-    return [list(each) for each in itertools.combinations(pool, size)]
+@template_filter
+def zip_(*lists: Any) -> list[list[Any]]:
+    """Lists side by side, as long as the shortest.
 
-
-def _permutations(value: Any, size: int | None = None) -> list[list[Any]]:
-    pool = items_of(value, "permutations")
-    _bounded(len(pool), "permutations")
-    _bounded(math.perm(len(pool), size) if len(pool) < MAX_ITEMS else 0, "permutations")
-    return [list(each) for each in itertools.permutations(pool, size)]
-
-
-def _zip(*lists: Any) -> list[list[Any]]:
+    Example: words | zip([1, 2])
+    """
     return [list(each) for each in zip(*(items_of(each, "zip") for each in lists), strict=False)]
 
 
-def _zip_longest(*lists: Any, fillvalue: Any = None) -> list[list[Any]]:
+@template_filter
+def zip_longest(*lists: Any, fillvalue: Any = None) -> list[list[Any]]:
+    """Lists side by side, as long as the longest.
+
+    Example: [1, 2] | zip_longest(['a'], fillvalue='-')
+    """
     pools = [items_of(each, "zip_longest") for each in lists]
     return [list(each) for each in itertools.zip_longest(*pools, fillvalue=fillvalue)]
 
 
+@template_filter
+@pass_environment
+def extract(environment: Environment, key: Any, container: Any, morekeys: Any = None) -> Any:
+    """An item by its key: for map.
+
+    Example: ['x', 'y'] | map('extract', {'x': 1, 'y': 2}) | list
+    """
+    found = environment.getitem(container, key)
+    for each in morekeys if isinstance(morekeys, list) else [] if morekeys is None else [morekeys]:
+        found = environment.getitem(found, each)
+    return found
+
+
+@template_filter
+def subelements(value: Any, path: Any, skip_missing: bool = False) -> list[list[Any]]:
+    """Each item with each item of a list inside it.
+
+    Example: [{'n': 'a', 'l': [1, 2]}] | subelements('l')
+    """
+    steps = list(path) if isinstance(path, list) else str(path).split(".")
+    found: list[list[Any]] = []
+    for element in value.values() if isinstance(value, Mapping) else items_of(value, "subelements"):
+        inner = element
+        for step in steps:
+            inner = inner.get(step) if isinstance(inner, Mapping) else None
+        if inner is None and skip_missing:
+            continue
+        if not isinstance(inner, list):
+            raise TypeError(f"subelements finds no list {'.'.join(map(str, steps))!r} in an element")
+        found.extend([element, item] for item in inner)
+    return found
+
+
 # Mappings -------------------------------------------------------------------------------------------------------
-
-
-def _combine(first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace") -> dict[str, Any]:
-    if list_merge not in _LIST_MERGES:
-        raise ValueError(f"list_merge knows no {list_merge!r}: {', '.join(_LIST_MERGES)}")
-    result: dict[str, Any] = {}
-    for each in _flatten([first, *others]):
-        if not isinstance(each, Mapping):
-            raise TypeError(f"combine needs mappings, not {type(each).__name__}")
-        result = _combined(result, each, recursive, _LIST_MERGES[list_merge])
-    return result
-
 
 _LIST_MERGES: dict[str, Callable[[list[Any], list[Any]], list[Any]]] = {
     "replace": lambda old, new: new,  # noqa: ARG005 - the other choices use it
@@ -153,6 +201,22 @@ _LIST_MERGES: dict[str, Callable[[list[Any], list[Any]], list[Any]]] = {
     "append_rp": lambda old, new: [*(each for each in old if each not in new), *new],
     "prepend_rp": lambda old, new: [*new, *(each for each in old if each not in new)],
 }
+
+
+@template_filter
+def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace") -> dict[str, Any]:
+    """Merged mappings, the later over the earlier; recursive=true merges inner ones; list_merge='append' joins lists.
+
+    Example: {'a': {'x': 1}} | combine({'a': {'y': 2}}, recursive=true)
+    """
+    if list_merge not in _LIST_MERGES:
+        raise ValueError(f"unknown list_merge {list_merge!r}: {', '.join(_LIST_MERGES)}")
+    result: dict[str, Any] = {}
+    for each in flatten([first, *others]):
+        if not isinstance(each, Mapping):
+            raise TypeError(f"combine needs mappings, not {type(each).__name__}")
+        result = _combined(result, each, recursive, _LIST_MERGES[list_merge])
+    return result
 
 
 def _combined(
@@ -173,13 +237,23 @@ def _combined(
     return result
 
 
-def _dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> list[dict[str, Any]]:
+@template_filter
+def dict2items(value: Any, key_name: str = "key", value_name: str = "value") -> list[dict[str, Any]]:
+    """A mapping as a list of key and value.
+
+    Example: {'a': 1} | dict2items
+    """
     if not isinstance(value, Mapping):
         raise TypeError("dict2items needs a mapping")
     return [{key_name: key, value_name: each} for key, each in value.items()]
 
 
-def _items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> dict[str, Any]:
+@template_filter
+def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> dict[str, Any]:
+    """A list of key and value as a mapping.
+
+    Example: [{'key': 'a', 'value': 1}] | items2dict
+    """
     found: dict[str, Any] = {}
     for each in items_of(value, "items2dict"):
         if not isinstance(each, Mapping) or not {key_name, value_name} <= each.keys():
@@ -188,32 +262,15 @@ def _items2dict(value: Any, key_name: str = "key", value_name: str = "value") ->
     return found
 
 
-@pass_environment
-def _extract(environment: Environment, key: Any, container: Any, morekeys: Any = None) -> Any:
-    """``'a' | extract(map)``: made for ``map('extract', map)``."""
-    found = environment.getitem(container, key)
-    for each in morekeys if isinstance(morekeys, list) else [] if morekeys is None else [morekeys]:
-        found = environment.getitem(found, each)
-    return found
+# Choices --------------------------------------------------------------------------------------------------------
 
 
-def _subelements(value: Any, path: Any, skip_missing: bool = False) -> list[list[Any]]:
-    """Each element with each item of a list inside it, as pairs."""
-    steps = list(path) if isinstance(path, list) else str(path).split(".")
-    found: list[list[Any]] = []
-    for element in value.values() if isinstance(value, Mapping) else items_of(value, "subelements"):
-        inner = element
-        for step in steps:
-            inner = inner.get(step) if isinstance(inner, Mapping) else None
-        if inner is None and skip_missing:
-            continue
-        if not isinstance(inner, list):
-            raise TypeError(f"subelements finds no list {'.'.join(map(str, steps))!r} in an element")
-        found.extend([element, item] for item in inner)
-    return found
+@template_filter
+def mandatory(value: Any, msg: str | None = None) -> Any:
+    """The value, or an error if it is undefined.
 
-
-def _mandatory(value: Any, msg: str | None = None) -> Any:
+    Example: house | mandatory
+    """
     if isinstance(value, Undefined):
         if msg:
             raise ValueError(str(msg))
@@ -221,27 +278,10 @@ def _mandatory(value: Any, msg: str | None = None) -> Any:
     return value
 
 
-def _ternary(value: Any, yes: Any, no: Any, none: Any = None) -> Any:
+@template_filter
+def ternary(value: Any, yes: Any, no: Any, none: Any = None) -> Any:
+    """One value or another, by a condition.
+
+    Example: (1 > 2) | ternary('yes', 'no')
+    """
     return none if value is None and none is not None else (yes if value else no)
-
-
-LIST_FILTERS: dict[str, Callable[..., Any]] = {
-    "combinations": _combinations,
-    "combine": _combine,
-    "dict2items": _dict2items,
-    "difference": _difference,
-    "extract": _extract,
-    "flatten": _flatten,
-    "intersect": _intersect,
-    "items2dict": _items2dict,
-    "mandatory": _mandatory,
-    "permutations": _permutations,
-    "product": _product,
-    "subelements": _subelements,
-    "symmetric_difference": _symmetric_difference,
-    "ternary": _ternary,
-    "union": _union,
-    "unique": _unique_filter,
-    "zip": _zip,
-    "zip_longest": _zip_longest,
-}

@@ -3,91 +3,153 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msauto.playbook.templates.filters.lists import SeenValues, items_of
-from msauto.playbook.templates.filters.numbers import to_bool
+from msauto.playbook.templates.filters.numbers import bool_
 from msauto.playbook.templates.filters.strings import pattern
+from msauto.playbook.templates.registry import template_test
 from msauto.playbook.yaml.document import nearest
 
-_KINDS = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
+_KINDS = ("search", "match", "fullmatch")
 
 
-def _regex(
-    value: Any, find: str, ignorecase: bool = False, multiline: bool = False, match_type: str = "search"
-) -> bool:
+@template_test
+def regex(value: Any, find: str, ignorecase: bool = False, multiline: bool = False, match_type: str = "search") -> bool:
+    """A regular expression matches; match_type is search, match or fullmatch.
+
+    Example: 'EP 12' is regex('EP [0-9]+', match_type='fullmatch')
+    """
     if match_type not in _KINDS:
-        raise ValueError(f"regex knows no {match_type!r}; {nearest(match_type, _KINDS)}")
+        raise ValueError(f"unknown match_type {match_type!r}; {nearest(match_type, _KINDS)}")
     compiled = pattern(find, value, ignorecase, multiline)
     return getattr(compiled, match_type)(str(value)) is not None
 
 
-def _match(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
-    return _regex(value, find, ignorecase, multiline, "match")
+@template_test
+def match(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
+    """A regular expression matches at the beginning.
+
+    Example: 'EP 12' is match('EP')
+    """
+    return regex(value, find, ignorecase, multiline, "match")
 
 
-def _search(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
-    return _regex(value, find, ignorecase, multiline)
+@template_test
+def search(value: Any, find: str, ignorecase: bool = False, multiline: bool = False) -> bool:
+    """A regular expression matches anywhere.
+
+    Example: 'EP 12' is search('12$')
+    """
+    return regex(value, find, ignorecase, multiline)
 
 
-_SIGNS = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
-_SIGNS |= {"<=": (-1, 0), "le": (-1, 0), ">": (1,), "gt": (1,), ">=": (0, 1), "ge": (0, 1)}
+_ORDER = {"==": (0,), "eq": (0,), "=": (0,), "!=": (-1, 1), "<>": (-1, 1), "ne": (-1, 1), "<": (-1,), "lt": (-1,)}
+_ORDER |= {"<=": (-1, 0), "le": (-1, 0), ">": (1,), "gt": (1,), ">=": (0, 1), "ge": (0, 1)}
 
 
-def _version(value: Any, other: Any, operator: str = "==") -> bool:
-    if operator not in _SIGNS:
-        raise ValueError(f"version knows no {operator!r}; {nearest(operator, _SIGNS)}")
+@template_test
+def version(value: Any, other: Any, operator: str = "==") -> bool:
+    """Compares versions: ==, !=, <, <=, >, >=.
+
+    Example: '2.9.87' is version('2.10', '<')
+    """
+    if operator not in _ORDER:
+        raise ValueError(f"unknown operator {operator!r}; {nearest(operator, _ORDER)}")
     left, right = _version_key(value), _version_key(other)
     length = max(len(left), len(right))
     one, two = (key + (0,) * (length - len(key)) for key in (left, right))
-    return (one > two) - (one < two) in _SIGNS[operator]
+    return (one > two) - (one < two) in _ORDER[operator]
 
 
 def _version_key(value: Any) -> tuple[int, ...]:
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})*", str(value)):
-        raise ValueError(f"{str(value)[:40]!r} is no version")
+        raise ValueError(f"{str(value)[:40]!r} is not a valid version")
     return tuple(int(part) for part in str(value).split("."))
 
 
-def _subset(value: Any, other: Any) -> bool:
+@template_test
+def subset(value: Any, other: Any) -> bool:
+    """All items are in the other list.
+
+    Example: [1] is subset([1, 2])
+    """
     there = SeenValues(items_of(other, "subset"))
     return all(each in there for each in items_of(value, "subset"))
 
 
-def _contains(value: Any, item: Any) -> bool:
-    """The other way round than ``in``: made for ``selectattr('tags', 'contains', 'news')``."""
+@template_test
+def issubset(value: Any, other: Any) -> bool:
+    """Another name of subset.
+
+    Example: [1] is issubset([1, 2])
+    """
+    return subset(value, other)
+
+
+@template_test
+def superset(value: Any, other: Any) -> bool:
+    """All items of the other list are in this one.
+
+    Example: [1, 2] is superset([1])
+    """
+    return subset(other, value)
+
+
+@template_test
+def issuperset(value: Any, other: Any) -> bool:
+    """Another name of superset.
+
+    Example: [1, 2] is issuperset([1])
+    """
+    return subset(other, value)
+
+
+@template_test
+def contains(value: Any, item: Any) -> bool:
+    """A list, text or mapping contains it.
+
+    The opposite of ``in``, for ``selectattr('tags', 'contains', 'news')``.
+
+    Example: words is contains('news')
+    """
     if isinstance(value, str | list | tuple | Mapping):
         return item in value
     raise TypeError(f"contains needs a list, a text or a mapping, not {type(value).__name__}")
 
 
-def _truthy(value: Any, convert_bool: bool = False) -> bool:
-    return to_bool(value) if convert_bool and isinstance(value, str) else bool(value)
+@template_test
+def truthy(value: Any, convert_bool: bool = False) -> bool:
+    """Not empty; convert_bool=true reads words such as no.
+
+    Example: 'no' is truthy(convert_bool=true)
+    """
+    return bool_(value) if convert_bool and isinstance(value, str) else bool(value)
 
 
-def _all(value: Any) -> bool:
+@template_test
+def falsy(value: Any, convert_bool: bool = False) -> bool:
+    """False, empty or null.
+
+    Example: '' is falsy
+    """
+    return not truthy(value, convert_bool)
+
+
+@template_test
+def all_(value: Any) -> bool:
+    """All items are true.
+
+    Example: [true, 1] is all
+    """
     return all(items_of(value, "all"))
 
 
-def _any(value: Any) -> bool:
+@template_test
+def any_(value: Any) -> bool:
+    """At least one item is true.
+
+    Example: [false, 1] is any
+    """
     return any(items_of(value, "any"))
-
-
-TESTS: dict[str, Callable[..., bool]] = {
-    "all": _all,
-    "any": _any,
-    "contains": _contains,
-    "falsy": lambda value, convert_bool=False: not _truthy(value, convert_bool),
-    "match": _match,
-    "nan": lambda value: isinstance(value, float) and value != value,
-    "regex": _regex,
-    "search": _search,
-    "subset": _subset,
-    "issubset": _subset,
-    "superset": lambda value, other: _subset(other, value),
-    "issuperset": lambda value, other: _subset(other, value),
-    "truthy": _truthy,
-    "version": _version,
-    "version_compare": _version,
-}

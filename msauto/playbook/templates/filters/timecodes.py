@@ -1,30 +1,30 @@
-"""Filters of the field: ``timecode``, ``frames``, ``seconds``, ``shift``. Exact: no float touches a position."""
+"""Filters of positions. Exact: no float touches a position."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from msauto.model.timecode import Timecode, nominal_rate, show_timecode
+from msauto.playbook.templates.registry import template_filter
 
 
 def _rate(context: Context, fps: Any) -> Fraction:
-    """The rate as given, or that of the asset: 25, ``29.97``, ``30000/1001``."""
+    """Return the given rate, or that of the asset: 25, ``29.97``, ``30000/1001``."""
     if fps is None:
         fps = context.environment.getattr(context.resolve("asset"), "fps")
         if isinstance(fps, Undefined):
-            str(fps)  # raises: the asset tells no rate
+            str(fps)  # raises: the asset has no rate
     exact = Fraction(str(fps)) if isinstance(fps, str | float) else Fraction(fps)
     if exact.denominator not in {1, 1001}:
         nominal = nominal_rate(exact)
         ntsc = Fraction(nominal * 1000, 1001)
         exact = ntsc if abs(ntsc - exact) < Fraction(1, 100) else exact
     if not 0 < exact <= 1000:
-        raise ValueError(f"{fps} is no frame rate")
+        raise ValueError(f"{fps} is not a valid frame rate")
     return exact
 
 
@@ -37,30 +37,46 @@ def _frames_of(value: Any, rate: Fraction) -> int:
     return Timecode.parse(text if isinstance(value, str) else value).to_frames(rate)
 
 
+@template_filter
 @pass_context
-def _frames(context: Context, value: Any, fps: Any = None) -> int:
-    """A time code as frames: ``"00:00:10:00" | frames(25)``."""
+def frames(context: Context, value: Any, fps: Any = None) -> int:
+    """A position in frames; the rate is the asset's unless given.
+
+    Example: '00:00:10:05' | frames(25)
+    """
     return _frames_of(value, _rate(context, fps))
 
 
+@template_filter
 @pass_context
-def _timecode(context: Context, value: Any, fps: Any = None, drop: bool = False) -> str:
-    """Frames as a time code: ``asset.frames | timecode``."""
+def timecode(context: Context, value: Any, fps: Any = None, drop: bool = False) -> str:
+    """Frames as a time code; the rate is the asset's unless given; drop=true for drop frame.
+
+    Example: 1800 | timecode('30000/1001', drop=true)
+    """
     rate = _rate(context, fps)
     return show_timecode(_frames_of(value, rate), rate, drop=drop)
 
 
+@template_filter
 @pass_context
-def _seconds(context: Context, value: Any, fps: Any = None) -> int | float:
-    """A position in seconds."""
+def seconds(context: Context, value: Any, fps: Any = None) -> int | float:
+    """A position in seconds; the rate is the asset's unless given.
+
+    Example: '00:00:10:05' | seconds(25)
+    """
     rate = _rate(context, fps)
     exact = _frames_of(value, rate) / rate
     return exact.numerator if exact.denominator == 1 else float(exact)
 
 
+@template_filter
 @pass_context
-def _shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
-    """A position moved by frames or a time code (``-`` in front: earlier), in the notation that it has."""
+def shift(context: Context, value: Any, by: Any, fps: Any = None) -> Any:
+    """A position moved by frames or a time code, in its own notation.
+
+    Example: '00:01:00:00' | shift(-25, 25)
+    """
     if isinstance(value, int) and isinstance(by, int) and fps is None:
         return _not_before_start(value + by)
     rate = _rate(context, fps)
@@ -75,11 +91,3 @@ def _not_before_start(frames: int) -> int:
     if frames < 0:
         raise ValueError("the position would be before the start")
     return frames
-
-
-TIMECODE_FILTERS: dict[str, Callable[..., Any]] = {
-    "timecode": cast("Callable[..., Any]", _timecode),
-    "frames": cast("Callable[..., Any]", _frames),
-    "seconds": cast("Callable[..., Any]", _seconds),
-    "shift": cast("Callable[..., Any]", _shift),
-}

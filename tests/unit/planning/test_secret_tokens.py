@@ -1,4 +1,4 @@
-"""Memories keep stand-ins for secrets: the same secret is known again, another is not, and none is kept."""
+"""Memories keep tokens in place of secrets: the same secret is known again, another is not, and none is kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
-from msauto.secrets.taint import STAND_IN, Secrets
+from msauto.secrets.taint import TOKEN_PATTERN, Secrets
 from msauto.secrets.tokens import SALT, SecretTokenMemory
 
 TARGET = TargetId("studio", "NEWS", "asset", "EP001")
@@ -75,7 +75,7 @@ def test_the_salt_is_the_ledgers_own() -> None:
         SecretTokenMemory(kept, known(TOKEN)).remember(TARGET, {"a": TOKEN})
     assert first.items[SALT] != second.items[SALT]
     one, other = str(first.items[TARGET]["a"]), str(second.items[TARGET]["a"])
-    assert STAND_IN.fullmatch(one)
+    assert TOKEN_PATTERN.fullmatch(one)
     assert one != other
 
 

@@ -1,0 +1,144 @@
+"""Taint in templates: what is made with a secret is secret.
+
+Taint is tracked for each template. If its evaluation touches a secret, its whole result is secret, whatever was done
+with it. A value carries its taint by its class, :class:`TaintedText`. For values that cannot carry it (true, false,
+null), :attr:`TaintTracker.lost` notes the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context, Undefined
+
+from msauto.playbook.templates.registry import template_filter
+from msauto.playbook.yaml.document import SourceNode
+from msauto.secrets.encodings import can_redact
+from msauto.secrets.taint import HIDDEN, SecretsFound
+from msauto.secrets.tainted_text import TaintedText, is_tainted, tainted_paths, why_too_short
+
+
+class TemplateFunctionError(Exception):
+    """A filter or lookup that fails for a known reason; ``remedy`` says what to do. The message shows no secret."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class TaintTracker:
+    """The secrets of one run, and whether the templates that are being evaluated touch one."""
+
+    __slots__ = ("_touched", "found", "lost")
+
+    def __init__(self) -> None:
+        self.found = SecretsFound()
+        self.lost: list[SourceNode] = []
+        """Places of values that were made with a secret and cannot carry taint; the reader removes them."""
+        self._touched: list[bool] = []
+
+    def start(self) -> None:
+        """Start the evaluation of a template; :meth:`end` ends it."""
+        self._touched.append(False)
+
+    def end(self) -> bool:
+        """End the evaluation; return whether it touched a secret."""
+        return self._touched.pop()
+
+    def touch(self) -> None:
+        """Note that the template that is being evaluated uses a secret."""
+        if self._touched:
+            self._touched[-1] = True
+
+    def add(self, value: object) -> TaintedText:
+        """Return a text marked as secret; raises :class:`TemplateFunctionError` for other values and short texts."""
+        if value == HIDDEN:
+            return TaintedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
+        if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
+            raise TemplateFunctionError("only a text can be secret", "mark each text by itself: | map('secret')")
+        text = str(value)
+        if not can_redact(text):
+            raise TemplateFunctionError(*why_too_short(text))
+        self.found.add(text)
+        return TaintedText(text)
+
+    def add_tagged(self, data: Any, *, templates: bool = False) -> None:
+        """Add the texts of a file that are tagged as secret; ``templates``: also templates, which are not rendered."""
+        for _, text in tainted_paths(data):
+            if templates or ("{{" not in text and "{%" not in text):
+                self.found.add(str(text))
+
+    def taint(self, value: Any, node: SourceNode) -> Any:
+        """Return the result of a template that touched a secret, tainted; note in ``lost`` what cannot carry taint."""
+        if isinstance(value, str):
+            return self._taint_text(value)
+        if isinstance(value, list):
+            return [self.taint(each, node) for each in value]
+        if isinstance(value, dict):
+            if any(map(self.found.known().occurs_in, value)):
+                self.lost.append(node)
+            return {key: self.taint(each, node) for key, each in value.items()}
+        if isinstance(value, bool | None):
+            self.lost.append(node)
+            return value
+        return self._taint_text(value.isoformat() if isinstance(value, datetime | date) else str(value))
+
+    def _taint_text(self, text: str) -> TaintedText:
+        if can_redact(text) and text != HIDDEN:
+            self.found.add(str(text))
+        return TaintedText(text)
+
+
+def tracker_of(names: Any) -> TaintTracker | None:
+    """Return the tracker of the run that template names belong to; ``None`` if they belong to none."""
+    surroundings = getattr(names, "surroundings", None)
+    files = getattr(surroundings, "files", None)
+    found = getattr(files, "taint", None)
+    return found if isinstance(found, TaintTracker) else None
+
+
+def _tracker(context: Context) -> TaintTracker | None:
+    return tracker_of(context.parent.get("__scope__"))
+
+
+# Filters that the sandbox puts around each name ----------------------------------------------------------------
+
+
+@pass_context
+def touched(context: Context, value: Any) -> Any:
+    """Return a value that a template uses; note whether it contains a secret."""
+    tracker = _tracker(context)
+    if tracker is not None and tracker.found and not isinstance(value, Undefined):
+        owner = getattr(value, "__self__", None)  # the object that a method belongs to
+        if is_tainted(value) or (owner is not None and is_tainted(owner)):
+            tracker.touch()
+    return value
+
+
+@pass_context
+def opened(context: Context, value: Any) -> Any:
+    """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
+    tracker = _tracker(context)
+    if tracker is not None and isinstance(value, TaintedText):
+        tracker.touch()
+    return value
+
+
+@template_filter
+@pass_context
+def secret(context: Context, value: Any) -> str:
+    """A text that is marked as secret: it is sent, and never shown (docs/how-to/secrets.md).
+
+    Example: 'a-token' | secret
+    """
+    tracker = _tracker(context)
+    if tracker is None:
+        raise TemplateFunctionError("nothing can be marked as secret here")
+    if isinstance(value, Undefined):
+        str(value)  # raises: the name is undefined
+    tainted = tracker.add(value)
+    tracker.touch()
+    return tainted
