@@ -6,25 +6,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from msauto.aspects import ASPECTS
+from msauto.diffing.comparison import mapping
+from msauto.diffing.memory_items import BETWEEN, PENDING_PREFIX
 from msauto.model.plan import Change, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
-from msauto.planning.survey.handlers import PENDING_PREFIX
-from msauto.verification.expectations import mapping
-from msauto.verification.memory_updates import BETWEEN, expectation_key, memories
-from msauto.verification.verifying import only, rename_of
-
-_ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
-"""How memories of values are called, by aspect. Who owns a marker, or what a channel calls an item, is no value."""
+from msauto.verification.memory_updates import expectation_key, memories
+from msauto.verification.verifying import rename_of
 
 
 def written(target: Target) -> frozenset[str]:
     """Return the names of the memories that the target's requests make doubtful; ``name:*`` is all of a kind."""
     expects = [each for request in target.requests for each in request.expect]
-    names = {f"{_ITEMS[each.aspect]}:{each.key}" for each in expects if each.aspect in _ITEMS}
-    if any(each.aspect == "segmentation" for each in expects):
-        names.add("segment-keywords:*")
-    return frozenset(names)
+    items = ((ASPECTS[each.aspect].value_item, each.key) for each in expects)
+    return frozenset(item(key) for item, key in items if item is not None)
 
 
 def loads_xmp(target: Target) -> bool:
@@ -39,10 +35,8 @@ def is_of(item: str, names: frozenset[str]) -> bool:
 
 def once(target: Target, index: int) -> dict[str, Json]:
     """Return what to keep as soon as a request is done, proved or not: that a command is not to be sent again."""
-    if not any(each.aspect in {"command", "xmp_batch"} for each in target.requests[index].expect):
-        return {}
-    kept = memories(only(target, index, index + 1), LiveTarget())
-    return {item: value for item, value in kept.items() if item.startswith(("command:", "xmp_batch:"))}
+    expects = [each for each in target.requests[index].expect if ASPECTS[each.aspect].runs_once]
+    return dict(item for each in expects for item in ASPECTS[each.aspect].remember(each, LiveTarget()))
 
 
 def proved(
@@ -179,5 +173,5 @@ def _once(target: Target, index: int) -> list[str]:
     return [
         f"{each.aspect}:{each.key}"
         for each in target.requests[index].expect
-        if each.aspect in {"command", "xmp_batch"} and each.desired == "once"
+        if ASPECTS[each.aspect].runs_once and each.desired == "once"
     ]

@@ -44,11 +44,11 @@ from msauto.applying.transitions import abandon, begin, conclude, step
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import MsautoError, NotSentError, RejectedError, UnreachableError
 from msauto.model import events
-from msauto.model.plan import Aspect, Json, Request, Target, TargetId
+from msauto.model.plan import AspectName, Json, Request, Target, TargetId
 from msauto.model.ports import Clock, Journal, LiveTarget, Memory, Reader, Sender
 from msauto.model.result import TargetResult
 from msauto.verification import verifying as proving
-from msauto.verification.memory_updates import learned, memories
+from msauto.verification.memory_updates import memories
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class TargetExecutor:
         self._ahead: int | None = None
         self._files: dict[int, str] = {}
         self._learned: dict[str, Json] = {}
-        self._shown: tuple[int, tuple[Aspect, ...]] = (0, ())  # what the proof has seen, and what it cannot
+        self._shown: tuple[int, tuple[AspectName, ...]] = (0, ())  # what the proof has seen, and what it cannot
         self._proved: list[tuple[TargetId, dict[str, Json]]] = []  # what the last proof says is to be kept
         self._reach_before = server.standing.reach
         self._locked_out = False  # this very target was not let in
@@ -303,7 +303,7 @@ class TargetExecutor:
             differences = proving.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever kept us from reading, nothing is proved
             return Unreadable(_words(error), self._elapsed())
-        self._learned, self._shown = learned(done, live), proving.shown(done, live)
+        self._learned, self._shown = proving.learned(done, live), proving.shown(done, live)
         self._proved = keeping.proved(done, live, differences, self._ids(), self._context.memory.recall)
         return Verified(differences, self._elapsed())
 

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.model.xmp_facts import XmpByName
 from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.encodings import SHORTEST, can_hide
@@ -210,12 +211,12 @@ _SEND = "send the secret itself, or a longer text"
 _FREE: Mapping[str, frozenset[tuple[str, ...]]] = {
     "asset": frozenset(
         {
-            *(("fields", name) for name in ("comment", "type", *(f"user_{number}" for number in range(8)))),
+            *(("fields", each.name) for each in LINK_FIELDS if each.may_be_secret),
             ("xmp", "*"),
             ("xmp", "*", "#"),
             ("segmentation", "title"),
-            *(("segments", "#", name) for name in ("title", "keywords")),
-            *(("markers", "#", name) for name in ("title", "comment", "user", "keywords")),
+            *(("segments", "#", each.name) for each in SEGMENT_ATTRIBUTES if each.may_be_secret),
+            *(("markers", "#", each.name) for each in MARKER_ATTRIBUTES if each.may_be_secret),
         }
     ),
     "rss": frozenset({("items", "#", "text"), *(("items", "#", "item", n) for n in ("title", "description", "link"))}),

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute
+
+
+def _values(attributes: Sequence[Attribute], separator: str) -> str:
+    return separator.join(f"{each.name}: {each.example}" for each in attributes)
+
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "play": (
@@ -68,45 +75,27 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     was: [Evening News raw]
     folder: Raw/2026
     fields:
-      type: News
-      comment: Ready
-      layer: "1"
-      first_frame: "10:00:00:00"
-      last_frame: "10:20:00:00"
-      icon_pos: 250
-      user_0: Kanal 5
-      user_1: ""
-      user_2: b
-      user_3: c
-      user_4: d
-      user_5: e
-      user_6: f
-      user_7: g
+      """
+        + _values(LINK_FIELDS, "\n      ")
+        + """
     xmp: {"dc:subject": [news, evening], "dc:title": Evening News}
     segments:
-      - {number: 1, start: "10:00:00:00", duration: "00:12:30:00", title: Part 1, keywords: a b}
+      - {number: 1, start: "10:00:00:00", duration: "00:12:30:00", """
+        + _values(SEGMENT_ATTRIBUTES, ", ")
+        + """}
       - {number: 7, state: absent}
     markers:
-      - {at: "10:12:30:00", track: Cue Point, title: Ad break, comment: x, user: y, keywords: z, rating: 3}
+      - {at: "10:12:30:00", track: Cue Point, """
+        + _values(MARKER_ATTRIBUTES, ", ")
+        + """}
       - {at: "10:20:00:00", title: Goal, attributes: {player: "9"}}
       - {uid: 9, state: absent}
     links:
       - folder: Playout/Tonight
         title: Evening News tonight
-        type: a
-        comment: On air
-        layer: "2"
-        first_frame: "10:00:10:00"
-        last_frame: "10:12:00:00"
-        icon_pos: 250
-        user_0: a
-        user_1: b
-        user_2: c
-        user_3: d
-        user_4: e
-        user_5: f
-        user_6: g
-        user_7: h
+        """
+        + _values(LINK_FIELDS, "\n        ")
+        + """
       - {folder: Playout/Yesterday, state: absent}
     exactly: {segments: true, links: false, markers: {tracks: [Cue Point]}}
     origin: "10:00:00:00"

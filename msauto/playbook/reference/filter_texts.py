@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msauto.interface.fields import MARKER_ATTRIBUTES, names
+
 FILTER_WORDS: Mapping[str, tuple[str, str]] = {
     "abs": ("a number without its sign", "-5 | abs"),
     "b64decode": ("a text out of base 64", "'TmV3cw==' | b64decode"),
@@ -217,10 +219,10 @@ FACT_WORDS: Mapping[str, tuple[str, str]] = {
     "link_id": ("whole number", "the server's number of the entry"),
     "finalized": ("true or false", "false while it is being recorded"),
     "mime_type": ("whole number", "10 is a graphic template"),
-    "markers": ("list of mappings", "uid, frame (also at), track, title, comment, user, keywords, rating"),
+    "markers": ("list of mappings", f"uid, frame (also at), track, {', '.join(names(MARKER_ATTRIBUTES))}"),
     "segments": ("list of mappings", "number, start, duration, title, titles, track, rating, keywords, name"),
     "links": ("list of mappings", "folder and title; needs a listing"),
     "xmp": ("mapping of lists", "XMP fields by ns:name, those that are not empty; read by name where not told at once"),
     "parameters": ("list of texts", "the parameters of a graphic template"),
-    "comment": ("text", "and type, layer, icon_pos, user_0 to user_7: where the server reports them"),
+    "comment": ("text", "and the other link fields of `fields`: where the server reports them"),
 }
