@@ -35,7 +35,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.assembly import assemble
 from msauto.planning.saved_plans.stale import placed_anew, why_stale
 from msauto.planning.survey.survey import Survey, survey
-from msauto.planning.undo.undo import undo_run
+from msauto.planning.undo import undo_run
 from msauto.secrets.redactor import Redactor
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.secrets.tokens import SecretTokenMemory

@@ -44,11 +44,11 @@ from msauto.applying.target_reader import TargetReader
 from msauto.concurrency import ConcurrencySlot
 from msauto.errors import MsautoError, NotSentError, RejectedError, one_line
 from msauto.model import events
-from msauto.model.plan import Aspect, Json, Request, Target
+from msauto.model.plan import AspectName, Json, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetResult
 from msauto.verification import verifying
-from msauto.verification.memory_updates import learned, memories
+from msauto.verification.memory_updates import memories
 
 
 class TargetExecutor:
@@ -75,7 +75,7 @@ class TargetExecutor:
         self._guard_holds = False
         self._all_sent: float | None = None
         self._learned: dict[str, Json] = {}
-        self._shown: tuple[int, tuple[Aspect, ...]] = (0, ())
+        self._shown: tuple[int, tuple[AspectName, ...]] = (0, ())
         self.result: TargetResult | None = None
 
     async def run(self) -> None:
@@ -226,7 +226,7 @@ class TargetExecutor:
             differences = verifying.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
             return Unreadable(one_line(error), self._elapsed())
-        self._learned, self._shown = learned(done, live), verifying.shown(done, live)
+        self._learned, self._shown = verifying.learned(done, live), verifying.shown(done, live)
         self._memory.verified(done, live, differences)
         return TargetRead(differences, self._elapsed())
 

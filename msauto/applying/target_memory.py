@@ -16,17 +16,14 @@ from functools import partial
 
 from msauto.applying.apply_context import ApplyContext
 from msauto.applying.group_commit import Call
+from msauto.aspects import ASPECTS
+from msauto.diffing.comparison import mapping
+from msauto.diffing.memory_items import BETWEEN, PENDING_PREFIX
 from msauto.model.plan import Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
-from msauto.planning.survey.handlers import PENDING_PREFIX
-from msauto.verification.expectations import mapping
-from msauto.verification.memory_updates import BETWEEN, expectation_key, memories
-from msauto.verification.verifying import only, rename_of
-
-_VALUE_ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
-"""The prefix of items that hold values, by aspect. The owner of a marker and the guid of an RSS item are no values."""
-_UNSEEN_ASPECTS = {"command", "xmp_batch"}
+from msauto.verification.memory_updates import expectation_key, memories
+from msauto.verification.verifying import rename_of
 
 Items = dict[str, Json]
 
@@ -63,12 +60,12 @@ class TargetMemory:
     def _forget_overwritten(self) -> None:
         """Forget the values that the target's requests overwrite: after a crash, only reading shows them."""
         expects = [each for request in self._target.requests for each in request.expect]
-        names = {f"{_VALUE_ITEMS[each.aspect]}:{each.key}" for each in expects if each.aspect in _VALUE_ITEMS}
-        resegmented = any(each.aspect == "segmentation" for each in expects)
+        items = ((ASPECTS[each.aspect].value_item, each.key) for each in expects)
+        names = frozenset(item(key) for item, key in items if item is not None)
         memory = self._context.memory
         for target in self._ids:
             known = memory.recall(target)
-            gone = {item for item in known if item in names or (resegmented and item.startswith("segment-keywords:"))}
+            gone = {item for item in known if item in names or f"{item.partition(':')[0]}:*" in names}
             if gone:
                 memory.remember(target, dict.fromkeys(gone))
         if any(each.aspect == "xmp_batch" for each in expects):  # it may write to any clip of the database
@@ -211,16 +208,14 @@ def _in_doubt(target: Target, index: int, run: str, status: int | None = None) -
 def _once_items(target: Target, index: int) -> list[str]:
     """Return the items of commands and batches that are sent only once."""
     expects = target.requests[index].expect
-    once = (each for each in expects if each.aspect in _UNSEEN_ASPECTS and each.desired == "once")
+    once = (each for each in expects if ASPECTS[each.aspect].runs_once and each.desired == "once")
     return [f"{each.aspect}:{each.key}" for each in once]
 
 
 def _unseen_items(target: Target, index: int) -> Items:
     """Return what to remember as soon as a command or batch is done: that it must not be sent again."""
-    if not any(each.aspect in _UNSEEN_ASPECTS for each in target.requests[index].expect):
-        return {}
-    items = memories(only(target, index, index + 1), LiveTarget())
-    return {item: value for item, value in items.items() if item.partition(":")[0] in _UNSEEN_ASPECTS}
+    expects = [each for each in target.requests[index].expect if ASPECTS[each.aspect].runs_once]
+    return dict(item for each in expects for item in ASPECTS[each.aspect].remember(each, LiveTarget()))
 
 
 def _segments_between(target: Target, index: int) -> Items:

@@ -1,1 +1,66 @@
-"""One module an aspect, strangers to each other: each compares wanted with live and writes into the draft."""
+"""The registry of aspects: one module for each, independent of the others. A new aspect is one line here.
+
+What depends on an aspect is in its module, as :class:`~msauto.diffing.aspect.Aspect`; the stages look it up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msauto.aspects import (
+    asset,
+    command,
+    field,
+    link,
+    marker,
+    proxy,
+    restore,
+    rss_item,
+    segment,
+    segmentation,
+    thumbnail,
+    title,
+    xmp,
+    xmp_batch,
+)
+from msauto.diffing.aspect import Aspect
+from msauto.model.plan import AspectName, Expectation
+from msauto.model.ports import LiveTarget
+from msauto.model.result import Difference
+
+_MODULES = (
+    asset, title, restore, field, xmp, segmentation, segment, marker, link, rss_item, command, thumbnail, proxy, xmp_batch,
+)  # fmt: skip
+ASPECTS: Final[Mapping[AspectName, Aspect]] = {module.ASPECT.name: module.ASPECT for module in _MODULES}
+"""All aspects by name, in the order in which an asset is planned."""
+
+
+def holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    """Tell whether an expectation holds; ``None`` where reading cannot show it."""
+    aspect = ASPECTS[expect.aspect]
+    if aspect.holds is None or expect.secret:
+        return None
+    if live.asset is None and aspect.needs_asset:
+        return expect.desired is None
+    return aspect.holds(expect, live)
+
+
+def can_show(expect: Expectation) -> bool:
+    """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
+    return ASPECTS[expect.aspect].holds is not None and not expect.secret
+
+
+def is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
+    """Tell whether reading does not show a thing, or not the whole of it."""
+    return holds(expect, live) is None or ASPECTS[expect.aspect].is_partly_hidden(expect, live)
+
+
+def difference(expect: Expectation, live: LiveTarget) -> Difference | None:
+    """Return what is not as expected; ``None`` where it is, or where reading cannot show it."""
+    if holds(expect, live) is not False:
+        return None
+    aspect = ASPECTS[expect.aspect]
+    desired = aspect.show_desired(expect, live) if expect.desired is not None else None
+    shown = None if live.asset is None and aspect.needs_asset else aspect.show(expect, live)
+    return Difference(expect.aspect, expect.key, desired=desired, live=shown)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msauto.diffing.aspect import Aspect
 from msauto.diffing.builder import PlanBuilder, PlanContext
 from msauto.diffing.order import Phase
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
-from msauto.model.live import show_folder
+from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Expectation, Json
+from msauto.model.ports import LiveTarget
 
 
 def plan_deletion(context: PlanContext, source: TaskSource, builder: PlanBuilder) -> None:
@@ -32,3 +36,27 @@ def _shown(context: PlanContext) -> dict[str, Json]:
         "create_time": asset.attributes.get("create_time"),
     }
     return shown | ({"links": [show_folder(place) for place in context.places]} if context.places else {})
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool:
+    return (live.asset is None) == (expect.desired is None)
+
+
+def _length(asset: Asset, *_: Any) -> Json:
+    return [asset.frames, asset.attributes.get("frame_time"), asset.attributes.get("create_time")]
+
+
+ASPECT = Aspect(
+    name="asset",
+    looks={
+        "asset": lambda *_: True,
+        "folder": lambda asset, *_: asset.folder,
+        "finalized": lambda asset, *_: asset.finalized,
+        "create_time": lambda asset, *_: asset.attributes.get("create_time"),
+        "length": _length,
+    },
+    holds=_holds,
+    show=lambda _, live: live.asset.title if live.asset else None,
+    survives_deletion=True,
+    for_good="a deleted asset does not come back",
+)

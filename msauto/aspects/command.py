@@ -6,13 +6,16 @@ cannot be found by the title in the path, which is what the server would fall ba
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from msauto.diffing.aspect import Aspect, Item
 from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger
-from msauto.diffing.comparison import RUN_ASPECTS
+from msauto.diffing.comparison import mapping
+from msauto.diffing.memory_items import answer_told, certain
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredCommand
 from msauto.model.plan import Expectation, Json
-from msauto.planning.survey.handlers import answer_told, certain
-from msauto.verification.expectations import mapping
+from msauto.model.ports import LiveTarget
 
 _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"})
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
@@ -70,8 +73,7 @@ def _owed_by(context: PlanContext, key: str, builder: PlanBuilder) -> str | None
     run, lost = pending.get("run"), bool(pending.get("unknown"))
     if run is not None and not lost:
         return str(run)
-    changes = certain(builder.changes) if lost else builder.changes
-    if any(change.aspect not in RUN_ASPECTS for change in changes):
+    if certain(builder.differences) if lost else builder.differences:
         return ""
     if lost:
         builder.warnings.append(
@@ -80,3 +82,19 @@ def _owed_by(context: PlanContext, key: str, builder: PlanBuilder) -> str | None
             "it has not run, run it by a task with `run: always`"
         )
     return None
+
+
+def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
+    """Keep that a command which runs once, or always, has run; of a handler only that it is pending is kept."""
+    if expect.desired in {"once", "always"}:
+        yield f"command:{expect.key}", True
+
+
+ASPECT = Aspect(
+    name="command",
+    survives_deletion=True,
+    remember=_remember,
+    runs_once=True,
+    says=lambda change, named: change.key.partition(" ")[0] == named.get("command"),
+    for_good="what a command did is not known",
+)

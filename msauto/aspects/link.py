@@ -6,25 +6,30 @@ folder lists it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from msauto.aspects.link_fields import shown_field, wire_value
+from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
+from msauto.diffing.comparison import entry_called, mapping, plain, same_folder, same_text, same_value, text_of
 from msauto.diffing.order import Phase
+from msauto.diffing.positions import shown_field, wire_value
 from msauto.interface import address, requests, versions
-from msauto.model.desired import ABSENT, DesiredLink, Sourced, TaskSource
+from msauto.interface.address import escape_name
+from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
+from msauto.model.history import TargetRecord
 from msauto.model.identity import differing
-from msauto.model.live import Asset, Entry, Folder, parse_folder, show_folder
-from msauto.model.plan import Address, Basis, Expectation, Json
+from msauto.model.live import Asset, Entry, Folder, Link, parse_folder, show_folder
+from msauto.model.plan import Address, Basis, Change, Expectation, Json
+from msauto.model.ports import LiveTarget
+from msauto.model.server import ServerSpec
 
 
-def plan_links(
-    context: PlanContext, desired: Sequence[Sourced[DesiredLink]], exactly: TaskSource | None, builder: PlanBuilder
-) -> None:
-    """Bring the links to what is wanted; with ``exactly`` nothing else stays."""
+def plan_links(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+    """Make the links as desired; with ``exactly`` nothing else stays."""
+    exactly = desired.exactly.links
     named = []
-    for sourced in desired:
+    for sourced in desired.links:
         title = context.title if sourced.value.title is ABSENT else sourced.value.title
         named.append((sourced.value.folder, title))
         if sourced.value.present:
@@ -71,9 +76,9 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
         builder.look("folder")
         return
     builder.look(f"link:{_key(folder, title)}")
-    desired = {name: wire_value(context, name, value, source) for name, value in sourced.value.fields.items()}
-    if "user_0" in desired:
-        versions.require(context.server, versions.Feature.SET_USER_0)
+    desired = {name: wire_value(context.asset, name, value, source) for name, value in sourced.value.fields.items()}
+    for name in desired:
+        versions.require_field(context.server, name)
     entry = _entry(context, folder, title, source)
     if entry is not None:
         _change_fields(context, entry, desired, source, builder)
@@ -202,3 +207,122 @@ def _only(context: PlanContext, named: Sequence[tuple[Folder, str]], exactly: Ta
         _delete(context, link.folder, link.title, exactly, builder, exactly=True)
     if surplus and len(surplus) == len(live):
         builder.emptied.append(("link", len(surplus)))
+
+
+# Verification and memory ---------------------------------------------------------------------------------------
+
+
+def link_entry(key: str, live: LiveTarget) -> Entry | None:
+    """Return the entry that a link's folder lists."""
+    *folder, title = parse_folder(key) or ("",)
+    return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title)
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    if mapping(expect.desired):
+        return _field_holds(expect, live)
+    folder = parse_folder(expect.key)[:-1]
+    if folder not in live.folders:
+        return None if live.asset is not None else expect.desired is None
+    return (link_entry(expect.key, live) is None) == (expect.desired is None)
+
+
+def _field_holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    ((name, value),) = mapping(expect.desired).items()
+    entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+    if entry is None:
+        return False
+    shown = entry.attributes.get(name)
+    return None if shown is None and not expect.visible else same_value(name, shown, str(value))
+
+
+def _show(expect: Expectation, live: LiveTarget) -> Json:
+    for name in mapping(expect.desired):
+        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+        return {name: entry.attributes.get(name)} if entry is not None else None
+    return None if expect.desired is not None else expect.key
+
+
+def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    """Keep a field of a link that its folder does not list."""
+    for name, value in mapping(expect.desired).items():
+        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+        reported = expect.visible or (entry is not None and name in entry.attributes)
+        if reported:
+            yield f"link-reported:{expect.key}", True
+        yield f"link-field:{expect.key}", None if reported else value
+
+
+def _look_at_all(_: Asset, live: LiveTarget, _key: str) -> Any:
+    return None if live.links is None else sorted([show_folder((*link.folder, link.title)) for link in live.links])
+
+
+def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
+    link, _sign, name = key.rpartition("#")
+    entry = link_entry(link, live)
+    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
+
+
+# Saved plans and undo ------------------------------------------------------------------------------------------
+
+
+def _says(change: Change, named: Parameters) -> bool:
+    if named.get("command") == "SETFIELD":
+        after, name = mapping(change.after), named.get("name", "")
+        return name in after and plain(named.get("val", "")) == plain(text_of(after[name]))
+    *folder, title = parse_folder(change.key) or ("",)
+    there = parse_folder(named.get("folder", ""))
+    return there == tuple(folder) and named.get("title") in {title, escape_name(title)}
+
+
+def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
+    """Return why deleting by a title may take another link of the asset; ``None`` where there is just one."""
+    count = sum(plain(link.title) == plain(title) for link in links)
+    return f"{count} links of the asset bear its title, and the wrong one may go" if count > 1 else None
+
+
+def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
+    if change.action != "add":
+        return None
+    if not spec.dialect.removes_links:
+        return "the interface has no way to remove a link"
+    titles = {record.target.name, record.target.address_after.name, record.target.address.name}
+    own = any(same_text(parse_folder(change.key)[-1], title) for title in titles)
+    return "the link bears the asset's own title: deleting by it would delete the asset" if own else None
+
+
+def _undo(context: UndoContext) -> Mapping[str, Any]:
+    """Return the links as they were, except those whose title leads to more than one; ``notes`` name these."""
+    links: list[Any] = []
+    still: dict[str, Json] = {}
+    for change in (one.change for one in context.of("link")):
+        still |= {f"link-field:{change.key}#{name}": value for name, value in mapping(change.after).items()}
+        *folder, title = parse_folder(change.key)
+        why = why_ambiguous(title, context.links) if change.action == "add" else None
+        if why is not None:
+            context.notes.append(f"link {change.key} cannot be undone: {why}")
+            continue
+        fields = mapping(change.before) if change.action == "change" else {}
+        before = {name: text_of(value) for name, value in fields.items()}
+        links.append(context.sourced(DesiredLink(tuple(folder), title, present=change.action != "add", fields=before)))
+    return {"links": tuple(links), "still": still}
+
+
+ASPECT = Aspect(
+    name="link",
+    plan=plan_links,
+    looks={
+        "link": lambda _, live, key: link_entry(key, live) is not None,
+        "links": _look_at_all,
+        "link-field": _look_at_field,
+    },
+    holds=_holds,
+    show=_show,
+    needs_asset=False,
+    survives_deletion=True,
+    remember=_remember,
+    commands={"SETFIELD": frozenset({"add", "change"}), "COPYLINK": frozenset({"add"})},
+    says=_says,
+    why_not_undone=_why_not_undone,
+    undo=_undo,
+)

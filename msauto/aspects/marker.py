@@ -6,23 +6,35 @@ one request instead of two. What is moved otherwise keeps its uid and nothing el
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import marker_misses, plain, same_text, same_value, track_of
+from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.comparison import (
+    Want,
+    mapping,
+    marker_matches,
+    marker_misses,
+    plain,
+    same_text,
+    same_value,
+    track_of,
+)
 from msauto.diffing.order import Phase
-from msauto.diffing.positions import in_point, to_frames, to_point, to_wire
+from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
-from msauto.interface.vocabulary import DEFAULT_TRACK
-from msauto.model.desired import ABSENT, CompleteLists, DesiredMarker, Sourced, TaskSource
-from msauto.model.live import Marker
-from msauto.model.plan import Expectation, Json
-from msauto.verification.expectations import show_marker
+from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
+from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
+from msauto.model.live import Asset, Marker
+from msauto.model.plan import Change, Expectation, Json
+from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
-_DEFAULT_FIELDS = ("title", "comment", "user", "keywords")
+_SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if name != "user")
+"""Attributes that show, on a marker that a run made, that somebody changed it; a server may stamp a user of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,10 +64,11 @@ class _MarkerInFrames:
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
-def plan_markers(
-    context: PlanContext, desired: Sequence[Sourced[DesiredMarker]], exactly: CompleteLists, builder: PlanBuilder
-) -> None:
-    """Bring the markers to what is wanted; with ``exactly`` nothing else stays (in its tracks)."""
+def plan_markers(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+    """Make the markers as desired; with ``exactly`` nothing else stays (in its tracks)."""
+    desired, exactly = wanted.markers, wanted.exactly
+    if not desired and not exactly.markers:
+        return
     builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
     live = {m.uid: replace(m, frame=m.frame + origin) for m in context.asset.markers}
@@ -245,7 +258,8 @@ def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: i
     fields = dict(item.fields)
     if not same_text(fields.get("title"), marker.fields.get("title")):
         # Another marker's body is reused: what it said must not shine through the new one.
-        fields |= {name: "" for name in _DEFAULT_FIELDS if name not in fields and marker.fields.get(name)}
+        texts = names(MARKER_ATTRIBUTES, "text")
+        fields |= {name: "" for name in texts if name not in fields and marker.fields.get(name)}
     _rewrite(context, item, marker, fields, origin, builder, word=item.key)
 
 
@@ -321,3 +335,174 @@ def _delete(
         request = requests.delete_marker(context.path, uid)
         expect = Expectation("marker", f"uid {uid}", None, not_uids=tuple(live))
         builder.send(Phase.MARKER_DELETE, request, [number], expect)
+
+
+# Verification and memory ---------------------------------------------------------------------------------------
+
+
+def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
+    """Return the marker that is meant: by its uid, or the new one that shows what is wanted."""
+    markers = live.asset.markers if live.asset else ()
+    want = mapping(expect.desired)
+    uid = f"uid {want['uid']}" if "uid" in want else expect.key
+    if uid.startswith("uid "):
+        return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
+    new = [marker for marker in markers if marker.uid not in expect.not_uids]
+    at_place = [m for m in new if marker_matches({name: want[name] for name in ("frame", "track")}, m)]
+    return next((m for m in at_place if marker_matches(want, m)), at_place[0] if at_place else None)
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    marker = marker_expected(expect, live)
+    if expect.desired is None or marker is None:
+        return (expect.desired is None) == (marker is None)
+    return marker_matches(mapping(expect.desired), marker) and not _cleared(expect, marker)
+
+
+def _cleared(expect: Expectation, marker: Marker) -> dict[str, Json]:
+    """Return what a marker had, no task names, and the server cleared all the same."""
+    return {name: text for name, text in expect.preserved if marker_matches({name: ""}, marker)}
+
+
+def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:
+    """Return a live marker as plans show it; ``frame`` replaces the server's count."""
+    shown: dict[str, Json] = {"uid": marker.uid, "frame": marker.frame if frame is None else frame}
+    shown["track"] = track_of(marker)
+    return shown | {name: value for name, value in marker.fields.items() if value and name != "track"}
+
+
+def _show(expect: Expectation, live: LiveTarget) -> Json:
+    marker = marker_expected(expect, live)
+    return show_marker(marker) if marker else None
+
+
+def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
+    if expect.desired is None or not expect.preserved:
+        return expect.desired
+    marker = marker_expected(expect, live)
+    return {**mapping(expect.desired), **(_cleared(expect, marker) if marker else {})}
+
+
+def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    """Keep the uid that the server gave to a new marker."""
+    new = expect.desired is not None and not expect.key.startswith("uid ")
+    marker = marker_expected(expect, live) if new else None
+    if marker is not None:
+        yield f"marker:{expect.key}", marker.uid
+
+
+def _forget(change: Change) -> Iterator[Item]:
+    before = mapping(change.before)
+    if before:
+        yield f"marker:{before.get('track')}@{before.get('frame')}", None
+
+
+def _look(asset: Asset, *_: Any) -> Json:
+    markers = sorted(asset.markers, key=lambda marker: marker.uid)
+    return [{"uid": marker.uid, "frame": marker.frame, **marker.fields} for marker in markers]
+
+
+def _says(change: Change, named: Parameters) -> bool:
+    uid = str(mapping(change.before).get("uid", -1))
+    return named.get("uid") == uid and says_texts(change, named, unshown=change.action == "change")
+
+
+# Undo ----------------------------------------------------------------------------------------------------------
+
+
+def _undo(context: UndoContext) -> Mapping[str, Any]:
+    """Return the markers as they were, of those that are still as the run left them; ``notes`` name the others."""
+    made = context.of("marker")
+    origin = in_point(context.asset, context.spec.dialect)
+    live = {marker.uid: replace(marker, frame=marker.frame + origin) for marker in context.asset.markers}
+    past = _MarkerUndo(live, context.record.learned, context.notes)
+    order = {"change": 0, "add": 1, "delete": 2}
+    deleted = frozenset(_uid(one) for one in made if one.change.action == "delete")
+    former = [past.undo(one, deleted) for one in sorted(made, key=lambda one: order[one.change.action])]
+    return {"markers": tuple(context.sourced(marker) for marker in former if marker is not None)}
+
+
+def _uid(one: AppliedChange) -> int:
+    return int(str(mapping(one.change.before).get("uid", -1)))
+
+
+@dataclass(slots=True)
+class _MarkerUndo:
+    """Live markers, of which each is taken for one of the run's at most."""
+
+    live: dict[int, Marker]
+    learned: Mapping[str, Json]
+    notes: list[str]
+    anew: int = 0
+
+    def undo(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
+        if one.change.action == "add":
+            return self._added(one)
+        return self._changed(one) if one.change.action == "change" else self._deleted(one, deleted)
+
+    def _added(self, one: AppliedChange) -> DesiredMarker | None:
+        after = mapping(one.change.after)
+        uid = self.learned.get(f"marker:{one.change.key}")
+        marker = self._take(uid) if isinstance(uid, int) else self._find(after, _there_before(one))
+        if marker is None:
+            return None  # it is gone already
+        added = any(marker.fields.get(name) and name not in after for name in _SIGNS_OF_OTHERS)
+        if marker_matches(after, marker) and not added:
+            return DesiredMarker(uid=marker.uid, present=False)
+        self._leave(marker, after)
+        return None
+
+    def _changed(self, one: AppliedChange) -> DesiredMarker | None:
+        before, after = mapping(one.change.before), mapping(one.change.after)
+        marker = self._take(_uid(one))
+        if marker is None:
+            self.notes.append(f"marker uid {_uid(one)} is left alone: it is gone by now")
+        elif marker_matches(after, marker):
+            return DesiredMarker(marker.uid, position_at(before["frame"]), str(before["track"]), _former_fields(before))
+        elif not marker_matches(before, marker):
+            self._leave(marker, after)
+        return None
+
+    def _deleted(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
+        before = mapping(one.change.before)
+        if self._find(before, _there_before(one) - deleted) is not None:
+            return None  # it is back already, or was never deleted
+        self.anew += 1
+        at, track = position_at(before["frame"]), str(before["track"])
+        return DesiredMarker(at=at, track=track, fields=_former_fields(before), anew=self.anew)
+
+    def _take(self, uid: int) -> Marker | None:
+        return self.live.pop(uid, None)
+
+    def _find(self, want: Want, strangers: frozenset[int]) -> Marker | None:
+        """Return a marker that says just that, and was not there when the run was planned."""
+        found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(want, marker))
+        uid = next(found, None)
+        return None if uid is None else self._take(uid)
+
+    def _leave(self, marker: Marker, wrote: Want) -> None:
+        self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
+
+
+def _there_before(one: AppliedChange) -> frozenset[int]:
+    return frozenset(uid for expect in one.expects for uid in expect.not_uids)
+
+
+def _former_fields(shown: Want) -> dict[str, str]:
+    return {name: str(value) for name, value in shown.items() if name not in _RESERVED}
+
+
+ASPECT = Aspect(
+    name="marker",
+    plan=plan_markers,
+    looks={"markers": _look},
+    holds=_holds,
+    show=_show,
+    show_desired=_show_desired,
+    remember=_learn,
+    learn=_learn,
+    forget=_forget,
+    commands={"CREATEMARKER": frozenset({"add", "change"}), "DELETEMARKER": frozenset({"delete"})},
+    says=_says,
+    undo=_undo,
+)

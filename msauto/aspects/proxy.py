@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msauto.diffing.aspect import Aspect
 from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger
 from msauto.interface import requests
 from msauto.model.desired import DesiredProxy
@@ -17,3 +18,6 @@ def plan_proxy(context: PlanContext, desired: DesiredProxy, builder: PlanBuilder
     request = requests.get_proxy(context.path, desired.profile)
     expect = Expectation("proxy", desired.dest, context.made_from(asked), visible=False)
     builder.fetch(cause.phase, request, desired.dest, [number], expect)
+
+
+ASPECT = Aspect(name="proxy", for_good="the file stays where it was saved")

@@ -1,16 +1,20 @@
-"""Restore: the high-resolution file is on disk (RESTORE). It takes minutes: the proof waits for it."""
+"""Restore: the high-resolution file is on disk (RESTORE). It takes minutes: verification waits for it."""
 
 from __future__ import annotations
 
+from msauto.diffing.aspect import Aspect
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Sourced
+from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation
 
 
-def plan_restore(context: PlanContext, desired: Sourced[float], builder: PlanBuilder) -> None:
-    """Bring the file back where it is not on disk; ``wanted`` is how many seconds the proof may wait."""
+def plan_restore(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+    """Bring the file back where it is not on disk; the value is how many seconds verification may wait."""
+    desired = wanted.restore
+    if desired is None:
+        return
     builder.look("hires")
     if context.asset.hires:
         return
@@ -26,3 +30,14 @@ def plan_restore(context: PlanContext, desired: Sourced[float], builder: PlanBui
     )
     builder.send(Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True))
     builder.wait = max(builder.wait, desired.value)
+
+
+ASPECT = Aspect(
+    name="restore",
+    plan=plan_restore,
+    looks={"hires": lambda asset, *_: bool(asset.hires)},
+    holds=lambda _, live: bool(live.asset and live.asset.hires),
+    show=lambda _, live: live.asset.hires if live.asset else None,
+    commands={"RESTORE": frozenset({"run"})},
+    for_good="the restored file stays on disk",
+)

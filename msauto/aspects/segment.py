@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
+from typing import Any
 
-from msauto.aspects.live_segments import (
+from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
+from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.comparison import Want, mapping, same_text
+from msauto.diffing.memory_items import BETWEEN
+from msauto.diffing.positions import beyond, in_point, position_at, to_frames
+from msauto.diffing.segments import (
     NewSegment,
     cannot_write_back,
     check_lossy,
@@ -14,20 +20,21 @@ from msauto.aspects.live_segments import (
     free_first,
     keywords_of,
     live_segments,
+    piece_matches,
     recreates,
     remake,
+    segment_matches,
+    segment_numbered,
     send_create,
     send_delete,
     show,
     show_change,
+    show_segment,
 )
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import same_text, segment_matches
-from msauto.diffing.positions import beyond, to_frames
-from msauto.model.desired import ABSENT, DesiredSegment, Sourced, TaskSource
-from msauto.model.live import Segment
-from msauto.model.plan import Basis, Json
-from msauto.verification.memory_updates import BETWEEN
+from msauto.model.desired import ABSENT, Absent, DesiredAsset, DesiredSegment, Sourced, TaskSource
+from msauto.model.live import Asset, Segment
+from msauto.model.plan import Basis, Change, Expectation, Json
+from msauto.model.ports import LiveTarget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +50,11 @@ class _SegmentInFrames:
         return f"segment {self.number}" if self.number is not None else f"segment {dict(self.want)}"
 
 
-def plan_segments(
-    context: PlanContext, desired: Sequence[Sourced[DesiredSegment]], exactly: TaskSource | None, builder: PlanBuilder
-) -> None:
-    """Bring the segments to what is wanted; with ``exactly`` nothing else stays."""
+def plan_segments(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+    """Make the segments as desired; with ``exactly`` nothing else stays."""
+    desired, exactly = wanted.segments, wanted.exactly.segments
+    if wanted.segmentation is not None or not (desired or exactly):
+        return
     builder.look("segments")
     present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
     absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
@@ -356,3 +364,151 @@ def _warn(
     desired += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
     after = [(s.number, s.start, s.duration) for s in desired] + [(s.number, s.start, s.duration) for s in stay]
     builder.warnings += editorial(context.title, after)
+
+
+# Verification, memory and saved plans --------------------------------------------------------------------------
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    segment = segment_numbered(live, expect.key)
+    if expect.desired is None or segment is None:
+        return (expect.desired is None) == (segment is None)
+    want = mapping(expect.desired)
+    return segment_matches(want, segment, _text(want.get("keywords")))
+
+
+def _show(expect: Expectation, live: LiveTarget) -> Json:
+    segment = segment_numbered(live, expect.key)
+    return show_segment(segment) if segment else None
+
+
+def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
+    """Tell whether keywords are expected that the server does not report, as most do not."""
+    segment = segment_numbered(live, expect.key)
+    return segment is not None and segment.keywords is None and bool(mapping(expect.desired).get("keywords"))
+
+
+def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    segment = segment_numbered(live, expect.key)
+    hidden = segment is not None and segment.keywords is None
+    yield f"segment-keywords:{expect.key}", mapping(expect.desired).get("keywords") if hidden else None
+    if segment is not None and expect.desired is not None:
+        yield f"{BETWEEN}{expect.key}", None
+
+
+def _look(asset: Asset, *_: Any) -> Any:
+    return sorted(map(asdict, asset.segments), key=lambda segment: segment["number"])
+
+
+def _says(change: Change, named: Parameters) -> bool:
+    return named.get("seg_num") == change.key and says_texts(change, named)
+
+
+# Undo ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _SegmentNumbers:
+    """What a run did to segments, by number: what was there, what it wrote, which numbers it may have left empty."""
+
+    before: dict[int, Want] = field(default_factory=dict)
+    after: dict[int, Want] = field(default_factory=dict)
+    emptied: set[int] = field(default_factory=set)
+    unknown_keywords: set[int] = field(default_factory=set)
+    pieces: list[Want] = field(default_factory=list)
+
+    def add(self, one: AppliedChange, origin: int) -> None:
+        if one.change.aspect == "segmentation":
+            self._add_grid(one, origin)
+            return
+        number = int(one.change.key)
+        if one.change.before is not None:
+            self.before[number] = mapping(one.change.before)
+        if one.change.after is not None:
+            self.after[number] = mapping(one.change.after)
+        if one.change.after is None or not one.whole:
+            self.emptied.add(number)
+        if one.change.basis == "none":
+            self.unknown_keywords.add(number)
+
+    def _add_grid(self, one: AppliedChange, origin: int) -> None:
+        for shown in map(mapping, one.change.before if isinstance(one.change.before, list) else ()):
+            number = int(str(shown["number"]))
+            self.before[number] = shown
+            self.emptied.add(number)
+        for want in (mapping(expect.desired) for expect in one.expects if expect.aspect == "segmentation"):
+            for piece in map(mapping, want["pieces"] if isinstance(want["pieces"], list) else ()):
+                start = int(str(piece["start"])) + origin
+                self.pieces.append({"start": start, "duration": piece["duration"], "title": want.get("title")})
+
+    def is_ours(self, segment: Segment) -> bool:
+        """Tell whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
+        after = self.after.get(segment.number)
+        if after is not None and segment.number not in self.before:
+            after = {"title": "", "keywords": "", **after}
+        return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
+
+
+def _undo(context: UndoContext) -> Mapping[str, Any]:
+    """Return the segments as they were; a segmentation is undone segment by segment."""
+    made = context.of("segment", "segmentation")
+    for change in (one.change for one in made if not one.change.reversible):
+        lost = "its keywords, which were never known" if change.basis == "none" else "what cannot be written"
+        context.notes.append(f"{change.aspect} {change.key} comes back without {lost}")
+    return {"segments": tuple(map(context.sourced, _former(made, context)))}
+
+
+def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[DesiredSegment]:
+    """Yield the segments as they were, of those that are still as the run left them; ``notes`` name the others."""
+    asset, notes = context.asset, context.notes
+    origin = in_point(asset, context.spec.dialect)
+    live = {segment.number: replace(segment, start=segment.start + origin) for segment in asset.segments}
+    did = _SegmentNumbers()
+    for one in made:
+        did.add(one, origin)
+    ours = {number for number, segment in live.items() if did.is_ours(segment)}
+    for number in sorted({*did.before, *did.after, *ours}):
+        segment, before = live.get(number), did.before.get(number)
+        if segment is None and before is None:
+            continue
+        if segment is None and number in did.after and number not in did.emptied:
+            notes.append(f"segment {number} is left alone: it is gone by now")
+        elif segment is not None and number not in ours and not _same(before, segment):
+            notes.append(left_alone(f"segment {number}", show_segment(segment), dict(did.after.get(number, {}))))
+        else:
+            yield _former_segment(number, before, did)
+
+
+def _same(want: Want | None, segment: Segment) -> bool:
+    """Tell whether a live segment is as shown; keywords that the server hides are the planner's concern."""
+    if want is None:
+        return False
+    shown = {name: value for name, value in want.items() if name != "keywords" or segment.keywords is not None}
+    return segment_matches(shown, segment)
+
+
+def _former_segment(number: int, before: Want | None, did: _SegmentNumbers) -> DesiredSegment:
+    if before is None:
+        return DesiredSegment(number, present=False)
+    keywords: str | Absent = str(before.get("keywords") or "")
+    if not keywords and ("keywords" not in did.after.get(number, {}) or number in did.unknown_keywords):
+        keywords = ABSENT
+    return DesiredSegment(
+        number, position_at(before["start"]), position_at(before["duration"]), str(before.get("title") or ""), keywords
+    )
+
+
+ASPECT = Aspect(
+    name="segment",
+    plan=plan_segments,
+    looks={"segments": _look},
+    holds=_holds,
+    show=_show,
+    is_partly_hidden=_is_partly_hidden,
+    is_overruled=lambda _, later: later.aspect == "segmentation",
+    remember=_remember,
+    value_item=lambda number: f"segment-keywords:{number}",
+    commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
+    says=_says,
+    undo=_undo,
+)

@@ -10,27 +10,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from msauto.aspects.live_segments import (
+from msauto.diffing.aspect import Aspect
+from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
+from msauto.diffing.comparison import mapping
+from msauto.diffing.order import Phase
+from msauto.diffing.positions import in_point, show_length, to_frames
+from msauto.diffing.segments import (
     NewSegment,
     cannot_write_back,
     check_lossy,
     keywords_of,
     live_segments,
+    piece_matches,
     recreates,
     remake,
     send_create,
     send_delete,
     show,
     show_change,
+    show_segment,
 )
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import piece_matches
-from msauto.diffing.order import Phase
-from msauto.diffing.positions import in_point, show_length, to_frames
 from msauto.interface import requests
-from msauto.model.desired import ABSENT, DesiredSegmentation, Sourced, TaskSource
+from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Expectation, Json
+from msauto.model.ports import LiveTarget
 
 Piece = tuple[int, int]
 """Start and duration in frames of the file."""
@@ -49,10 +53,12 @@ class _Grid:
     others: tuple[Segment, ...]
 
 
-def plan_segmentation(
-    context: PlanContext, desired: Sourced[DesiredSegmentation], exactly: TaskSource | None, builder: PlanBuilder
-) -> None:
+def plan_segmentation(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
+    desired, exactly = wanted.segmentation, wanted.exactly.segments
+    if desired is None:
+        return
+    _check_either(wanted, desired)
     builder.look("segments", "length")
     grid = _grid(context, desired)
     extra = grid.others if exactly else ()
@@ -65,6 +71,16 @@ def plan_segmentation(
         _plan_whole(context, grid, desired.source, exactly, builder)
     else:
         _plan_singly(context, grid, desired.source, exactly, builder)
+
+
+def _check_either(wanted: DesiredAsset, desired: Sourced[DesiredSegmentation]) -> None:
+    if wanted.segments:
+        raise refuse(
+            f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
+            f"({desired.source.place})",
+            wanted.segments[0].source,
+            "say one of the two",
+        )
 
 
 def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
@@ -209,3 +225,26 @@ def _delete_others(
             reversible=not cannot_write_back(segment),
         )
         send_delete(context, segment.number, [change], builder)
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool:
+    want = mapping(expect.desired)
+    pieces = want.get("pieces")
+    segments = live.asset.segments if live.asset else ()
+    return isinstance(pieces, list) and all(
+        any(piece_matches({**mapping(piece), "title": want.get("title")}, segment) for segment in segments)
+        for piece in pieces
+    )
+
+
+ASPECT = Aspect(
+    name="segmentation",
+    plan=plan_segmentation,
+    holds=_holds,
+    show=lambda _, live: [show_segment(segment) for segment in live.asset.segments] if live.asset else None,
+    value_item=lambda _: "segment-keywords:*",
+    commands={
+        "CREATESEGMENTATION": frozenset({"add", "change"}),
+        "DELETESEGMENT": frozenset({"change"}),
+    },
+)

@@ -5,6 +5,7 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 
 from __future__ import annotations
 
+from msauto.diffing.aspect import Aspect
 from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.diffing.positions import to_frames, to_point, to_wire
 from msauto.interface import requests, versions
@@ -68,3 +69,6 @@ def _check_elements(context: PlanContext, desired: DesiredThumbnail) -> None:
                 desired.source,
                 "it has: " + ", ".join(sorted(known)),
             )
+
+
+ASPECT = Aspect(name="thumbnail", for_good="the file stays where it was saved")

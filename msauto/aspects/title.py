@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from msauto.diffing.aspect import Aspect, Parameters, UndoContext
 from msauto.diffing.builder import PlanBuilder, PlanContext
-from msauto.diffing.comparison import same_text
+from msauto.diffing.comparison import plain, same_text, text_of
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Sourced
-from msauto.model.plan import Address, Expectation
+from msauto.model.desired import DesiredAsset
+from msauto.model.plan import Address, Change, Expectation
+from msauto.model.ports import LiveTarget
 
 
-def plan_title(context: PlanContext, live_title: str, desired: Sourced[str], builder: PlanBuilder) -> None:
-    """Rename the asset where it is called otherwise."""
+def plan_title(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+    """Rename the asset where it has another title."""
+    desired, live_title = wanted.title, context.live_title
+    if desired is None:
+        return
     builder.look("title")
     if same_text(live_title, desired.value):
         return
@@ -20,3 +28,36 @@ def plan_title(context: PlanContext, live_title: str, desired: Sourced[str], bui
     number = builder.change("change", "title", "title", before=live_title, after=desired.value, source=desired.source)
     request = requests.set_field(context.path_before, "clip_name", desired.value)
     builder.send(Phase.RENAME, request, [number], Expectation("title", "title", desired.value))
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool:
+    title = live.asset.title if live.asset else None
+    return title is None or same_text(title, str(expect.desired))
+
+
+def _says(change: Change, named: Parameters) -> bool:
+    return named.get("name") == "clip_name" and plain(named.get("val", "")) == plain(text_of(change.after))
+
+
+def _undo(context: UndoContext) -> Mapping[str, Any]:
+    """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
+    title = context.asset.title
+    for one in context.of("title") if context.record.target.address.namespace else ():
+        before, after = str(one.change.before), str(one.change.after)
+        if title is None or same_text(title, after):
+            return {"title": context.sourced(before)}
+        if not same_text(title, before):
+            context.notes.append(f"the title is left alone: it is {title!r} by now, and the run wrote {after!r}")
+    return {}
+
+
+ASPECT = Aspect(
+    name="title",
+    plan=plan_title,
+    looks={"title": lambda asset, *_: asset.title},
+    holds=_holds,
+    show=lambda _, live: live.asset.title if live.asset else None,
+    commands={"SETFIELD": frozenset({"change"})},
+    says=_says,
+    undo=_undo,
+)

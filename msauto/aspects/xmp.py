@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.comparison import same_list
+from msauto.diffing.comparison import same_list, texts
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
-from msauto.model.desired import Sourced
-from msauto.model.plan import Basis, Expectation, Json, Request
+from msauto.model.desired import DesiredAsset, Sourced
+from msauto.model.plan import Basis, Change, Expectation, Json, Request
+from msauto.model.ports import LiveTarget
 
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(context: PlanContext, desired: Mapping[str, Sourced[tuple[str, ...]]], builder: PlanBuilder) -> None:
-    """Write the XMP fields that are not as wanted."""
+def plan_xmp(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+    """Write the XMP fields that differ."""
+    desired = wanted.xmp
     check_separator(desired, context.server.dialect.list_separator)
     changed: list[Changed] = []
     for name, sourced in desired.items():
@@ -83,3 +87,44 @@ def _send(context: PlanContext, group: Sequence[Changed], builder: PlanBuilder) 
     visible = context.live.xmp is not None or context.batch is not None
     expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
     builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
+
+
+def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
+    return None if live.xmp is None else same_list(live.xmp.get(expect.key, ()), texts(expect.desired))
+
+
+def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
+    yield f"xmp:{expect.key}", expect.desired if live.xmp is None else None
+
+
+def _says(change: Change, named: Parameters) -> bool:
+    return change.key in named and all(value in named[change.key] for value in texts(change.after))
+
+
+def _undo(context: UndoContext) -> Mapping[str, Any]:
+    separator = context.spec.dialect.list_separator
+    changes = [one.change for one in context.of("xmp")]
+    fields = {}
+    for change in changes:
+        values = texts(change.before)
+        if any(separator in value for value in values):
+            why = f"its former value holds {separator!r}, which separates values"
+            context.notes.append(f"{change.key} is left alone: {why}")
+        else:
+            fields[change.key] = context.sourced(values)
+    return {"xmp": fields, "still": {f"xmp:{change.key}": change.after for change in changes}}
+
+
+ASPECT = Aspect(
+    name="xmp",
+    plan=plan_xmp,
+    looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
+    holds=_holds,
+    show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
+    remember=_remember,
+    value_item=lambda name: f"xmp:{name}",
+    is_value=True,
+    commands={"SETUSERFIELDS": frozenset({"change"})},
+    says=_says,
+    undo=_undo,
+)

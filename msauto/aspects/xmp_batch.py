@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from msauto.diffing.aspect import Aspect, Item
 from msauto.diffing.builder import TASK, PlanBuilder
+from msauto.diffing.comparison import mapping
+from msauto.diffing.memory_items import answer_told
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json
+from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.handlers import answer_told
-from msauto.verification.expectations import mapping
 
 MEDIA_TYPE = "text/xml"
 
@@ -44,3 +46,15 @@ def plan_batch(
     number = builder.run("xmp_batch", desired.src, after, desired.source, TASK)
     request = requests.load_xmp(database, desired.connector, body)
     builder.send(Phase.BATCH, request, [number], Expectation("xmp_batch", key, "once", visible=False))
+
+
+def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
+    yield f"xmp_batch:{expect.key}", True
+
+
+ASPECT = Aspect(
+    name="xmp_batch",
+    remember=_remember,
+    runs_once=True,
+    for_good="what a batch loaded is not known",
+)

@@ -10,7 +10,7 @@ from msauto.diffing.order import Phase, rank
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
-from msauto.model.plan import Action, Address, Aspect, Basis, Change, Expectation, Json, Request
+from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 
@@ -30,6 +30,7 @@ class PlanContext:
     path_before: str
     path: str
     title: str
+    live_title: str
     asset: Asset
     live: LiveTarget
     memory: Mapping[str, Json] = field(default_factory=dict)
@@ -80,14 +81,20 @@ class PlanBuilder:
         self.changes: list[Change] = []
         self.looked: set[str] = set()
         self.warnings: list[str] = []
-        self.emptied: list[tuple[Aspect, int]] = []
+        self.emptied: list[tuple[AspectName, int]] = []
         self.wait = 0.0
         self._requests: list[tuple[int, Request]] = []
+        self._runs: set[int] = set()
+
+    @property
+    def differences(self) -> list[Change]:
+        """The changes that were found by comparing; not what is run."""
+        return [change for number, change in enumerate(self.changes) if number not in self._runs]
 
     def change(
         self,
         action: Action,
-        aspect: Aspect,
+        aspect: AspectName,
         key: str,
         *,
         before: Json,
@@ -102,9 +109,10 @@ class PlanBuilder:
         self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
         return len(self.changes) - 1
 
-    def run(self, aspect: Aspect, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
+    def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
         """Add what is run rather than compared; return its number. Cannot be taken back."""
         before: Json = True if cause.before else None
+        self._runs.add(len(self.changes))
         self.changes.append(
             Change(
                 "run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.pending
@@ -113,7 +121,7 @@ class PlanBuilder:
         return len(self.changes) - 1
 
     def has_file(
-        self, aspect: Aspect, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
+        self, aspect: AspectName, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
     ) -> bool:
         """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
         self.look("length")

@@ -11,17 +11,26 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from msauto.interface.vocabulary import track_named
-from msauto.model.live import Entry, Folder, Marker, RssItem, Segment
+from msauto.interface.fields import NUMBERS, track_named
+from msauto.model.live import Entry, Folder, Marker, RssItem
 from msauto.model.plan import Json
 
-NUMBERS = frozenset({"layer", "first_frame", "last_frame", "icon_pos", "rating"})
-"""Fields whose texts are numbers (interface, «Link» and «Resources and their fields»)."""
-
-RUN_ASPECTS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
-"""What is run rather than compared: reading cannot show it."""
-
 Want = Mapping[str, Json]
+
+
+def mapping(value: Json) -> Want:
+    """Return a JSON object as a mapping; anything else has no attributes."""
+    return value if isinstance(value, dict) else {}
+
+
+def texts(value: Json) -> tuple[str, ...]:
+    """Return a JSON list as texts."""
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def text_of(value: Json) -> str:
+    """Return a JSON value as text; ``None`` is empty."""
+    return "" if value is None else str(value)
 
 
 def plain(text: str) -> str:
@@ -69,38 +78,6 @@ def _values(values: Sequence[str]) -> list[str]:
     return [] if texts == [""] else texts
 
 
-# Segments ------------------------------------------------------------------------------------------------------
-
-
-def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -> bool:
-    """Tell whether a segment has every attribute that ``want`` names.
-
-    ``keywords`` is what the ledger holds, for the server does not show them; unknown to both, they do not match.
-    """
-    for name, value in want.items():
-        if name == "start" and value != segment.start:
-            return False
-        if name == "duration" and value != segment.duration:
-            return False
-        if name == "title" and not same_text(str(value), segment.title):
-            return False
-        if name == "keywords" and not _keywords_match(str(value), segment, keywords):
-            return False
-    return True
-
-
-def _keywords_match(value: str, segment: Segment, remembered: str | None) -> bool:
-    known = segment.keywords if segment.keywords is not None else remembered
-    return known is not None and same_text(value, known)
-
-
-def piece_matches(want: Want, segment: Segment) -> bool:
-    """Tell whether a segment is one of CREATESEGMENTATION: its title is the wanted one, or begins with it."""
-    title = want.get("title")
-    fits = want["start"] == segment.start and want["duration"] == segment.duration
-    return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
-
-
 # Markers -------------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +107,7 @@ def _marker_has(marker: Marker, name: str, value: Json) -> bool:
         return value == marker.frame
     if name == "track":
         return same_text(str(value), track_of(marker))
-    if name == "rating" and not as_number(marker.fields.get("rating")):
+    if name in NUMBERS and not as_number(marker.fields.get(name)):
         return not as_number(str(value)) and not (as_number(str(value)) is None and str(value).strip())
     return same_value(name, str(value), marker.fields.get(name))
 

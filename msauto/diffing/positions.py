@@ -9,10 +9,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from msauto.diffing.builder import refuse
+from msauto.diffing.comparison import as_number
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
+from msauto.interface.fields import LINK_FIELD, NUMBERS
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, whole
+from msauto.model.plan import Json
 from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timecode
 
 
@@ -89,6 +92,11 @@ def position_of(value: str | Position, source: TaskSource) -> Position:
         raise refuse(str(error), source, "write frames or a time code") from error
 
 
+def position_at(frames: Json) -> Position:
+    """Return the position of a frame of the file."""
+    return Position(Timecode.parse(str(frames)))
+
+
 def in_point(asset: Asset, dialect: Dialect) -> int:
     """Return the frame of the file from which the server counts positions."""
     if not dialect.counts_from_in:
@@ -105,3 +113,22 @@ def to_wire(frame: int, origin: int, source: TaskSource) -> int:
             "move the in point first (first_frame), in a run of its own",
         )
     return frame - origin
+
+
+def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSource) -> str:
+    """Return what SETFIELD sends for a field; positions are frames. Raises ``PlanningError`` beyond the clip."""
+    field = LINK_FIELD[name]
+    if field.kind != "position" or value == "":
+        return str(value)
+    position = position_of(value, source)
+    frame = to_frames(position, asset, source)
+    # The last frame may be given as the frame after it: the interface does not say which of the two it is.
+    if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
+        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
+    return str(frame)
+
+
+def shown_field(name: str, text: str | None) -> Json:
+    """Return a field's value as plans show it: a number where the field is one."""
+    number = as_number(text) if name in NUMBERS else None
+    return text if number is None else number

@@ -1,1 +1,1 @@
-"""The documented interface as pure values and functions: vocabulary, addresses, requests, versions."""
+"""The documented interface as pure values and functions: fields, addresses, requests, versions."""

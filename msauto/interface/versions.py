@@ -6,6 +6,7 @@ from enum import Enum
 
 from msauto.errors import UnsupportedError
 from msauto.interface.address import namespace_of
+from msauto.interface.fields import LINK_FIELD
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 
@@ -25,7 +26,6 @@ class Feature(Enum):
     PARTNER_MOVE_TO_ASSET = ("PARTNER_MOVE_TO_ASSET", (2, 8, 40))
     KEY_ID = ("NS:ID in place of a title", (2, 9, 69))
     GET_USER_FIELDS = ("reading XMP fields (GETUSERFIELDS)", (2, 9, 69))
-    SET_USER_0 = ("SETFIELD on user_0", (2, 9, 87))
 
     @property
     def title(self) -> str:
@@ -60,7 +60,7 @@ def feature_of_command(command: str) -> Feature | None:
 
 def supports(spec: ServerSpec, feature: Feature) -> bool:
     """Tell whether the set product version has the feature; no version set means the newest."""
-    return spec.version is None or _padded(spec.version) >= _padded(feature.since)
+    return _reaches(spec, feature.since)
 
 
 def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
@@ -68,14 +68,27 @@ def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
 
     ``need`` says what it is needed for, where that is not plain from the playbook.
     """
-    if spec.version is not None and not supports(spec, feature):
-        before = f"{need}: " if need else ""
+    _require(spec, f"{need}: {feature.title}" if need else feature.title, feature.since)
+
+
+def require_field(spec: ServerSpec, name: str) -> None:
+    """Raise :class:`UnsupportedError` where the set product version cannot set this link field."""
+    field = LINK_FIELD.get(name)
+    if field is not None and field.since is not None:
+        _require(spec, f"SETFIELD on {name}", field.since)
+
+
+def _require(spec: ServerSpec, title: str, since: tuple[int, ...]) -> None:
+    if spec.version is not None and not _reaches(spec, since):
         raise UnsupportedError(
-            f"{before}{feature.title} came with version {show_version(feature.since)}, "
-            f"and this server is set to {show_version(spec.version)}",
+            f"{title} came with version {show_version(since)}, and this server is set to {show_version(spec.version)}",
             server=spec.name,
             remedy="update the server, or correct `version` in its inventory entry",
         )
+
+
+def _reaches(spec: ServerSpec, since: tuple[int, ...]) -> bool:
+    return spec.version is None or _padded(spec.version) >= _padded(since)
 
 
 def require_address(spec: ServerSpec, address: Address) -> None:

@@ -12,29 +12,13 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
+from msauto.interface.fields import ATTRIBUTE_OF_CLIP, NUMBERS
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
 from msauto.model.xmp_facts import NamedXmpFields, XmpByName
 
 Layer = Literal["clip", "xmp", "links"]
 
-_NUMBERS = frozenset(
-    [
-        "bps",
-        "channels",
-        "frames",
-        "height",
-        "width",
-        "first_frame",
-        "last_frame",
-        "link_id",
-        "layer",
-        "mime_type",
-        "icon_pos",
-    ]
-)
-_TIMES = frozenset({"create_time", "rec_time"})
-_DECIMALS = frozenset({"frame_time", "sample_rate"})
 _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
 
 
@@ -184,10 +168,8 @@ class Facts:
 
 def _marker(marker: Marker) -> dict[str, Any]:
     """A marker with the names of playbooks; ``frame`` and ``at`` are the same."""
-    fields: dict[str, Any] = {**marker.fields}
-    if "rating" in fields:
-        fields["rating"] = _whole_or_text(marker.fields["rating"])
-    return {"uid": marker.uid, "frame": marker.frame, "at": marker.frame, **fields}
+    numbers = {name: _whole_or_text(text) for name, text in marker.fields.items() if name in NUMBERS}
+    return {"uid": marker.uid, "frame": marker.frame, "at": marker.frame, **marker.fields, **numbers}
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
@@ -229,17 +211,19 @@ def _of_asset(asset: Asset, name: str) -> Any:
 
 
 def _typed(name: str, text: str | None) -> Any:
-    if text is None:
-        return None
+    attribute = ATTRIBUTE_OF_CLIP.get(name)
+    if text is None or attribute is None:
+        return text
+    if attribute.is_number:
+        number = whole(text)
+        return text if number is None else number
     try:
-        if name in _NUMBERS:
-            number = whole(text)
-            return text if number is None else number
-        if name in _DECIMALS:
-            decimal = float(text)
-            return int(decimal) if decimal.is_integer() else decimal
-        if name in _TIMES:
-            return datetime.fromisoformat(text)
+        match attribute.kind:
+            case "decimal":
+                decimal = float(text)
+                return int(decimal) if decimal.is_integer() else decimal
+            case "time":
+                return datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         return text
     return text

@@ -77,6 +77,12 @@ class Segment:
         """What the segment is called: its first title, else its name (interface, «Segment»)."""
         return self.titles[0] if self.titles else self.name or ""
 
+    def text(self, name: str) -> str | None:
+        """Return an attribute that CREATESEGMENT sets; ``None`` where it is not reported."""
+        if name == "title":
+            return self.title
+        return self.keywords if name == "keywords" else self.extra.get(name)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

@@ -13,7 +13,7 @@ from msauto.secrets.taint import NO_SECRETS, Secrets
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Action = Literal["add", "change", "delete", "run"]
-Aspect = Literal[
+AspectName = Literal[
     "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore",
     "rss_item", "thumbnail", "proxy", "xmp_batch", "command",
 ]  # fmt: skip
@@ -36,7 +36,7 @@ class Change:
     """
 
     action: Action
-    aspect: Aspect
+    aspect: AspectName
     key: str
     before: Json
     after: Json
@@ -60,7 +60,7 @@ class Expectation:
     ``secret``: ``want`` is hidden, so nothing can be compared with it.
     """
 
-    aspect: Aspect
+    aspect: AspectName
     key: str
     desired: Json
     visible: bool = True
@@ -137,7 +137,7 @@ class Target:
     looked: tuple[str, ...] = ()
     rate: Fraction | None = None
     wait: float = 0.0  # seconds that the proof may wait for a restore
-    emptied: tuple[tuple[Aspect, int], ...] = ()
+    emptied: tuple[tuple[AspectName, int], ...] = ()
     places: tuple[Folder, ...] = ()
     batch: int = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from msauto.model.plan import Aspect, Json, Plan, Target
+from msauto.model.plan import AspectName, Json, Plan, Target
 
 Outcome = Literal["changed", "unchanged", "failed", "unverified", "skipped", "not attempted"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("changed", "unchanged", "failed", "unverified", "skipped", "not attempted")
@@ -54,7 +54,7 @@ class TargetResult:
     differences: tuple[Difference, ...] = ()
     learned: Mapping[str, Json] = field(default_factory=dict)
     seen: int = 0
-    unseen: tuple[Aspect, ...] = ()
+    unseen: tuple[AspectName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

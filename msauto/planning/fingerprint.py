@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from msauto.diffing.comparison import entry_called, plain
+from msauto.aspects import ASPECTS
+from msauto.diffing.comparison import plain
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.live import Asset, Segment, parse_folder, show_folder
+from msauto.model.live import Asset
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
 from msauto.secrets.taint import Secrets
-from msauto.verification.expectations import link_entry
 
 
 def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
@@ -79,74 +79,16 @@ def _canonical(value: Any) -> Any:
 
 def _look(name: str, live: LiveTarget) -> Any:
     kind, _, key = name.partition(":")
-    if kind == "items":
-        return [asdict(item) for item in live.channel.items] if live.channel else None
-    if live.asset is None:
+    if kind not in _LOOKS or (live.asset is None and live.channel is None):
         return None
-    whole = _WHOLE.get(name)
-    if whole is not None:
-        return whole(live.asset, live)
-    return _KEYED[kind](live.asset, live, key) if kind in _KEYED else None
+    return _LOOKS[kind](live.asset, live, key)
 
 
-def _length(asset: Asset, _: LiveTarget) -> Any:
-    return [asset.frames, asset.attributes.get("frame_time"), asset.attributes.get("create_time")]
-
-
-def _segments(asset: Asset, _: LiveTarget) -> Any:
-    return sorted((_segment(segment) for segment in asset.segments), key=lambda segment: segment["number"])
-
-
-def _segment(segment: Segment) -> dict[str, Any]:
-    return asdict(segment)
-
-
-def _markers(asset: Asset, _: LiveTarget) -> Any:
-    markers = sorted(asset.markers, key=lambda marker: marker.uid)
-    return [{"uid": marker.uid, "frame": marker.frame, **marker.fields} for marker in markers]
-
-
-def _links(_: Asset, live: LiveTarget) -> Any:
-    links = live.links
-    return None if links is None else sorted(show_folder((*link.folder, link.title)) for link in links)
-
-
-_WHOLE: Mapping[str, Callable[[Asset, LiveTarget], Any]] = {
-    "asset": lambda *_: True,
-    "folder": lambda asset, _: asset.folder,
-    "title": lambda asset, _: asset.title,
-    "finalized": lambda asset, _: asset.finalized,
-    "hires": lambda asset, _: bool(asset.hires),
-    "create_time": lambda asset, _: asset.attributes.get("create_time"),
-    "length": _length,
-    "segments": _segments,
-    "markers": _markers,
-    "links": _links,
-}
-
-
-def _fact(asset: Asset, live: LiveTarget, name: str) -> Any:
+def _fact(asset: Asset | None, live: LiveTarget, name: str) -> Any:
     try:
         return Facts(asset=asset, xmp=live.xmp, links=live.links).get(name)
     except (AttributeError, Need, NoAssetError):
         return None
 
 
-def _link(_: Asset, live: LiveTarget, key: str) -> Any:
-    *folder, title = parse_folder(key) or ("",)
-    return entry_called(live.folders.get(tuple(folder)) or (), tuple(folder), title) is not None
-
-
-def _link_field(_: Asset, live: LiveTarget, key: str) -> Any:
-    link, _sign, name = key.rpartition("#")
-    entry = link_entry(link, live)
-    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
-
-
-_KEYED: Mapping[str, Callable[[Asset, LiveTarget, str], Any]] = {
-    "fact": _fact,
-    "field": lambda asset, _, name: asset.attributes.get(name),
-    "xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ())),
-    "link": _link,
-    "link-field": _link_field,
-}
+_LOOKS = {kind: look for aspect in ASPECTS.values() for kind, look in aspect.looks.items()} | {"fact": _fact}

@@ -11,8 +11,7 @@ from msauto.errors import NotFoundError, ServerError
 from msauto.interface import requests
 from msauto.interface.address import asset_path, encode, escape_name, folder_path, query
 from msauto.interface.dialect import Dialect
-from msauto.interface.requests import SETFIELD_NAMES
-from msauto.interface.vocabulary import MIMETYPES
+from msauto.interface.fields import LINK_FIELDS, MIMETYPES
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
@@ -47,7 +46,7 @@ _BY_NAME: Final = 8
 """So many clips are asked for XMP fields by name, where the server shows none without."""
 
 _USUAL_FIELDS: Final = ("dc:title", "dc:subject", "dc:description", "dc:creator")
-_LINK_FIELDS: Final = tuple(name for name in SETFIELD_NAMES if name not in {"clip_name", "first_frame", "last_frame"})
+_LINK_FIELDS: Final = tuple(each.name for each in LINK_FIELDS if each.name not in {"first_frame", "last_frame"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.live import show_folder
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
@@ -18,23 +19,11 @@ from msauto.report.sentences import plural
 from msauto.secrets.taint import HIDDEN
 
 _IN_FRAMES = frozenset(
-    {
-        "at",
-        "duration",
-        "first_frame",
-        "frame",
-        "frames",
-        "icon_pos",
-        "last_frame",
-        "length",
-        "pos",
-        "start",
-        "start_frame",
-    }
+    {"at", "duration", "frame", "frames", "length", "pos", "start", "start_frame", *names(LINK_FIELDS, "position")}
 )
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that tell a reader which item it is; shown even where they stay."""
-_ORDER = (*_PLACE, "duration", "track", "title", "further_titles", "comment", "user", "keywords", "rating")
+_ORDER = tuple(dict.fromkeys((*_PLACE, "duration", "track", "title", "further_titles", *names(MARKER_ATTRIBUTES))))
 _FILES = frozenset({"thumbnail", "proxy"})
 """Downloads: on the server they change nothing that could be undone."""
 _NOTHING = "(nothing)"

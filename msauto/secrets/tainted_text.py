@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
 from msauto.model.xmp_facts import XmpByName
 from msauto.secrets.encodings import SHORTEST, can_redact
 from msauto.secrets.taint import HIDDEN
@@ -72,12 +73,12 @@ _SEND = "send the secret itself, or a longer text"
 _ALLOWED: Mapping[str, frozenset[tuple[str, ...]]] = {
     "asset": frozenset(
         {
-            *(("fields", name) for name in ("comment", "type", *(f"user_{number}" for number in range(8)))),
+            *(("fields", each.name) for each in LINK_FIELDS if each.may_be_secret),
             ("xmp", "*"),
             ("xmp", "*", "#"),
             ("segmentation", "title"),
-            *(("segments", "#", name) for name in ("title", "keywords")),
-            *(("markers", "#", name) for name in ("title", "comment", "user", "keywords")),
+            *(("segments", "#", each.name) for each in SEGMENT_ATTRIBUTES if each.may_be_secret),
+            *(("markers", "#", each.name) for each in MARKER_ATTRIBUTES if each.may_be_secret),
         }
     ),
     "rss": frozenset({("items", "#", "text"), *(("items", "#", "item", n) for n in ("title", "description", "link"))}),

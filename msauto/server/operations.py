@@ -15,7 +15,7 @@ from typing import TypeVar
 from msauto.interface import requests
 from msauto.interface.address import asset_path
 from msauto.interface.requests import Format, Position
-from msauto.interface.versions import Feature, feature_of_command, require, require_address
+from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer
@@ -161,8 +161,7 @@ class Operations(ABC):
 
     async def set_field(self, database: str, asset: str | Address, name: str, value: str) -> Answer:
         """Change a link field; an empty value clears it."""
-        if name == "user_0":
-            require(self.spec, Feature.SET_USER_0)
+        require_field(self.spec, name)
         return await self.send(requests.set_field(self.path(database, asset), name, value))
 
     async def set_user_fields(self, database: str, asset: str | Address, fields: Mapping[str, Sequence[str]]) -> Answer:

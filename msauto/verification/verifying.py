@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from msauto.aspects import ASPECTS, can_show, difference, holds, is_partly_hidden
 from msauto.errors import UnreadableError
-from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.model.plan import Address, Aspect, Expectation, Request, Target
+from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder
+from msauto.model.plan import Address, AspectName, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
 from msauto.planning import reading
-from msauto.verification import expectations as expect
-from msauto.verification.memory_updates import learned
 
 Verdict = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
@@ -22,31 +21,55 @@ Verdict = Literal["all", "some", "none", "hidden"]
 
 def verdict_of(request: Request, live: LiveTarget) -> Verdict:
     """Return how much of what the request should do is seen in ``live``."""
-    seen = [expect.holds(each, live) for each in request.expect]
+    seen = [holds(each, live) for each in request.expect]
     if any(one is False for one in seen):
         return "some" if any(seen) else "none"
     return "all" if seen and all(seen) else "hidden"
+
+
+def final_expectations(target: Target) -> tuple[Expectation, ...]:
+    """Return what all requests together must show: the last expectation of each thing, in the order of the first.
+
+    What a later request overrules is left out: all of a deleted asset, the numbers that a segmentation takes over,
+    the guid under which an item is put again.
+    """
+    last: dict[tuple[str, str], Expectation] = {}
+    for expect in (expect for request in target.requests for expect in request.expect):
+        last[expect.aspect, expect.key] = expect
+    if any(expect.aspect == "asset" and expect.desired is None for expect in last.values()):
+        return tuple(expect for expect in last.values() if ASPECTS[expect.aspect].survives_deletion)
+    return tuple(expect for expect in last.values() if not _is_overruled(expect, last.values()))
+
+
+def _is_overruled(expect: Expectation, others: Iterable[Expectation]) -> bool:
+    overrules = ASPECTS[expect.aspect].is_overruled
+    return expect.desired is None and any(overrules(expect, other) for other in others)
+
+
+def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
+    """Return what the server named by itself: the uids of new markers, by ``marker:<key>``."""
+    return dict(item for each in final_expectations(target) for item in ASPECTS[each.aspect].learn(each, live))
 
 
 def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     """Return what is not as wanted, by the last word that the requests have on each thing."""
     # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
     taken = {f"uid {uid}" for uid in learned(target, live).values()}
-    words = (each for each in expect.final_expectations(target) if each.desired is not None or each.key not in taken)
-    found = (expect.difference(each, live) for each in words)
-    return tuple(difference for difference in found if difference is not None)
+    words = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
+    found = (difference(each, live) for each in words)
+    return tuple(each for each in found if each is not None)
 
 
 def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
     """Return the keys of what the target's requests expect and reading does not show, or cannot."""
-    return tuple(each.key for each in expect.final_expectations(target) if expect.holds(each, live) is not True)
+    return tuple(each.key for each in final_expectations(target) if holds(each, live) is not True)
 
 
-def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[Aspect, ...]]:
+def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[AspectName, ...]]:
     """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
-    words = expect.final_expectations(target)
-    seen = sum(expect.holds(each, live) is not None for each in words)
-    return seen, tuple(each.aspect for each in words if expect.is_partly_hidden(each, live))
+    words = final_expectations(target)
+    seen = sum(holds(each, live) is not None for each in words)
+    return seen, tuple(each.aspect for each in words if is_partly_hidden(each, live))
 
 
 def only(target: Target, first: int, end: int) -> Target:
@@ -56,7 +79,7 @@ def only(target: Target, first: int, end: int) -> Target:
 
 def can_see(target: Target) -> bool:
     """Tell whether reading can show anything of what the target's requests do."""
-    return any(expect.can_show(each) for request in target.requests for each in request.expect)
+    return any(can_show(each) for request in target.requests for each in request.expect)
 
 
 def rename_of(target: Target) -> int | None:
@@ -181,7 +204,7 @@ def _is_the_one(target: Target, asset: Asset) -> bool:
 
 async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
     found: dict[Folder, Sequence[Entry] | None] = {}
-    for folder in dict.fromkeys(expect.folder_of(each.key) for each in _expected(target, "link")):
+    for folder in dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link")):
         listing = await shared.read(reader, target.database, folder)
         found[folder] = None if listing is None else listing.entries
     return found

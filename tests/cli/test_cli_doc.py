@@ -10,7 +10,7 @@ import pytest
 
 from msauto.cli.commands.doc import _all as all_topics
 from msauto.cli.main import COMMANDS
-from msauto.interface.vocabulary import MimeType
+from msauto.interface.fields import MimeType
 from msauto.model.timecode import Timecode
 from msauto.playbook import reference
 from msauto.playbook.reference import positions

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from msauto.applying.states import RetryPolicy
+from msauto.aspects import holds
 from msauto.model.limits import Limits
 from msauto.model.live import Asset, Marker
 from msauto.model.ports import LiveTarget
 from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_state
-from msauto.verification.expectations import holds
 from tests.dialects.story import FILM, LINK, STORY, TICKER, put_story
 from tests.stage import Stage
 

@@ -16,6 +16,7 @@ import msauto
 from msauto.cli import flags as cli_flags
 from msauto.cli.main import COMMANDS, group
 from msauto.interface.dialect import Dialect
+from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.schema import asset as schema_asset
@@ -74,6 +75,8 @@ SECTIONS = {  # where the keys of each model are described
     settings.StateArgs: "settings.md#Settings: msauto.toml",
 }
 SHARED = {
+    schema_asset.SegmentKeys,
+    schema_asset.MarkerKeys,
     schema_play.BatchKeys,
     schema_play._TaskKeys,
     schema_runs.TargetKeys,
@@ -144,7 +147,8 @@ def test_everything_that_templates_know_is_described() -> None:
 
 def test_every_fact_is_described() -> None:
     known = names(section("playbook.md#Facts"))
-    assert not {*facts._NUMBERS, *facts._TIMES, *facts._ROOT, "fps", "duration", "markers", "segments", "xmp"} - known
+    typed = {name for name, each in ATTRIBUTE_OF_CLIP.items() if each.kind not in {"text", "decimal"}}
+    assert not {*typed, *facts._ROOT, "fps", "duration", "markers", "segments", "xmp"} - known
 
 
 def test_every_key_of_the_plan_is_described() -> None:

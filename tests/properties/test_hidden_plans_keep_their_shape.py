@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msauto.errors import SourceLocation
 from msauto.interface.address import encode
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, Aspect, Body, Change, Expectation, Json, Plan, Request, Target
+from msauto.model.plan import Action, AspectName, Body, Change, Expectation, Json, Plan, Request, Target
 from msauto.secrets.redactor import redact_plan
 from msauto.secrets.taint import HIDDEN, Secrets
 from tests.examples import examples
@@ -28,7 +28,7 @@ SECRETS = st.sets(st.sampled_from([word for word in WORDS if len(word) >= 4]), m
 
 
 ACTIONS: tuple[Action, ...] = ("add", "change", "delete", "run")
-ASPECTS: tuple[Aspect, ...] = ("field", "xmp", "marker", "segment", "command", "rss_item")
+ASPECTS: tuple[AspectName, ...] = ("field", "xmp", "marker", "segment", "command", "rss_item")
 
 
 @st.composite

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from msauto.errors import Problem, SourceLocation
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, Aspect, Body, Change, Plan, Refusal, Request, Target
+from msauto.model.plan import Action, AspectName, Body, Change, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
@@ -28,7 +28,7 @@ NASTY = [
 ]
 TEXT = st.lists(st.sampled_from(NASTY) | st.text(max_size=6), max_size=5).map("".join)
 ACTIONS: tuple[Action, ...] = ("add", "change", "delete", "run")
-ASPECTS: tuple[Aspect, ...] = ("asset", "field", "xmp", "marker", "link", "rss_item", "command", "restore")
+ASPECTS: tuple[AspectName, ...] = ("asset", "field", "xmp", "marker", "link", "rss_item", "command", "restore")
 
 
 @st.composite

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from msauto.interface.fields import LINK_FIELDS
 from msauto.interface.versions import Feature, show_version
 from msauto.model.plan import Plan
 from msauto.simulator import SimClip, SimMarker, Simulator, empty_state
@@ -35,7 +36,6 @@ NEEDS: dict[Feature, Task] = {
     Feature.GET_USER_FIELDS: {
         "asset": {"title": TITLE, "fields": {"comment": "{{ asset.xmp['dc:title'] | join(' ') }}"}}
     },
-    Feature.SET_USER_0: {"asset": {"title": TITLE, "fields": {"user_0": "x"}}},
 }
 """A task that cannot be done without the feature; for folderlist alone there is another way."""
 
@@ -77,7 +77,9 @@ def test_every_feature_has_a_task() -> None:
 def test_the_page_names_the_versions_of_the_table() -> None:
     page = (ROOT / "docs" / "explanation" / "unknowns.md").read_text(encoding="utf-8")
     told = page.partition("## Versions")[2].partition("\n## ")[0]
-    assert set(re.findall(r"\d+\.\d+\.\d+", told)) == {show_version(feature.since) for feature in Feature}
+    assert set(re.findall(r"\d+\.\d+\.\d+", told)) == {
+        show_version(each.since) for each in (*Feature, *LINK_FIELDS) if each.since
+    }
 
 
 @pytest.mark.parametrize("feature", NEEDS, ids=lambda feature: feature.name)
@@ -105,6 +107,7 @@ def test_one_refusal_leaves_nothing_of_the_target_and_all_of_the_others(sim: Sim
         {"asset": {"title": TITLE, "fields": {"comment": "x", "user_0": "y"}}},
         {"asset": {"title": "Other", "fields": {"comment": "x"}}},
     )
+    assert "SETFIELD on user_0 came with version 2.9.87" in told(plan)
     assert [(target.name, bool(target.error), len(target.requests)) for target in plan.targets] == [
         (TITLE, True, 0),
         ("Other", False, 1),

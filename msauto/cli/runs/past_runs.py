@@ -9,7 +9,7 @@ from msauto.cli.output import say
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
 from msauto.model.history import RunDetails, RunSummary
-from msauto.planning.undo.undo import servers_of
+from msauto.planning.undo import servers_of
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
 

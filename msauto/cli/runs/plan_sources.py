@@ -20,7 +20,7 @@ from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.planning.undo.undo import servers_of
+from msauto.planning.undo import servers_of
 from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msauto.aspects import ASPECTS, difference
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget
-from msauto.verification.expectations import difference
 
-_TOLD = frozenset({"field", "xmp"})
-"""What a change shows as it was: of all else a plan holds a fingerprint, and no values."""
 _LONG = 60  # signs of a value that are shown
 
 
@@ -32,7 +30,7 @@ def _is_another(target: Target, asset: Asset) -> bool:
 
 
 def _is_told(change: Change) -> bool:
-    return change.aspect in _TOLD and change.basis == "live" and not change.secret
+    return ASPECTS[change.aspect].is_value and change.basis == "live" and not change.secret
 
 
 def _values(target: Target, live: LiveTarget) -> Iterator[str]:

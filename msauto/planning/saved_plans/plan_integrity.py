@@ -12,31 +12,22 @@ from dataclasses import replace
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-from msauto.diffing.comparison import plain
-from msauto.interface.address import asset_path, channel_path, escape_name, folder_path
+from msauto.aspects import ASPECTS
+from msauto.diffing.comparison import mapping, plain, text_of
+from msauto.interface.address import asset_path, channel_path, folder_path
 from msauto.interface.dialect import Dialect
 from msauto.model.live import parse_folder
-from msauto.model.plan import Action, Address, Aspect, Change, Plan, Request, Target
-from msauto.verification.expectations import mapping, texts
+from msauto.model.plan import Action, Address, AspectName, Change, Plan, Request, Target
 
-Kinds = frozenset[tuple[Action, Aspect]]
+Kinds = frozenset[tuple[Action, AspectName]]
 
-_COMMANDS: Mapping[str, Kinds] = {
-    "SETFIELD": frozenset({("change", "field"), ("change", "title"), ("add", "link"), ("change", "link")}),
-    "SETUSERFIELDS": frozenset({("change", "xmp")}),
-    "CREATESEGMENT": frozenset({("add", "segment"), ("change", "segment")}),
-    "DELETESEGMENT": frozenset({("delete", "segment"), ("change", "segment"), ("change", "segmentation")}),
-    "CREATESEGMENTATION": frozenset({("add", "segmentation"), ("change", "segmentation")}),
-    "CREATEMARKER": frozenset({("add", "marker"), ("change", "marker")}),
-    "DELETEMARKER": frozenset({("delete", "marker")}),
-    "COPYLINK": frozenset({("add", "link")}),
-    "RESTORE": frozenset({("run", "restore")}),
-}
+_COMMANDS: dict[str, Kinds] = {}
 """What a command may be sent for; all others are run as a change of aspect command."""
+for _aspect in ASPECTS.values():
+    for _command, _actions in _aspect.commands.items():
+        _COMMANDS[_command] = _COMMANDS.get(_command, frozenset()) | {(action, _aspect.name) for action in _actions}
 _RUN: Kinds = frozenset({("run", "command")})
 _DIALECTS = (Dialect(), replace(Dialect(), title_address="ns"))
-_UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_num"})
-"""Parameters that are no texts of the change: how the server counts, and what its key already says."""
 
 
 def why_dishonest(plan: Plan) -> str | None:
@@ -77,7 +68,12 @@ def _is_honest(request: Request, changes: list[Change], target: Target) -> bool:
         alone = not keys or keys == set(named) - {"command"}
         of_link = command == "SETFIELD" and any(change.aspect == "link" for change in changes)
         there = _is_of_link(path, changes, target) if of_link else path in _paths(target)
-        return there and kinds <= allowed and alone and all(_says(change, named) for change in changes)
+        return (
+            there
+            and kinds <= allowed
+            and alone
+            and all(ASPECTS[change.aspect].says(change, named) for change in changes)
+        )
     if target.kind == "asset" and request.method == "DELETE":
         return not text and _is_deletion(path, changes, target)
     if target.kind == "rss_channel":
@@ -124,7 +120,7 @@ def _is_of_channel(
     request: Request,
     path: str,
     named: Mapping[str, str],
-    kinds: set[tuple[Action, Aspect]],
+    kinds: set[tuple[Action, AspectName]],
     changes: list[Change],
     target: Target,
 ) -> bool:
@@ -146,42 +142,6 @@ def _goes(change: Change, guid: str) -> bool:
 def _is_item(request: Request, change: Change) -> bool:
     """Tell whether a body holds what the change shows, line by line, escaped or not; dates are spelled otherwise."""
     content = plain(request.body.content.decode("utf-8", "replace")) if request.body else ""
-    shown = [plain(_text(value)) for name, value in mapping(change.after).items() if name != "pubDate"]
+    shown = [plain(text_of(value)) for name, value in mapping(change.after).items() if name != "pubDate"]
     lines = [line for text in shown for line in text.split("\n")]
     return change.action in {"add", "change"} and all(line in content or escape(line) in content for line in lines)
-
-
-def _says(change: Change, named: Mapping[str, str]) -> bool:
-    """Tell whether the parameters of a command are the change: its key, and every text that it shows."""
-    if change.aspect in {"field", "title"}:
-        name = "clip_name" if change.aspect == "title" else change.key
-        return named.get("name") == name and plain(named.get("val", "")) == plain(_text(change.after))
-    if change.aspect == "xmp":
-        return change.key in named and all(value in named[change.key] for value in texts(change.after))
-    if change.aspect == "segment":
-        return named.get("seg_num") == change.key and _has_texts(change, named)
-    if change.aspect == "marker":
-        uid = str(mapping(change.before).get("uid", -1))
-        return named.get("uid") == uid and _has_texts(change, named)
-    if change.aspect == "link" and named.get("command") == "SETFIELD":
-        after = mapping(change.after)
-        name = named.get("name", "")
-        return name in after and plain(named.get("val", "")) == plain(_text(after[name]))
-    if change.aspect == "link":
-        *folder, title = parse_folder(change.key) or ("",)
-        there = parse_folder(named.get("folder", ""))
-        return there == tuple(folder) and named.get("title") in {title, escape_name(title)}
-    return change.aspect != "command" or change.key.partition(" ")[0] == named.get("command")
-
-
-def _has_texts(change: Change, named: Mapping[str, str]) -> bool:
-    """Tell whether the texts of an item are those shown; of a changed marker the others are sent along, unshown."""
-    after = mapping(change.after)
-    sent = {name: value for name, value in named.items() if name not in _UNSEEN}
-    unshown = {name for name, value in sent.items() if name not in after and value}
-    right = all(plain(_text(after[name])) == plain(value) for name, value in sent.items() if name in after)
-    return right and (not unshown or (change.aspect == "marker" and change.action == "change"))
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)

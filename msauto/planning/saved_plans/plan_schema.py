@@ -17,7 +17,7 @@ from msauto.model.live import parse_folder
 from msauto.model.plan import (
     Action,
     Address,
-    Aspect,
+    AspectName,
     Basis,
     Body,
     Change,
@@ -55,7 +55,7 @@ class _Source(_Model):
 
 class _Change(_Model):
     action: Action
-    aspect: Aspect
+    aspect: AspectName
     key: str
     before: JsonValue = None
     after: JsonValue = None
@@ -85,7 +85,7 @@ class _Change(_Model):
 
 
 class _Expect(_Model):
-    aspect: Aspect
+    aspect: AspectName
     key: str
     want: JsonValue = None
     visible: bool = True
@@ -141,7 +141,7 @@ class _Address(_Model):
 
 
 class _Emptied(_Model):
-    aspect: Aspect
+    aspect: AspectName
     count: int
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from msauto.aspects import ASPECTS
 from msauto.diffing.comparison import plain
 from msauto.model.live import Asset
 from msauto.model.plan import Change, Expectation, Json, Target
@@ -15,8 +16,6 @@ from msauto.planning.reading import read_live
 from msauto.planning.saved_plans.drift import describe_drift
 from msauto.planning.survey.deletion import places_of
 from msauto.server.same_clip import are_one_clip, read_entries_of
-
-_REMEMBERED = frozenset({"field", "xmp"})
 
 
 async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | None:
@@ -67,13 +66,13 @@ async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | N
 
 def _has_run(expect: Expectation, remembered: Mapping[str, Json]) -> bool:
     """Tell whether the ledger knows by now that a command or a batch has run, or may have."""
-    once = expect.aspect in {"command", "xmp_batch"} and expect.desired == "once"
+    once = ASPECTS[expect.aspect].runs_once and expect.desired == "once"
     return once and bool(remembered.get(f"{expect.aspect}:{expect.key}"))
 
 
 def _was_written(change: Change, remembered: Json) -> bool:
     """Tell whether the ledger knows another value than it did; one that it does not know says nothing."""
-    if change.basis == "live" or change.aspect not in _REMEMBERED or remembered is None:
+    if change.basis == "live" or not ASPECTS[change.aspect].is_value or remembered is None:
         return False
     if change.basis == "none":
         return True  # nothing was known when the plan was made

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from msauto.aspects import ASPECTS
 from msauto.aspects.asset import plan_deletion
 from msauto.aspects.command import plan_command
-from msauto.aspects.field import plan_fields
-from msauto.aspects.link import is_home, plan_links
-from msauto.aspects.marker import plan_markers
+from msauto.aspects.link import is_home
 from msauto.aspects.proxy import plan_proxy
-from msauto.aspects.restore import plan_restore
-from msauto.aspects.rss_identity import ChannelContext
-from msauto.aspects.rss_item import plan_items
-from msauto.aspects.segment import plan_segments
-from msauto.aspects.segmentation import plan_segmentation
+from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.thumbnail import plan_thumbnail
-from msauto.aspects.title import plan_title
-from msauto.aspects.xmp import plan_xmp
 from msauto.aspects.xmp_batch import plan_batch
 from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.errors import MsautoError, PlanningError
@@ -113,10 +107,8 @@ class AssetPlanner:
 
     def tasks(self, runs: Sequence[DesiredOperation]) -> None:
         """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
-        found, desired, builder = self._found, self._wanted, self.builder
-        _run_all(
-            [*_aspects(self._scene, found, desired, builder), *(_run(self._scene, run, builder, TASK) for run in runs)]
-        )
+        desired, builder = self._wanted, self.builder
+        _run_all([*_aspects(self._scene, desired, builder), *(_run(self._scene, run, builder, TASK) for run in runs)])
 
     def know(self, memory: Mapping[str, Json]) -> None:
         """Take what is remembered as it is known by now."""
@@ -222,6 +214,7 @@ def _scene(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonI
         path_before=before,
         path=after,
         title=title,
+        live_title=found.title,
         asset=found.asset,
         live=given.live,
         memory=given.memory,
@@ -238,9 +231,7 @@ def _scene(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonI
 Step = Callable[[], None]
 
 
-def _aspects(
-    context: PlanContext, found: LocatedAsset, desired: DesiredAsset | None, builder: PlanBuilder
-) -> Iterator[Step]:
+def _aspects(context: PlanContext, desired: DesiredAsset | None, builder: PlanBuilder) -> Iterator[Step]:
     if desired is None:
         return
     context = replace(context, still=desired.still)
@@ -248,23 +239,9 @@ def _aspects(
     if not desired.present:
         yield lambda: plan_deletion(context, desired.source, builder)
         return
-    title, restore, segmentation = desired.title, desired.restore, desired.segmentation
-    if title is not None:
-        yield lambda: plan_title(context, found.title, title, builder)
-    if restore is not None:
-        yield lambda: plan_restore(context, restore, builder)
-    yield lambda: plan_fields(context, desired.fields, builder)
-    yield lambda: plan_xmp(context, desired.xmp, builder)
+    for plan in (aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None):
+        yield partial(plan, context, desired, builder)
     yield lambda: _check_in_point(context, desired, builder)
-    exactly = desired.exactly
-    if segmentation is not None:
-        yield lambda: _check_either(desired)
-        yield lambda: plan_segmentation(context, segmentation, exactly.segments, builder)
-    elif desired.segments or exactly.segments:
-        yield lambda: plan_segments(context, desired.segments, exactly.segments, builder)
-    if desired.markers or exactly.markers:
-        yield lambda: plan_markers(context, desired.markers, exactly, builder)
-    yield lambda: plan_links(context, desired.links, exactly.links, builder)
     yield lambda: check_editorial(context, desired, builder)
 
 
@@ -274,16 +251,6 @@ def _run(context: PlanContext, desired: DesiredOperation, builder: PlanBuilder, 
     if isinstance(desired, DesiredThumbnail):
         return lambda: plan_thumbnail(context, desired, builder, cause)
     return lambda: plan_proxy(context, desired, builder, cause)
-
-
-def _check_either(desired: DesiredAsset) -> None:
-    if desired.segments and desired.segmentation:
-        raise refuse(
-            f"segments are wanted one by one ({desired.segments[0].source.place}) and as a segmentation "
-            f"({desired.segmentation.source.place})",
-            desired.segments[0].source,
-            "say one of the two",
-        )
 
 
 def _check_in_point(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, TypeGuard
 
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import plain
+from msauto.diffing.memory_items import certain
 from msauto.errors import MsautoError
 from msauto.model.desired import (
     Desired,
@@ -30,7 +31,7 @@ from msauto.planning.survey.clip_finder import Asked, ClipFinder, PostponedError
 from msauto.planning.survey.deletion import Deletion, check_deletion, places_of
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember
-from msauto.planning.survey.handlers import certain, held_back, notified, pending_calls
+from msauto.planning.survey.handlers import held_back, notified, pending_calls
 from msauto.planning.survey.merge import merge_desired
 from msauto.planning.survey.recall import RecalledMemory, recall
 from msauto.planning.survey.repeating import repeating

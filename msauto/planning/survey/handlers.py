@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from msauto.diffing.comparison import mapping
+from msauto.diffing.memory_items import PENDING_PREFIX, answer_told
 from msauto.errors import SourceLocation
 from msauto.model.desired import Desired, DesiredAsset, Handler, Sourced
 from msauto.model.plan import Change, Json
-from msauto.verification.expectations import mapping
-
-PENDING_PREFIX = "pending:handler:"
-"""What the ledger calls a handler whose target a run has changed, and that was not done since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,6 @@ def notified(
 def in_order(handlers: Iterable[Handler]) -> list[Handler]:
     """Return handlers, each once, in the order in which the plays define them."""
     return sorted({each.order: each for each in handlers}.values(), key=lambda each: each.order)
-
-
-def certain(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes of which it is known that there is a difference: not those of values that nobody knows."""
-    return [change for change in changes if change.basis != "none"]
 
 
 def held_back(memory: Mapping[str, Json], called: Iterable[Handler]) -> list[str]:
@@ -98,12 +91,6 @@ _DELETION_WAITS = (
     "it runs before the deletion: neither is sent\n"
     "look on the server; --forget-pending sends the handler again, and then deletes"
 )
-
-
-def answer_told(remembered: Mapping[str, Json]) -> str:
-    """Say what is known of the answer to a command of which nobody knows whether it ran."""
-    status = remembered.get("status")
-    return "its answer was lost" if status is None else f"the server answered {status}"
 
 
 def _in_doubt(name: str, value: Mapping[str, Json], then: str) -> str:

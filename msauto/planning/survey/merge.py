@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import as_number, plain, same_list, same_value, track_of
-from msauto.interface.vocabulary import DEFAULT_TRACK
+from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import (
     ABSENT,
     CompleteLists,

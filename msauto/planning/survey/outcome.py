@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from msauto.diffing.comparison import mapping, texts
 from msauto.model.live import Asset, Marker, Segment, Xmp
 from msauto.model.plan import Expectation, Json, Request
-from msauto.verification.expectations import mapping, texts
 
 
 def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:

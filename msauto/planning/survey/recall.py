@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from msauto.diffing.comparison import same_text
+from msauto.diffing.comparison import mapping, same_text
 from msauto.model.plan import Json, Settlement, TargetId
 from msauto.model.ports import Memory
 from msauto.planning.survey.asset_plan import LocatedAsset
-from msauto.verification.expectations import mapping
 
 
 @dataclass(frozen=True, slots=True)

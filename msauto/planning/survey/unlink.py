@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msauto.aspects.link import why_ambiguous
 from msauto.diffing.builder import refuse
-from msauto.diffing.comparison import entry_called, plain, same_folder
+from msauto.diffing.comparison import entry_called, same_folder
 from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip
-from msauto.model.live import Asset, Entry, Folder, Link, parse_folder
+from msauto.model.live import Asset, Entry, Folder, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
 from msauto.server.same_clip import are_one_clip
@@ -74,12 +75,6 @@ async def _why_unsure(reader: Reader, database: str, asset: Asset, answer: Asset
 def _ids(answer: Asset | None, entry: Entry | None) -> str:
     told = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
     return f"asked by title: {told[0]}, in its folder: {told[1]}"
-
-
-def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
-    """Return why deleting by a title may take another link of the asset; ``None`` where there is just one."""
-    count = sum(plain(link.title) == plain(title) for link in links)
-    return f"{count} links of the asset bear its title, and the wrong one may go" if count > 1 else None
 
 
 def _why_not(asset: Asset, folder: Folder, answer: Asset) -> str | None:

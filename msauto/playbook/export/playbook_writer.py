@@ -14,22 +14,27 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from msauto.interface.vocabulary import TRACKS, track_named
+from msauto.interface.fields import (
+    LINK_FIELDS,
+    MARKER_ATTRIBUTES,
+    SEGMENT_ATTRIBUTES,
+    TRACKS,
+    Attribute,
+    names,
+    track_named,
+)
 from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.export.rss_writer import channel_task
-from msauto.playbook.schema.asset import AttributeName, FieldsArgs
+from msauto.playbook.schema.asset import AttributeName
 from msauto.playbook.schema.values import NsName
 from msauto.playbook.yaml.writer import CommentedValue, FlowStyle, comment, yaml_lines
 
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
 
-_FIELDS = tuple(FieldsArgs.model_fields)
-_POSITIONS = ("first_frame", "last_frame", "icon_pos")
-_MARKER_TEXTS = ("title", "comment", "user", "keywords")
-_MARKER_OWN = frozenset({*_MARKER_TEXTS, "rating", "track"})
+_MARKER_OWN = frozenset({*names(MARKER_ATTRIBUTES), "track"})
 _NS_NAME = TypeAdapter(NsName)
 _ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
@@ -150,26 +155,26 @@ def _position(frames: int, rate: Fraction | None) -> str | int:
 
 
 def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
-    for name in _FIELDS:
-        value = asset.attributes.get(name)
+    for each in LINK_FIELDS:
+        value = asset.attributes.get(each.name)
         if not value:
             continue
-        if name not in _POSITIONS:
-            yield name, value
-        elif (why := _unfit(name, value, asset)) is not None:
-            yield name, CommentedValue((f"{name} is left out: {why}",))
+        if each.kind != "position":
+            yield each.name, value
+        elif (why := _unfit(each, value, asset)) is not None:
+            yield each.name, CommentedValue((f"{each.name} is left out: {why}",))
         else:
-            yield name, _position(int(value), asset.rate)
+            yield each.name, _position(int(value), asset.rate)
 
 
-def _unfit(name: str, value: str, asset: Asset) -> str | None:
+def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
     """Tell why a field cannot be said as a position, if it cannot."""
     if not (value.strip().isascii() and value.strip().isdecimal()):
         return f"{value!r} is no position that a task can say"
-    if name == "last_frame" and asset.finalized is False:
+    if attribute.end and asset.finalized is False:
         return "it grows while the clip is being recorded"
     end = asset.frames
-    if end is not None and int(value) > (end if name == "last_frame" else end - 1):
+    if end is not None and int(value) > (end if attribute.end else end - 1):
         return f"frame {value} is beyond the end of the clip ({end} frames)"
     return None
 
@@ -235,8 +240,7 @@ def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, A
         "start": _position(start, rate),
         "duration": _position(segment.duration, rate),
     }
-    texts = {"title": segment.title, "keywords": segment.keywords}
-    return sourced | {name: text for name, text in texts.items() if text}
+    return sourced | {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
 
 
 def _lossy(segment: Segment) -> Iterator[str]:
@@ -284,16 +288,17 @@ def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid
     sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
     sourced |= {"at": _position(frame, asset.rate)} if inside else {}
     sourced |= {"track": _track(marker)} if known else {}
-    sourced |= {name: text for name in _MARKER_TEXTS if (text := marker.fields.get(name))}
+    sourced |= {name: text for name in names(MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))}
     further, unnamed = _attributes(marker)
     notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
     notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
     notes += [f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in unnamed]
-    rating = _rating(marker)
-    if isinstance(rating, int):
-        sourced |= {"rating": rating} if rating else {}
-    else:
-        notes.append(f"rating of marker {marker.uid}, which no task can set: {rating}")
+    for name in names(MARKER_ATTRIBUTES, "integer"):
+        number = _integer(marker, name)
+        if isinstance(number, int):
+            sourced |= {name: number} if number else {}
+        else:
+            notes.append(f"{name} of marker {marker.uid}, which no task can set: {number}")
     sourced |= {"attributes": further} if further else {}
     part.items.append(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))
 
@@ -312,8 +317,8 @@ def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
     return further, unnamed
 
 
-def _rating(marker: Marker) -> int | str:
-    text = marker.fields.get("rating", "").strip()
+def _integer(marker: Marker, name: str) -> int | str:
+    text = marker.fields.get(name, "").strip()
     try:
         return int(text) if text else 0
     except ValueError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -11,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute
 from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.validation import json_schema
 from msauto.playbook.schema.values import (
@@ -93,9 +95,16 @@ def module(name: str) -> ReferenceTopic:
     return ReferenceTopic(name, schema.get("description", ""), tuple(keys), _examples(name))
 
 
+def _values(attributes: Sequence[Attribute], indent: str, separator: str) -> str:
+    return separator.join(f"{indent}{each.name}: {each.example}" for each in attributes)
+
+
 def _examples(name: str) -> tuple[str, ...]:
     """Return the examples of a file, which empty lines separate: plays for ``play``, tasks for all others."""
     text = files(__package__).joinpath("examples", f"{name}.yml").read_text(encoding="utf-8")
+    text = re.sub(r"^( *)\$link_fields$", lambda match: _values(LINK_FIELDS, match[1], "\n"), text, flags=re.MULTILINE)
+    text = text.replace("$segment_attributes", _values(SEGMENT_ATTRIBUTES, "", ", "))
+    text = text.replace("$marker_attributes", _values(MARKER_ATTRIBUTES, "", ", "))
     return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 

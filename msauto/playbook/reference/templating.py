@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from msauto.interface.fields import MARKER_ATTRIBUTES, names
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
@@ -109,9 +110,9 @@ def _scope() -> TemplateScope:
 @lru_cache(maxsize=1)
 def _texts() -> Mapping[str, Mapping[str, list[str]]]:
     """Return the texts of what is not documented in code: Jinja's own filters and tests, and facts."""
-    data: Mapping[str, Mapping[str, list[str]]] = load_yaml(
-        files(__package__).joinpath("templates.yml").read_bytes(), "templates.yml"
-    ).data
+    text = files(__package__).joinpath("templates.yml").read_text(encoding="utf-8")
+    text = text.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
+    data: Mapping[str, Mapping[str, list[str]]] = load_yaml(text.encode(), "templates.yml").data
     return data
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Discriminator, PlainValidator, Tag, WithJsonSchema
+from pydantic import Discriminator, PlainValidator, Tag, WithJsonSchema, create_model
 
-from msauto.interface.vocabulary import MimeType, Track
+from msauto.interface.fields import (
+    LINK_FIELDS,
+    MARKER_ATTRIBUTES,
+    SEGMENT_ATTRIBUTES,
+    Attribute,
+    Kind,
+    MimeType,
+    Track,
+    names,
+)
 from msauto.playbook.schema.key_rules import (
     AllOf,
     AllOrNone,
@@ -21,6 +31,7 @@ from msauto.playbook.schema.key_rules import (
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.values import (
+    TEMPLATED,
     Count,
     Expressions,
     Flag,
@@ -41,6 +52,25 @@ from msauto.playbook.schema.values import (
 )
 
 State = Literal["present", "absent"]
+M = TypeVar("M", bound=Model)
+_TYPES: Mapping[Kind, Any] = {"text": Text, "number": Text, "integer": Rating, "position": Pos}
+
+
+def with_attributes(attributes: Iterable[Attribute]) -> Callable[[type[M]], type[M]]:
+    """Return a decorator that adds attributes of the registry to the keys of a model, after its own."""
+
+    def add(model: type[M]) -> type[M]:
+        kinds: dict[str, Any] = {
+            each.name: ClearablePos if each.clearable else _TYPES[each.kind] for each in attributes
+        }
+        fields: dict[str, Any] = {
+            each.name: (Annotated[kinds[each.name] | None, TEMPLATED], key(each.description)) for each in attributes
+        }
+        return create_model(
+            model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **fields
+        )
+
+    return add
 
 
 def _list_or_map(value: Any) -> str:
@@ -76,23 +106,9 @@ class SelectArgs(Model):
     expect: Opt[ExpectedCount] = key("how many assets may be found")
 
 
+@with_attributes(LINK_FIELDS)
 class FieldsArgs(Model):
     """Link fields, set by SETFIELD. clip_name is not among them: that is title and was."""
-
-    type: Opt[Text] = key("the type of the entry")
-    comment: Opt[Text] = key("the comment")
-    layer: Opt[Text] = key("the layer")
-    first_frame: Opt[Pos] = key("the IN point: a time code or frames")
-    last_frame: Opt[Pos] = key("the OUT point: a time code or frames")
-    icon_pos: Opt[ClearablePos] = key("the position of the icon: a time code or frames; an empty text clears it")
-    user_0: Opt[Text] = key("user field 0, shown as User 1")
-    user_1: Opt[Text] = key("user field 1")
-    user_2: Opt[Text] = key("user field 2")
-    user_3: Opt[Text] = key("user field 3")
-    user_4: Opt[Text] = key("user field 4")
-    user_5: Opt[Text] = key("user field 5")
-    user_6: Opt[Text] = key("user field 6")
-    user_7: Opt[Text] = key("user field 7")
 
     hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title: (the new name) and was: (the old one)")}
 
@@ -101,7 +117,16 @@ _SEGMENT_NAMES = (("number",), ("start", "duration"), ("title",))
 _NAME_SEGMENT = "say its number, or start and duration, or title"
 
 
-class SegmentArgs(Model):
+@with_attributes(SEGMENT_ATTRIBUTES)
+class SegmentKeys(Model):
+    """What a segment is and has."""
+
+    number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
+    start: Opt[Pos] = key("where it starts: a time code or frames")
+    duration: Opt[Pos] = key("how long it is: a time code or frames")
+
+
+class SegmentArgs(SegmentKeys):
     """A segment: its number, or its start and duration."""
 
     rules: ClassVar = (
@@ -109,11 +134,6 @@ class SegmentArgs(Model):
         WhenValue("state", "absent", (AnyOf(_SEGMENT_NAMES, "which segment is absent?", _NAME_SEGMENT),)),
     )
 
-    number: Opt[Count] = key("the segment's number; a list numbers all of its segments or none")
-    start: Opt[Pos] = key("where it starts: a time code or frames")
-    duration: Opt[Pos] = key("how long it is: a time code or frames")
-    title: Opt[Text] = key("its title")
-    keywords: Opt[Text] = key("its keywords, as one text")
     state: Opt[State] = key("present (default) or absent: not there")
 
 
@@ -124,7 +144,7 @@ class SegmentationArgs(Model):
     title: Opt[Text] = key("the title of the segments")
 
 
-_MARKER_KEYS = frozenset({"title", "comment", "user", "keywords", "rating", "track"})
+_MARKER_KEYS = frozenset({*names(MARKER_ATTRIBUTES), "track"})
 _MARKER_PARAMETERS = frozenset({"uid", "frame", "pos", "command"})
 
 
@@ -153,7 +173,16 @@ AttributeName = Annotated[
 ]
 
 
-class MarkerArgs(Model):
+@with_attributes(MARKER_ATTRIBUTES)
+class MarkerKeys(Model):
+    """What a marker is and has."""
+
+    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
+    at: Opt[Pos] = key("its position: a time code or frames")
+    track: Opt[Track] = key("its type")
+
+
+class MarkerArgs(MarkerKeys):
     """A key frame marker: its uid, or its position and track."""
 
     rules: ClassVar = (
@@ -164,14 +193,6 @@ class MarkerArgs(Model):
         ),
     )
 
-    uid: Opt[Count] = key("the marker's identifier; without it, the marker of the same track and position")
-    at: Opt[Pos] = key("its position: a time code or frames")
-    track: Opt[Track] = key("its type")
-    title: Opt[Text] = key("its title")
-    comment: Opt[Text] = key("its comment")
-    user: Opt[Text] = key("its user")
-    keywords: Opt[Text] = key("its keywords, as one text")
-    rating: Opt[Rating] = key("its rating")
     attributes: Opt[dict[AttributeName, Value[Text]]] = key("further attributes by name, as texts; an empty one clears")
     state: Opt[State] = key("present (default) or absent: not there")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from msauto.errors import InputError, Problem
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
 from msauto.model.desired import (
     ABSENT,
     Absent,
@@ -28,7 +29,6 @@ from msauto.model.timecode import Timecode
 from msauto.playbook.schema.asset import (
     AssetArgs,
     ExactlyArgs,
-    FieldsArgs,
     LinkArgs,
     MarkerArgs,
     MarkersExactly,
@@ -49,7 +49,6 @@ DEFAULT_WAIT = 1800.0
 REF_KEYS = ("title", "id", "was", "select", "missing")
 """What says which asset is meant: rendered before any server is asked."""
 
-_MARKER_TEXTS = ("title", "comment", "user", "keywords")
 Where = Callable[[Facts], bool]
 
 
@@ -186,8 +185,7 @@ class _AssetConverter:
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=ABSENT if item.duration is None else Position(item.duration),
-            title=_or_absent(item.title),
-            keywords=_or_absent(item.keywords),
+            **{name: _or_absent(getattr(item, name)) for name in names(SEGMENT_ATTRIBUTES)},
             present=item.state != "absent",
         )
 
@@ -204,9 +202,12 @@ class _AssetConverter:
             yield Sourced(self._marker(item), self._source("markers", index))
 
     def _marker(self, item: MarkerArgs) -> DesiredMarker:
-        fields = {name: getattr(item, name) for name in _MARKER_TEXTS if getattr(item, name) is not None}
-        if item.rating is not None:
-            fields["rating"] = str(item.rating)
+        values = ((name, getattr(item, name)) for name in names(MARKER_ATTRIBUTES))
+        fields = {
+            name: str(value) if isinstance(value, int) else value  # a text may be a TaintedText
+            for name, value in values
+            if value is not None
+        }
         fields |= item.attributes or {}
         return DesiredMarker(
             uid=_or_absent(item.uid),
@@ -221,7 +222,7 @@ class _AssetConverter:
             yield Sourced(self._link(item), self._source("links", index))
 
     def _link(self, item: LinkArgs) -> DesiredLink:
-        named = ((name, getattr(item, name)) for name in FieldsArgs.model_fields)
+        named = ((name, getattr(item, name)) for name in names(LINK_FIELDS))
         fields = {
             name: Position(value, self._args.origin) if isinstance(value, Timecode) else value
             for name, value in sorted(named)

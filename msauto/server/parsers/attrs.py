@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from msauto.interface.fields import NAMES
 from msauto.model.live import whole
 from msauto.server.parsers.xml import Element, attributes, children, local, text_of, unreadable
 
 _TRUE = frozenset({"true", "1", "yes"})
 _FALSE = frozenset({"false", "0", "no"})
-_NAMES = (
-    "bps", "channels", "derived_from", "frame_time", "frames", "height", "orig_name", "orig_type", "sample_rate",
-    "width", "first_frame", "last_frame", "title", "create_time", "rec_time", "mime_type", "type", "clip_name",
-    "comment", "layer", "icon_pos", "user", "track", "keywords", "rating", *(f"user_{number}" for number in range(8)),
-)  # fmt: skip
-_KNOWN = {name: name for name in _NAMES}
+_KNOWN = {name: name for name in NAMES}
 """The names of the interface, each held once: of thousands of assets that are kept they would be nearly a half."""
 
 

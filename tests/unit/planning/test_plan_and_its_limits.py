@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from msauto.aspects import difference, holds
 from msauto.diffing.assignment import pair
 from msauto.errors import InputError
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
@@ -21,7 +22,7 @@ from msauto.planning.fingerprint import is_fresh
 from msauto.planning.reading import folders_to_read, read_live, xmp_names
 from msauto.planning.saved_plans.plan_file import plan_from_json, plan_schema, plan_to_json
 from msauto.planning.saved_plans.plan_schema import checksum
-from msauto.verification.expectations import difference, final_expectations, holds
+from msauto.verification.verifying import final_expectations
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 

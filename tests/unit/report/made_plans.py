@@ -9,7 +9,7 @@ from typing import Any
 
 from msauto.errors import SourceLocation
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, Aspect, Basis, Body, Change, Json, Plan, Refusal, Request, Target
+from msauto.model.plan import Action, AspectName, Basis, Body, Change, Json, Plan, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,7 +27,7 @@ def check_golden(name: str, text: str) -> None:
 
 def change(
     action: Action,
-    aspect: Aspect,
+    aspect: AspectName,
     key: str,
     before: Json = None,
     after: Json = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msauto.errors import UnsupportedError
-from msauto.interface.versions import Feature, feature_of_command, require, supports
+from msauto.interface.versions import Feature, feature_of_command, require, require_field, supports
 from msauto.model.server import ServerSpec
 
 
@@ -30,8 +30,15 @@ def test_gate_opens_at_its_version(feature: Feature) -> None:
     assert "studio-a" in message
 
 
+def test_a_link_field_has_its_version() -> None:
+    require_field(spec(2, 9, 86), "user_1")
+    require_field(spec(2, 9, 87), "user_0")
+    with pytest.raises(UnsupportedError, match=r"SETFIELD on user_0 came with version 2\.9\.87"):
+        require_field(spec(2, 9, 86), "user_0")
+
+
 def test_numbers_are_compared_as_numbers() -> None:
-    assert supports(spec(2, 10), Feature.SET_USER_0)
+    assert supports(spec(2, 10), Feature.KEY_ID)
     assert not supports(spec(2, 9, 9), Feature.KEY_ID)
 
 

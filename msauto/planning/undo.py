@@ -6,43 +6,31 @@ value that is no longer what the run wrote is left alone and told; what cannot b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from msauto.diffing.comparison import same_text
+from msauto.aspects import ASPECTS
+from msauto.aspects.rss_item import undo_items
+from msauto.diffing.aspect import AppliedChange, UndoContext
 from msauto.errors import RefusedError, SourceLocation
-from msauto.model.desired import ChannelRef, IdRef, Intent, Ref, ResolvedPlaybooks, ServerIntents, TaskSource, TitleRef
+from msauto.model.desired import (
+    ChannelRef,
+    DesiredAsset,
+    IdRef,
+    Intent,
+    Ref,
+    ResolvedPlaybooks,
+    ServerIntents,
+    TaskSource,
+    TitleRef,
+)
+from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.history import RunDetails, TargetRecord
-from msauto.model.live import parse_folder
-from msauto.model.plan import Aspect, Change, Expectation, Request
+from msauto.model.live import Asset, Link
+from msauto.model.plan import Change, Request
 from msauto.model.server import ServerSpec
-from msauto.planning.undo.undo_asset import AssetUndo
-from msauto.planning.undo.undo_rss import ChannelUndo
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
-
-_FOR_GOOD: Mapping[Aspect, str] = {
-    "asset": "a deleted asset does not come back",
-    "command": "what a command did is not known",
-    "xmp_batch": "what a batch loaded is not known",
-    "restore": "the restored file stays on disk",
-    "thumbnail": "the file stays where it was saved",
-    "proxy": "the file stays where it was saved",
-}
-"""What no run can take back, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedChange:
-    """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
-
-    change: Change
-    requests: tuple[Request, ...]
-    whole: bool
-
-    @property
-    def expects(self) -> tuple[Expectation, ...]:
-        """What its requests had to show."""
-        return tuple(expect for request in self.requests for expect in request.expect)
 
 
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
@@ -94,24 +82,15 @@ def _in_part(request: Request, state: str) -> bool:
 
 
 def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
-    """Return why a change cannot be taken back; ``None`` where it can, if only in part."""
-    if change.aspect in _FOR_GOOD:
-        return _FOR_GOOD[change.aspect]
+    """Return why a change cannot be undone; ``None`` where it can, if only in part."""
+    aspect = ASPECTS[change.aspect]
+    if aspect.for_good:
+        return aspect.for_good
     if change.secret:
         return "it is secret, and what was there before is not kept"
-    if change.basis == "none" and change.aspect in {"field", "xmp"}:
+    if change.basis == "none" and aspect.is_value:
         return "what was there before was never known"
-    if change.aspect == "link" and change.action == "add":
-        return _why_not_unlink(change, record, spec)
-    return None
-
-
-def _why_not_unlink(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
-    if not spec.dialect.removes_links:
-        return "the interface has no way to remove a link"
-    titles = {record.target.name, record.target.address_after.name, record.target.address.name}
-    own = any(same_text(parse_folder(change.key)[-1], title) for title in titles)
-    return "the link bears the asset's own title: deleting by it would delete the asset" if own else None
+    return aspect.why_not_undone(change, record, spec)
 
 
 # Intents -------------------------------------------------------------------------------------------------------
@@ -120,7 +99,7 @@ def _why_not_unlink(change: Change, record: TargetRecord, spec: ServerSpec) -> s
 def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, run: str) -> Intent:
     target, source = record.target, TaskSource(SourceLocation(f"run {run}"), f"Undo of {run}")
     if target.kind == "rss_channel":
-        return Intent(ChannelRef(target.name), source, ChannelUndo(made, spec, source), missing="skip")
+        return Intent(ChannelRef(target.name), source, lambda _: undo_items(made, spec, source), missing="skip")
     return Intent(
         _ref(record, made),
         source,
@@ -141,3 +120,51 @@ def _ref(record: TargetRecord, made: tuple[AppliedChange, ...]) -> Ref:
     return TitleRef(
         target.database, str(renamed.before), was=(str(renamed.after),), may_stay=True, link_id=target.link_id
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AssetUndo:
+    """The ``evaluate`` of an intent that undoes what a run did to one asset."""
+
+    record: TargetRecord
+    made: tuple[AppliedChange, ...]
+    spec: ServerSpec
+    source: TaskSource
+
+    def __call__(self, facts: Facts) -> DesiredAsset:
+        """Return what was there before, of all that is still as the run left it."""
+        name = self.record.target.name
+        if not facts.there:
+            raise NoAssetError(name)
+        if facts.asset is None:
+            raise Need("clip")
+        if not self._is_the_one(facts.asset):
+            return DesiredAsset(self.source, notes=(f"{name}: left alone, for another clip has this title by now",))
+        if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in self.made):
+            raise Need("links")
+        return self._desired(facts.asset, facts.links or ())
+
+    def _is_the_one(self, asset: Asset) -> bool:
+        """Tell whether it is the clip that the run changed: one recorded anew is another (field notes)."""
+        target, created = self.record.target, asset.attributes.get("create_time")
+        ids = {target.link_id, asset.link_id} - {None}
+        times = {target.create_time, created} - {None}
+        return len(ids) < 2 and len(times) < 2
+
+    def _desired(self, asset: Asset, links: Sequence[Link]) -> DesiredAsset:
+        notes: list[str] = []
+        context = UndoContext(self.record, self.made, self.spec, self.source, asset, links, notes)
+        named: dict[str, Any] = {}
+        still: dict[str, Any] = {}
+        for aspect in ASPECTS.values():
+            found = dict(aspect.undo(context))
+            still |= found.pop("still", {})
+            named |= found
+        return DesiredAsset(
+            self.source,
+            unfinalized="allow",
+            lossy=True,  # what cannot be written back is told, and was lost by the run
+            still=still,
+            notes=tuple(f"{self.record.target.name}: {note}" for note in notes),
+            **named,
+        )

@@ -7,14 +7,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import as_number
+from msauto.diffing.comparison import Want, as_number, plain, same_text
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_wire
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Expectation, Json
-from msauto.verification.expectations import show_segment
+from msauto.model.ports import LiveTarget
+
+
+def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -> bool:
+    """Tell whether a segment has every attribute that ``want`` names.
+
+    ``keywords`` is what the ledger holds, for the server does not show them; unknown to both, they do not match.
+    """
+    for name, value in want.items():
+        if name == "start" and value != segment.start:
+            return False
+        if name == "duration" and value != segment.duration:
+            return False
+        if name == "title" and not same_text(str(value), segment.title):
+            return False
+        if name == "keywords" and not _keywords_match(str(value), segment, keywords):
+            return False
+    return True
+
+
+def _keywords_match(value: str, segment: Segment, remembered: str | None) -> bool:
+    known = segment.keywords if segment.keywords is not None else remembered
+    return known is not None and same_text(value, known)
+
+
+def piece_matches(want: Want, segment: Segment) -> bool:
+    """Tell whether a segment is one of CREATESEGMENTATION: its title is the wanted one, or begins with it."""
+    title = want.get("title")
+    fits = want["start"] == segment.start and want["duration"] == segment.duration
+    return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
+
+
+def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
+    """Return the segment of that number."""
+    segments = live.asset.segments if live.asset else ()
+    return next((segment for segment in segments if str(segment.number) == key), None)
+
+
+def show_segment(segment: Segment) -> dict[str, Json]:
+    """Return a live segment as plans show it: frames as numbers, only what the server tells."""
+    shown: dict[str, Json] = {
+        "number": segment.number,
+        "start": segment.start,
+        "duration": segment.duration,
+        "title": segment.title,
+    }
+    told: dict[str, Json] = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
+    told["further_titles"] = list(segment.titles[1:])
+    return shown | {name: value for name, value in told.items() if value}
 
 
 def recreates(context: PlanContext) -> bool:

@@ -1,0 +1,122 @@
+"""What the stages must know of one kind of state: each module of ``msauto.aspects`` fills in one :class:`Aspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from msauto.diffing.builder import PlanBuilder, PlanContext
+from msauto.diffing.comparison import mapping, plain, text_of
+from msauto.model.desired import DesiredAsset, Sourced, TaskSource
+from msauto.model.history import TargetRecord
+from msauto.model.live import Asset, Link
+from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request
+from msauto.model.ports import LiveTarget
+from msauto.model.server import ServerSpec
+
+T = TypeVar("T")
+Item = tuple[str, Json]
+"""An item of the memory: its name and its value; ``None`` forgets it."""
+Parameters = Mapping[str, str]
+"""The parameters of a command by name, with ``command`` itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedChange:
+    """A change that a run made, or may have made (``whole`` false), with the requests that were sent for it."""
+
+    change: Change
+    requests: tuple[Request, ...]
+    whole: bool
+
+    @property
+    def expects(self) -> tuple[Expectation, ...]:
+        """What its requests had to show."""
+        return tuple(expect for request in self.requests for expect in request.expect)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoContext:
+    """What an aspect needs to undo its changes of one asset; ``notes`` takes what the user must know."""
+
+    record: TargetRecord
+    made: Sequence[AppliedChange]
+    spec: ServerSpec
+    source: TaskSource
+    asset: Asset
+    links: Sequence[Link]
+    notes: list[str]
+
+    def of(self, *aspects: AspectName) -> list[AppliedChange]:
+        """Return the changes of these aspects."""
+        return [one for one in self.made if one.change.aspect in aspects]
+
+    def sourced(self, value: T) -> Sourced[T]:
+        """Return a value with the undo as its source."""
+        return Sourced(value, self.source)
+
+
+def _no_items(*_: Any) -> Iterator[Item]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aspect:
+    """One kind of state.
+
+    **Planning**: ``plan`` compares what tasks want of an asset and adds changes and requests. ``looks`` are the names
+    that the fingerprint covers, each with what it covers of the asset, the live target and the rest of the name.
+
+    **Verification**: ``holds`` tells whether an expectation holds, ``None`` where reading cannot show it; an aspect
+    without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
+    ``is_partly_hidden``: reading does not show the whole of it. ``is_overruled``: a later expectation (the second one)
+    replaces the deletion that the first one expects. ``needs_asset``: without the asset it is absent as well.
+    ``survives_deletion``: it is expected of a deleted asset, too.
+
+    **Memory**: ``remember`` returns what to keep once an expectation holds, ``remember_all`` what to learn from all
+    expectations together, ``forget`` what a change makes untrue, ``learn`` what the server named itself. ``value_item``
+    returns the item that holds a value which is not reported. ``runs_once``: ``run: once`` is remembered.
+
+    **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
+    make its changes, ``says`` tells whether the parameters of one are what the change shows.
+
+    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo`` returns
+    keyword arguments of :class:`DesiredAsset`.
+    """
+
+    name: AspectName
+    plan: Callable[[PlanContext, DesiredAsset, PlanBuilder], None] | None = None
+    looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
+    holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
+    show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
+    show_desired: Callable[[Expectation, LiveTarget], Json] = lambda expect, _: expect.desired
+    is_partly_hidden: Callable[[Expectation, LiveTarget], bool] = lambda *_: False
+    is_overruled: Callable[[Expectation, Expectation], bool] = lambda *_: False
+    needs_asset: bool = True
+    survives_deletion: bool = False
+    remember: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
+    remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
+    forget: Callable[[Change], Iterator[Item]] = _no_items
+    learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
+    value_item: Callable[[str], str] | None = None
+    runs_once: bool = False
+    is_value: bool = False
+    commands: Mapping[str, frozenset[Action]] = field(default_factory=dict)
+    says: Callable[[Change, Parameters], bool] = lambda *_: True
+    for_good: str = ""
+    why_not_undone: Callable[[Change, TargetRecord, ServerSpec], str | None] = lambda *_: None
+    undo: Callable[[UndoContext], Mapping[str, Any]] = lambda _: {}
+
+
+_UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_num"})
+"""Parameters that are no texts of the change: how the server counts, and what its key already says."""
+
+
+def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> bool:
+    """Tell whether the texts of an item are those that the change shows; ``unshown``: others may be sent along."""
+    after = mapping(change.after)
+    sent = {name: value for name, value in named.items() if name not in _UNSEEN}
+    others = any(value for name, value in sent.items() if name not in after)
+    right = all(plain(text_of(after[name])) == plain(value) for name, value in sent.items() if name in after)
+    return right and (unshown or not others)

@@ -1,0 +1,23 @@
+"""Names of items of the memory that several stages share, and what is known of what may have run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msauto.model.plan import Change, Json
+
+PENDING_PREFIX = "pending:handler:"
+"""Prefix of the item of a handler whose target a run has changed, and that was not done since."""
+BETWEEN = "segment-between:"
+"""Prefix of the item of a segment that was deleted to be created again, until it is."""
+
+
+def answer_told(remembered: Mapping[str, Json]) -> str:
+    """Say what is known of the answer to a command of which nobody knows whether it ran."""
+    status = remembered.get("status")
+    return "its answer was lost" if status is None else f"the server answered {status}"
+
+
+def certain(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes of which it is known that there is a difference: not those of values that nobody knows."""
+    return [change for change in changes if change.basis != "none"]

@@ -1,0 +1,152 @@
+"""The registry of attributes: each link field, marker attribute and segment attribute, and all that follows from it.
+
+The models and the JSON Schema, the conversion to desired state, comparison, facts, version gates, export, reports, what
+may be secret and the reference follow from an entry. ``tests/unit/interface`` holds that no other module lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+Kind = Literal["text", "number", "integer", "position", "decimal", "time"]
+"""What the text of an attribute is.
+
+``number`` is text in a playbook and a whole number on the server; ``integer`` is a whole number in both.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute, under the name that playbooks, plans and the wire share.
+
+    ``description`` and ``example`` (YAML) are for the reference. ``clearable``: a position may be set to an empty text.
+    ``since`` is the product version that can set it. ``end``: a position that may be the frame after the last one.
+    """
+
+    name: str
+    kind: Kind = "text"
+    description: str = ""
+    example: str = "x"
+    clearable: bool = False
+    since: tuple[int, ...] | None = None
+    end: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are compared, and shown to templates, as whole numbers."""
+        return self.kind in {"number", "integer", "position"}
+
+    @property
+    def may_be_secret(self) -> bool:
+        """Whether a playbook may set it to a secret: a text that is written and decides over nothing."""
+        return self.kind == "text"
+
+
+LINK_FIELDS: Final = (
+    Attribute("type", "text", "the type of the entry", "News"),
+    Attribute("comment", "text", "the comment", "Ready"),
+    Attribute("layer", "number", "the layer", '"1"'),
+    Attribute("first_frame", "position", "the IN point: a time code or frames", '"10:00:00:00"'),
+    Attribute("last_frame", "position", "the OUT point: a time code or frames", '"10:20:00:00"', end=True),
+    Attribute(
+        "icon_pos",
+        "position",
+        "the position of the icon: a time code or frames; an empty text clears it",
+        "250",
+        clearable=True,
+    ),
+    Attribute("user_0", "text", "user field 0, shown as User 1", "Kanal 5", since=(2, 9, 87)),
+    Attribute("user_1", "text", "user field 1", '""'),
+    *(Attribute(f"user_{number}", "text", f"user field {number}") for number in range(2, 8)),
+)
+"""What SETFIELD changes (interface, «Link»), but for ``clip_name``, the title."""
+
+MARKER_ATTRIBUTES: Final = (
+    Attribute("title", "text", "its title", "Ad break"),
+    Attribute("comment", "text", "its comment"),
+    Attribute("user", "text", "its user"),
+    Attribute("keywords", "text", "its keywords, as one text"),
+    Attribute("rating", "integer", "its rating", "3"),
+)
+"""What a marker has besides its uid, position and track (interface, «Resources and their fields»)."""
+
+SEGMENT_ATTRIBUTES: Final = (
+    Attribute("title", "text", "its title", "Part 1"),
+    Attribute("keywords", "text", "its keywords, as one text", "a b"),
+)
+"""What CREATESEGMENT sets besides number, start and duration (interface, «Asset commands»)."""
+
+CLIP_ATTRIBUTES: Final = (
+    *(Attribute(name, "integer") for name in ("bps", "channels", "frames", "height", "width", "link_id", "mime_type")),
+    *(Attribute(name, "decimal") for name in ("frame_time", "sample_rate")),
+    *(Attribute(name, "time") for name in ("create_time", "rec_time")),
+    *(Attribute(name) for name in ("derived_from", "orig_name", "orig_type", "title", "clip_name")),
+)
+"""What only the server sets (interface, «Resources and their fields»); and the title."""
+
+LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
+ATTRIBUTE_OF_CLIP: Final = {attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)}
+NUMBERS: Final = frozenset(
+    attribute.name for attribute in (*LINK_FIELDS, *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES) if attribute.is_number
+)
+"""Attributes that a playbook sets and whose texts are compared as numbers."""
+NAMES: Final = tuple(
+    dict.fromkeys(
+        attribute.name
+        for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES)
+    )
+)
+"""All names that ``Attr`` elements bear."""
+
+
+def names(attributes: Iterable[Attribute], *kinds: Kind) -> tuple[str, ...]:
+    """Return the names of attributes, of these kinds if any are given.
+
+    >>> names(MARKER_ATTRIBUTES, "integer")
+    ('rating',)
+    """
+    return tuple(attribute.name for attribute in attributes if not kinds or attribute.kind in kinds)
+
+
+# Tracks and kinds of assets ------------------------------------------------------------------------------------
+
+Track = Literal[
+    "General",
+    "Secondary Event",
+    "Cue Point",
+    "Goto Cue",
+    "Game Time",
+    "Icon",
+    "Picture",
+    "Profanity Start",
+    "Profanity End",
+]
+"""The types of markers (interface, «Asset commands»), as they are written; servers may show them in other letters."""
+
+TRACKS: Final[tuple[Track, ...]] = get_args(Track)
+DEFAULT_TRACK: Final = "General"
+
+MimeType = Literal[
+    "Audio", "Video", "AudioVideo", "StillImage", "Text", "Complex", "Tape", "Stream", "Graphics", "Note"
+]
+"""The names of the filter of listings (interface, «List assets and folders»)."""
+
+MIMETYPES: Final[tuple[MimeType, ...]] = get_args(MimeType)
+
+
+def track_named(text: str) -> str:
+    """Return the track that a server means, as the interface spells it; an empty one is General, an unknown one stays.
+
+    >>> track_named("cue_point")
+    'Cue Point'
+    """
+    return _SPELLED.get(_letters(text), text) or DEFAULT_TRACK
+
+
+def _letters(text: str) -> str:
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
+
+
+_SPELLED: Final = {_letters(track): track for track in TRACKS}

@@ -1,1 +1,0 @@
-"""From a run in the ledger to the intents that take it back."""
