@@ -21,7 +21,7 @@ from msauto.errors import InputError
 from msauto.playbook.files import Files
 from msauto.playbook.reference import modules
 from msauto.playbook.schema.inventory import InventoryArgs
-from msauto.playbook.schema.validation import findings, json_schema
+from msauto.playbook.schema.validation import json_schema, validate_data
 from msauto.playbook.schema.values import mark
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.yaml.document import Problems, SourceNode
@@ -148,8 +148,8 @@ def verdict_on_inventory(text: str) -> list[str]:
         document = load_yaml(text.encode(), "i.yml")
     except InputError as error:
         return [problem.message for problem in error.problems]
-    found = findings(InventoryArgs, mark(document.data), SourceNode(document))
-    return [each.problem.message for each in found] if isinstance(found, list) else []
+    found = validate_data(InventoryArgs, mark(document.data), SourceNode(document))
+    return [each.problem.message for each in found.problems]
 
 
 def check(data: Any, messages: list[str], validator: jsonschema.Draft202012Validator) -> None:

@@ -1,48 +1,70 @@
-"""The root of the models for what people write: strict, in plain words, and with rules for its keys."""
+"""The root of the models of input files: strict, and with rules for keys that depend on each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
 from msauto.playbook.schema.key_rules import BrokenRule, KeyRule
-from msauto.playbook.schema.values import sourced
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """What validation finds out about each mapping, by the ``id`` of the mapping.
+
+    ``mappings`` holds each mapping and the class of its model, so that no identity is used twice. ``broken`` holds
+    the rules for keys that do not hold; ``models`` the models of mappings whose values are all valid.
+    """
+
+    mappings: dict[int, tuple[Any, type[Model]]] = field(default_factory=dict)
+    broken: dict[int, list[BrokenRule]] = field(default_factory=dict)
+    models: dict[int, Model] = field(default_factory=dict)
 
 
 class Model(BaseModel):
-    """The root of all models: strict, nothing unknown, and with rules for keys that depend on each other.
+    """The root of all models: strict, without unknown keys, and with rules for keys that depend on each other.
 
-    ``context['known']`` learns which model met which mapping, ``context['broken']`` the rules that do not hold; both by
-    the ``id`` of the mapping, which lives as long as what is validated. Without a context the first of them is raised.
+    Validate with a :class:`ValidationRecord` as the context: it takes the rules that do not hold.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
     hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """What to say of keys that people may expect here, and that are not: message and remedy."""
+    """Message and remedy for unknown keys that users of Ansible may expect."""
     rules: ClassVar[tuple[KeyRule, ...]] = ()
     """Which keys need, exclude or replace each other."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _check_rules(cls, data: Any, info: ValidationInfo) -> Any:
-        found = list(cls._broken_rules(data)) if isinstance(data, dict) else []
-        if isinstance(info.context, dict):
-            info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
-            info.context.setdefault("broken", {})[id(data)] = found
-        elif found:
-            raise sourced(found[0].message, found[0].remedy)
-        return data
+    def _record(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        record = info.context
+        if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
+            return handler(data)
+        record.mappings[id(data)] = (data, cls)
+        if broken := list(cls._broken_rules(data)):
+            record.broken[id(data)] = broken
+        model = record.models[id(data)] = handler(data)
+        return model
 
     @classmethod
     def _broken_rules(cls, data: dict[str, Any]) -> Iterator[BrokenRule]:
-        """Yield the rules that do not hold; what is missing may be there, misspelt, and is told then alone."""
-        names = {info.alias or name for name, info in cls.model_fields.items()}
-        misspelt = cls.model_config.get("extra") == "forbid" and not data.keys() <= names
+        """Yield the rules that do not hold. A missing key is not reported beside an unknown one."""
         for rule in cls.rules:
-            yield from (each for each in rule.broken(data) if not (each.lacks and misspelt))
+            for each in rule.broken(data):
+                if not (each.lacks and cls.model_config.get("extra") == "forbid" and not data.keys() <= keys_of(cls)):
+                    yield each
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -51,6 +73,12 @@ class Model(BaseModel):
         if cls.rules:
             handler.resolve_ref_schema(found)["allOf"] = [rule.schema() for rule in cls.rules]
         return found
+
+
+@cache
+def keys_of(model: type[BaseModel]) -> frozenset[str]:
+    """Return the keys of a model as they are written."""
+    return frozenset(info.alias or name for name, info in model.model_fields.items())
 
 
 def key(description: str, **more: Any) -> Any:
