@@ -16,6 +16,7 @@ import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
+from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
@@ -28,7 +29,7 @@ from msauto.playbook.schema.operations import (
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import schema_of_model, validate_data
+from msauto.playbook.schema.validation import validate_data
 from msauto.playbook.schema.values import mark
 from msauto.playbook.yaml.document import Document, SourceNode
 

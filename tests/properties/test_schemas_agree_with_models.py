@@ -21,7 +21,8 @@ from msauto.errors import InputError
 from msauto.playbook.files import Files
 from msauto.playbook.reference import modules
 from msauto.playbook.schema.inventory import InventoryArgs
-from msauto.playbook.schema.validation import json_schema, validate_data
+from msauto.playbook.schema.json_schema import json_schema
+from msauto.playbook.schema.validation import validate_data
 from msauto.playbook.schema.values import mark
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.yaml.document import Problems, SourceNode

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 
 from msauto.playbook.reference.entries import ReferenceKey, ReferenceTopic
 from msauto.playbook.reference.examples import EXAMPLES
-from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
-from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.values import (
     TEMPLATE_SCHEMA,
+    ClearablePos,
     Count,
     Expressions,
     Flag,
@@ -22,9 +22,12 @@ from msauto.playbook.schema.values import (
     KeyId,
     Name,
     Number,
+    Pos,
     Quoted,
     Rating,
+    Span,
     Text,
+    When,
 )
 
 _WORDS: tuple[tuple[Any, str], ...] = (

@@ -7,20 +7,22 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, PlainValidator, Tag, WithJsonSchema
 
 from msauto.interface.vocabulary import MimeType, Track
-from msauto.playbook.schema.key_rules import (
+from msauto.playbook.schema.strict_model import (
     AllOf,
     AllOrNone,
     AnyOf,
     Complete,
     Excludes,
+    Model,
     Needs,
     NoneOf,
     OneOf,
     WhenValue,
+    key,
+    need,
 )
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.values import (
+    ClearablePos,
     Count,
     Expressions,
     Flag,
@@ -30,11 +32,14 @@ from msauto.playbook.schema.values import (
     NsName,
     Opt,
     Plain,
+    Pos,
     Rating,
+    Span,
     Text,
     Texts,
     UnrenderedTemplate,
     Value,
+    When,
     one_or_list,
     reportable,
     sourced,

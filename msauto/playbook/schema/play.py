@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, RootModel, Tag, model_validator
 
 from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.key_rules import AnyOf, Excludes, Needs, Never, OneOf
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
@@ -19,7 +18,7 @@ from msauto.playbook.schema.operations import (
     XmpBatchArgs,
 )
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import AnyOf, Excludes, Model, Needs, Never, OneOf, key, need
 from msauto.playbook.schema.values import (
     Count,
     Expressions,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msauto.playbook.schema.key_rules import Needs, NoneOf, OneOf, WhenValue
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import Model, Needs, NoneOf, OneOf, WhenValue, key, need
 from msauto.playbook.schema.values import Flag, Name, Opt, Text, Value
 
 _BOTH = ("the item says both {0} and {1}", "keep one of them")

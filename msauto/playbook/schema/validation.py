@@ -1,4 +1,4 @@
-"""Checks data against the models, in plain words and with places; and the JSON Schemas made from the models."""
+"""Validates data with the models. Each problem has a place, and a message of our own instead of pydantic's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.schema.inventory import InventoryArgs
-from msauto.playbook.schema.json_schema import with_rules
-from msauto.playbook.schema.key_rules import BrokenRule
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
-from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+from msauto.playbook.schema.strict_model import BrokenRule, Model, ValidationRecord, keys_of
 from msauto.playbook.schema.values import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -199,45 +196,3 @@ def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
         remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)
         return f"unknown module or key {name!r}", remedy
     return f"unknown key {name!r}", nearest(name, keys)
-
-
-# JSON Schemas -------------------------------------------------------------------------------------------------
-
-
-def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
-
-    >>> json_schema("playbook")["title"]
-    'msauto playbook'
-    """
-    from msauto.playbook.settings.settings import SettingsArgs
-
-    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
-    model = models.get(name)
-    if model is None:
-        raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
-    schema = schema_of_model(model)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
-    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
-
-
-def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
-    return with_rules(_tidy(model.model_json_schema(by_alias=True)))
-
-
-def _tidy(value: Any, *, names: bool = False) -> Any:
-    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
-    if isinstance(value, list):
-        return [_tidy(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
-
-
-def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
-    for key, each in value.items():
-        if key == "oneOf" and not names and not all("required" in choice for choice in each):
-            key = "anyOf"  # a value may fit two choices: a number is a text too
-        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
-            yield key, each

@@ -9,7 +9,8 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.validation.validate import validate
 
 INVENTORY = """\
 all:

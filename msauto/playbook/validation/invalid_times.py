@@ -15,7 +15,7 @@ from msauto.model.desired import (
     TaskSource,
 )
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
-from msauto.playbook.tasks.contradictions import constant_of
+from msauto.playbook.validation.contradictions import constant_of
 
 _LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
 
