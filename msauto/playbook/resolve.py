@@ -149,7 +149,7 @@ class _Resolver:
         """Raise for a limit that leaves no host of any play."""
         if self._played and self._limit and not self._played_on and self._options.limit is not None:
             raise said_outside("--limit", self._options.limit).error(
-                "the limit leaves no host of any play", "the plays are for other hosts"
+                "the limit matches no host of any play", "use a host or group of the plays"
             )
 
     def servers(self) -> list[str]:
@@ -243,7 +243,7 @@ class _Resolver:
 
     def _vars_file(self, path: str, node: SourceNode) -> list[Variable]:
         if not Path(path).is_file():
-            raise node.error(f"{path}: there is no such file", how_to_find(path))
+            raise node.error(f"{path}: file not found", how_to_find(path))
         document = self._files.document(path, self._problems)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
@@ -270,7 +270,7 @@ class _DatabaseLookup:
         variable = scope.variables.winner("database")
         if variable is None:
             raise self.play.node.error(
-                f"no media database is named for {self.host}", "add database: to the play, or to the host's variables"
+                f"no media database is set for {self.host}", "add database: to the play, or to the host's variables"
             )
         return _database_name(_render_constant(variable.value, scope, variable.node), variable.node)
 
@@ -289,7 +289,7 @@ def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
     try:
         return shown(render_data(data, scope, node), node)
     except UsesAssetError as error:
-        raise node.error("asset cannot be used here: it is not known yet which asset is meant") from error
+        raise node.error("asset cannot be used here: the asset is not known yet") from error
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:

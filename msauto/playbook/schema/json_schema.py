@@ -34,7 +34,7 @@ def json_schema(name: str) -> dict[str, Any]:
     models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
     model = models.get(name)
     if model is None:
-        raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
+        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, models))])
     schema = schema_of_model(model)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}

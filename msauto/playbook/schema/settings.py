@@ -24,7 +24,7 @@ def _clock(value: Any) -> time:
     except ValueError as error:
         raise sourced("must be a time of day such as 18:00") from error
     if read.tzinfo is not None:
-        raise sourced("must be a time of day without a zone, such as 18:00", "say the zone as tz")
+        raise sourced("must be a time of day without a zone, such as 18:00", "set the zone with tz")
     return read
 
 
@@ -42,7 +42,7 @@ class LimitArgs(Model):
 
 def _some(days: list[Day]) -> list[Day]:
     if not days:
-        raise sourced("names no day, so that it never holds", "leave `days` out for every day, or the freeze for none")
+        raise sourced("names no day, so the freeze never applies", "remove `days` for every day, or remove the freeze")
     return days
 
 

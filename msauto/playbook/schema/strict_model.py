@@ -294,7 +294,7 @@ class Complete:
             sourced.get(self.name) if isinstance(sourced, dict) else isinstance(sourced, list) and self.name in sourced
         )
         if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
-            message = f"exactly names {self.name}, and there is no list {self.name}"
+            message = f"exactly names {self.name}, but there is no list {self.name}"
             yield BrokenRule(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
 
     def schema(self) -> JsonSchema:

@@ -170,7 +170,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
 }
-_STARTS = ("must ", "has no value", "is ", "does not say", "says ", "holds ")
+_STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
 def _is_sentence(text: str) -> bool:
@@ -179,7 +179,7 @@ def _is_sentence(text: str) -> bool:
 
 def _choice(shown: str, choices: list[str]) -> str:
     hint = nearest(shown, choices)
-    return hint if hint.startswith("did") else "it may be: " + ", ".join(choices)
+    return hint if hint.startswith("did") else "use one of: " + ", ".join(choices)
 
 
 def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
@@ -189,10 +189,10 @@ def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
     keys = keys_of(model) if model else ()
     if model is not None and issubclass(model, HandlerArgs):
         hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "the modules of handlers are: " + ", ".join(HANDLER_MODULES)
+        remedy = hint if hint.startswith("did") else "available handler modules: " + ", ".join(HANDLER_MODULES)
         return f"unknown module or key {name!r}", remedy
     if model is not None and issubclass(model, TaskArgs):
         hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)
+        remedy = hint if hint.startswith("did") else "available modules: " + ", ".join(MODULES)
         return f"unknown module or key {name!r}", remedy
     return f"unknown key {name!r}", nearest(name, keys)

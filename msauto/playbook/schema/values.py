@@ -96,7 +96,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise sourced("has no value", 'write "" to clear it, or leave the key out')
+            raise sourced("has no value", 'write "" to clear it, or remove the key')
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
@@ -138,7 +138,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 def kind_of(value: Any) -> str:
     """Say in plain words what a value is."""
-    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an object that is no value")
+    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an unsupported object")
 
 
 def _text(value: Any) -> str:
@@ -149,13 +149,13 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise sourced("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
+        raise sourced("must be text, not true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise sourced(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
+        raise sourced(f"must be text, not the number {value.text}", f'quote it: "{value.text}"')
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        raise sourced("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
+        raise sourced("must be text, not a number with a decimal point", "convert it: | round(2) | string")
     if isinstance(value, datetime | date):
         return value.isoformat()
     raise sourced(f"must be text, not {kind_of(value)}")
@@ -165,14 +165,14 @@ def reportable(text: str) -> str:
     """Return a text that a server can report; raise for any other."""
     why = unreportable(text)
     if why is not None:
-        raise sourced(why, "leave the character out")
+        raise sourced(why, "remove the character")
     return text
 
 
 def _strict_text(value: Any) -> str:
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise sourced(f"must be text, and {written} is a number", f'quote it: "{written}"')
+        raise sourced(f"must be text, not the number {written}", f'quote it: "{written}"')
     return _text(value)
 
 
@@ -193,7 +193,7 @@ def _whole(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
-    remedy = "leave the quotes out, or add | int to the template" if digits else ""
+    remedy = "remove the quotes, or add | int to the template" if digits else ""
     raise sourced(f"must be a whole number, not {shown_value(value)}", remedy)
 
 
@@ -201,7 +201,7 @@ def _rating(value: Any) -> int:
     number = _whole(value)
     if -MOST - 1 <= number <= MOST:
         return number
-    raise sourced("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
+    raise sourced("must fit in 64 bits", f"use a value from {-MOST - 1} to {MOST}")
 
 
 def _count(value: Any) -> int:
@@ -209,7 +209,7 @@ def _count(value: Any) -> int:
     if number < 0:
         raise sourced("must not be negative")
     if number > MOST:
-        raise sourced("is too large", f"at most {MOST}")
+        raise sourced("is too large", f"use at most {MOST}")
     return number
 
 
@@ -235,7 +235,7 @@ class Between:
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise sourced(f"must be a number of 0 or more, not {shown_value(value)}")
+    raise sourced(f"must be a number of at least 0, not {shown_value(value)}")
 
 
 def _seconds(value: Any) -> float:
@@ -269,7 +269,7 @@ def _expression(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and is_template(value):
-        raise sourced("is an expression already", "leave the braces {{ }} out")
+        raise sourced("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
     raise sourced(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
@@ -292,13 +292,13 @@ def one_or_list(value: Any) -> str:
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
         return reportable(value)
-    raise sourced(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
+    raise sourced(f"{str(value)[:60]!r} is not a valid XMP field name", "write it as ns:name, for example dc:subject")
 
 
 def _key_id(value: Any) -> str:
     text = _name(value)
     if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
-        raise sourced(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
+        raise sourced(f"{text[:60]!r} is not a valid id", 'write NS:ID, for example "handle:4711"')
     return text
 
 

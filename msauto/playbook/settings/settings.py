@@ -98,8 +98,10 @@ def _read(path: Path) -> Document:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "see that it can be read"
-        raise InputError([Problem(f"cannot be read: {error.strerror}", SourceLocation(file), remedy)]) from error
+        remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "check its permissions"
+        raise InputError(
+            [Problem(f"the file cannot be read: {error.strerror}", SourceLocation(file), remedy)]
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError([Problem("the file is not UTF-8", SourceLocation(file), "save it as UTF-8")]) from error
     lines = tuple(text.splitlines())
@@ -113,16 +115,14 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:
-        raise InputError(
-            [Problem("this is no TOML: it is nested too deeply", SourceLocation(file), "nest it less")]
-        ) from error
+        raise InputError([Problem("invalid TOML: too deeply nested", SourceLocation(file), "nest it less")]) from error
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise InputError(
-            [Document(file, lines=redact_lines(lines)).problem(f"this is no TOML: {message}", place)]
+            [Document(file, lines=redact_lines(lines)).problem(f"invalid TOML: {message}", place)]
         ) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib tells no place
         numbers = (SourceLocation(file, number, at.start() + 1) for number, at in _long_numbers(lines))

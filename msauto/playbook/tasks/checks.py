@@ -36,7 +36,7 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     expect = getattr(getattr(args, "select", None), "expect", None)
     low, high = getattr(expect, "min", None), getattr(expect, "max", None)
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield node.child("select", "expect").problem(f"min {low} is more than max {high}")
+        yield node.child("select", "expect").problem(f"min {low} is greater than max {high}")
 
 
 # asset ---------------------------------------------------------------------------------------------------------
@@ -46,20 +46,20 @@ def _asset(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
     segments, here = _known(args.segments, SegmentArgs), node.child("segments")
     for index, item in segments:
         if item.state != "absent" and _is_zero(item.duration):
-            yield here.child(index, "duration").problem("a segment cannot be 0 long")
-    yield from _twice(segments, here, lambda item: item.number, "number", "the segment number")
+            yield here.child(index, "duration").problem("the duration of a segment cannot be 0")
+    yield from _twice(segments, here, lambda item: item.number, "number", "segment number")
     markers, here = _known(args.markers, MarkerArgs), node.child("markers")
-    yield from _twice(markers, here, lambda item: item.uid, "uid", "the marker uid")
+    yield from _twice(markers, here, lambda item: item.uid, "uid", "marker uid")
     without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
-    yield from _twice(without, here, lambda item: (item.track, item.at), "at", "a marker of this track and position")
+    yield from _twice(without, here, lambda item: (item.track, item.at), "at", "marker with this track and position")
     links = _known(args.links, LinkArgs)
     yield from _twice(
-        links, node.child("links"), lambda item: (item.folder, item.title), "folder", "a link of this folder and title"
+        links, node.child("links"), lambda item: (item.folder, item.title), "folder", "link with this folder and title"
     )
     narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
     if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
         here = node.child("exactly", "markers", "tracks")
-        yield here.problem("tracks is empty, so nothing could be removed", "name a track")
+        yield here.problem("tracks is empty, so no marker can be removed", "name a track")
 
 
 def _known(items: Any, kind: type[Any]) -> list[tuple[int, Any]]:
@@ -73,7 +73,7 @@ def _is_zero(position: Any) -> bool:
 
 
 def _twice(
-    items: list[tuple[int, Any]], node: SourceNode, identity: Callable[[Any], Hashable], key: str, words: str
+    items: list[tuple[int, Any]], node: SourceNode, identity: Callable[[Any], Hashable], key: str, what: str
 ) -> Iterator[Problem]:
     """Yield a problem for each item with the identity of an earlier one."""
     seen: dict[Hashable, int] = {}
@@ -86,7 +86,9 @@ def _twice(
         if first != index:
             shown = "" if isinstance(name, tuple) else f" {name!r}"
             line = node.child(first).place.line
-            yield node.child(index, key).problem(f"{words}{shown} stands twice (first in line {line})", "leave one out")
+            yield node.child(index, key).problem(
+                f"duplicate {what}{shown} (first on line {line})", "remove one of them"
+            )
 
 
 def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
@@ -96,8 +98,8 @@ def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Itera
         for index, value in enumerate(as_list(values)):
             if separator in value and not isinstance(value, UnrenderedTemplate):
                 yield node.child("xmp", name, index).problem(
-                    f"the value holds {separator!r}, which separates the values of an XMP field on this server",
-                    "write it without; or set dialect: {list_separator: ...} as the server is set",
+                    f"the value contains {separator!r}, which separates the values of an XMP field on this server",
+                    "remove it, or set dialect: {list_separator: ...} to the separator of the server",
                 )
 
 
@@ -110,7 +112,7 @@ def _rss(args: RssArgs, node: SourceNode) -> Iterator[Problem]:
     for index, item in items:
         yield from _characters(item, here.child(index))
         yield from _file(item, here.child(index))
-    yield from _twice(items, here, _guid, "guid", "the guid")
+    yield from _twice(items, here, _guid, "guid", "guid")
     yield from _shared_files(items, here)
 
 
@@ -131,9 +133,9 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
         first, other = seen.setdefault(file_key(file_name(item)), (index, item))
         if first != index and _guid(other) != _guid(item):
             yield node.child(index, "guid" if item.file is None else "file").problem(
-                f"item {item.guid!r} is put as {file_name(item)}, and so is item {other.guid!r} "
+                f"item {item.guid!r} uses the file {file_name(item)} of item {other.guid!r} "
                 f"(line {node.child(first).place.line})",
-                "give each item a `file:` of its own",
+                "give each item its own `file:`",
             )
 
 
@@ -149,8 +151,8 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
         found = bad_character(text, line=path[-1] in _ONE_LINE)
         if found is not None:
             yield node.child(*path).problem(
-                f"the {path[-1]} holds {found[1]} as character {found[0]}, which no RSS channel shows",
-                "take it out where it is written, or with the filter `regex_replace`",
+                f"the {path[-1]} contains {found[1]} as character {found[0]}, which no RSS channel reports",
+                "remove it in the source, or with the filter `regex_replace`",
             )
 
 
@@ -158,8 +160,8 @@ def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     if item.file is None or isinstance(item.file, UnrenderedTemplate):
         return
     if "/" in item.file or "\\" in item.file:
-        yield node.child("file").problem("the file is a name, not a path", "leave the folder out")
+        yield node.child("file").problem("file must be a name, not a path", "remove the folder")
     if item.file in {".", ".."}:
         yield node.child("file").problem(
-            f"{item.file!r} is a folder, not the name of a file", "name a file, as n-1.txt"
+            f"{item.file!r} is a folder, not a file name", "use a file name such as n-1.txt"
         )

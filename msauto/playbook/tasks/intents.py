@@ -83,7 +83,7 @@ def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
     try:
         return shown(render_text(notice.text, scope, notice.node), notice.node)
     except UsesAssetError as error:
-        raise notice.node.error("asset cannot be used here: handlers are known before any server is asked") from error
+        raise notice.node.error("asset cannot be used here: handlers are resolved before any server is read") from error
 
 
 def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
@@ -106,10 +106,10 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     try:
         items = render_data(task.data["loop"], scope, node)
     except UsesAssetError as error:
-        raise node.error("a loop cannot use the asset: it is known before any server is asked") from error
+        raise node.error("a loop cannot use asset: it is evaluated before any server is read") from error
     if not isinstance(items, list):
         raise node.error(
-            "a loop needs a list", "make one of a mapping with | dict2items" if isinstance(items, dict) else ""
+            "a loop requires a list", "convert the mapping with | dict2items" if isinstance(items, dict) else ""
         )
     if len(items) > MAX_LOOP:
         raise node.error(f"the loop has more than {MAX_LOOP:,} items")
@@ -258,7 +258,7 @@ def _intent(run: _HostTask, database: Database) -> Intent | None:
     for name in _REF_KEYS:
         if name in run.data:
             with problems.gather():
-                refuse_pending(run.data[name], run.node.child(name), "it is not known yet which asset is meant")
+                refuse_pending(run.data[name], run.node.child(name), "the asset is not known yet")
     args, evaluate, where, name = None, None, None, ""
     with problems.gather():
         args = run.arguments()
@@ -298,7 +298,7 @@ def _intent_without_asset(run: _HostTask, database: Database) -> Intent:
     why = "an RSS channel has no asset" if run.task.module == "rss" else "a batch has no asset"
     problems = Problems()
     if run.conditions:
-        problems.add(run.conditions[0].node.problem(why, "say when without asset"))
+        problems.add(run.conditions[0].node.problem(why, "remove asset from when"))
     with problems.gather():
         refuse_pending(run.data, run.node, why)
     ref: Ref | None = None

@@ -53,7 +53,7 @@ def _batch_content(name: str, node: SourceNode, around: LookupContext) -> bytes:
     except OutsideError as error:
         raise node.error(str(error), error.remedy) from error
     if not content.strip():
-        raise node.error(f"the file {name!r} is empty", "a batch loads something")
+        raise node.error(f"the batch file {name!r} is empty", "add XMP metadata to it")
     return content
 
 
@@ -68,19 +68,19 @@ def check_dest(name: str, node: SourceNode, around: LookupContext) -> str:
         real = path.resolve()
         inside = [root for root in _roots(around) if real.is_relative_to(root)]
     except (OSError, ValueError, RuntimeError) as error:
-        raise node.error(f"{name!r} cannot be the name of a file") from error
+        raise node.error(f"{name!r} is not a valid file name") from error
     if not inside:
         raise node.error(
             f"the file {name!r} would be written outside the playbook's repository",
-            "name a place inside, or open its folder in msauto.toml: [download] folders",
+            "use a path inside it, or allow its folder in msauto.toml: [download] folders",
         )
     hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
     if hidden is not None:
-        raise node.error(f"{name!r} leads to {hidden!r}, and hidden files are not written", "name another place")
+        raise node.error(f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path")
     if name.endswith(("/", os.sep)) or real.is_dir():
-        raise node.error(f"{name!r} is a folder, and a file is to be written", "name the file")
+        raise node.error(f"{name!r} is a folder", "add a file name")
     if real.suffix.lower() in _READ_BY_US:
-        raise node.error(f"{name!r} would be read as a playbook or as settings", "give the file another ending")
+        raise node.error(f"{name!r} would be read as a playbook or as settings", "use another file extension")
     return str(path)
 
 
@@ -121,5 +121,5 @@ def _conditions(args: AssertArgs, node: SourceNode) -> Iterator[Condition]:
 
 
 def _failure(condition: Condition, message: str | None) -> Problem:
-    text = f"{message} ({condition.text})" if message is not None else f"it does not hold: {condition.text}"
-    return condition.node.problem(f"assert: {text}", "mend what is there, or the expectation")
+    text = f"{message} ({condition.text})" if message is not None else f"the condition is false: {condition.text}"
+    return condition.node.problem(f"assert: {text}", "fix the asset, or the condition")

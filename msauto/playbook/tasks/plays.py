@@ -109,7 +109,7 @@ class Loader:
         plays: list[Play] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            checked = self._checked(SourceNode(document), Playbook, "a playbook is a list of plays")
+            checked = self._checked(SourceNode(document), Playbook, "a playbook must be a list of plays")
             for index, body in enumerate(checked.data):
                 node = SourceNode(document, (index,))
                 if isinstance(body, dict):
@@ -138,12 +138,14 @@ class Loader:
         if not isinstance(name, str):
             return ""
         if isinstance(name, UnrenderedTemplate):
-            self._problems.add(node.problem("the name of an imported file cannot be a template", "write it out"))
+            self._problems.add(
+                node.problem("the name of an imported file cannot be a template", "write the name directly")
+            )
             return ""
         target = beside(file, name)
         if target in around.files or len(around.files) > MAX_IMPORTS:
             chain = " → ".join([*around.files, target])
-            self._problems.add(node.problem(f"the import leads back to itself: {chain}"))
+            self._problems.add(node.problem(f"circular import: {chain}"))
             return ""
         if not self._files.may_be_named(target, around.files[0] if around.files else file):
             self._problems.add(node.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
@@ -175,7 +177,7 @@ class Loader:
                 first = node.child(seen[name]).place.line
                 self._problems.add(
                     here.child("name").problem(
-                        f"the handler {name!r} stands twice (first in line {first})", "rename one"
+                        f"duplicate handler {name!r} (first on line {first})", "rename one of them"
                     )
                 )
             seen.setdefault(name, index)
@@ -230,7 +232,7 @@ class Loader:
         tasks: list[Task] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            checked = self._checked(SourceNode(document), TaskFile, "a task file is a list of tasks")
+            checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
             around = around or InheritedKeys(files=(file,))
             tasks += self._tasks(checked.data, SourceNode(document), around, checked)
         return tasks
@@ -240,7 +242,8 @@ class Loader:
         self._problems.add(*node.document.flaws)
         if not isinstance(data, list):
             raise node.error(
-                f"{expected}; this is {'empty' if data is None else 'none'}", "begin each with a dash: - name:"
+                f"{expected}; this file {'is empty' if data is None else 'is not a list'}",
+                "start each item with a dash: - name:",
             )
         found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems), *misplaced(data, node))
@@ -285,7 +288,7 @@ def _task_of(node: SourceNode, module: str, body: dict[str, Any], around: Inheri
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
     """Return what is wrong with a name under ``notify`` that no handler of the play has."""
-    return node.problem(f"there is no handler {name!r}", nearest(name, known) or "add handlers: to the play")
+    return node.problem(f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play")
 
 
 def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:

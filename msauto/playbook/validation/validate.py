@@ -88,7 +88,7 @@ def _with_excerpt(problem: Problem, files: Files) -> Problem:
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("there is no such file or folder", SourceLocation(path), how_to_find(path)))
+            problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path)))
         elif Path(path).is_dir():
             yield from _in_folder(Path(path))
         else:
@@ -140,8 +140,8 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
             if name not in names:
                 hint = nearest(name, names)
                 problem = node.problem(
-                    f"nobody notifies the handler {name!r}, so it never runs",
-                    hint if hint.startswith("did") else "add notify: to a task, or leave the handler out",
+                    f"no task notifies the handler {name!r}, so it never runs",
+                    hint if hint.startswith("did") else "add notify: to a task, or remove the handler",
                 )
                 yield replace(problem, level="warning")
 
