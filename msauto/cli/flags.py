@@ -15,7 +15,8 @@ import click
 from msauto.cli.runs.saved_plans import settings_folder
 from msauto.errors import MsautoError
 from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.settings import MOST_FORKS, NAME, Settings, load_settings
+from msauto.playbook.schema.settings import MOST_FORKS
+from msauto.playbook.settings.settings import NAME, Settings, load_settings
 
 FORMATS = ("text", "json", "markdown", "html")
 

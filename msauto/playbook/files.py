@@ -80,18 +80,18 @@ class Files:
 def _read(path: str, mib: int) -> bytes:
     try:
         if Path(path).is_dir():
-            raise InputError([_unreadable(path, "it is a folder", "name a file in it")])
+            raise InputError([_unreadable(path, "it is a folder", "use a file in it")])
         if not Path(path).is_file():
-            raise InputError([_unreadable(path, "there is no such file", how_to_find(path))])
+            raise InputError([_unreadable(path, "not found", how_to_find(path))])
         size = Path(path).stat().st_size
         if size > mib * 2**20:
             needed = -(-size // 2**20)
-            why = f"it has {needed} MiB, and the limit is {mib} MiB"
-            raise InputError([_unreadable(path, why, f"divide it, or set file_mib = {needed} in msauto.toml")])
+            why = f"its size is {needed} MiB, and the limit is {mib} MiB"
+            raise InputError([_unreadable(path, why, f"split it, or set file_mib = {needed} in msauto.toml")])
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InputError([_unreadable(path, why, "see that it can be read, or name another file")]) from error
+        raise InputError([_unreadable(path, why, "check its permissions, or use another file")]) from error
 
 
 def _unreadable(path: str, why: str, remedy: str) -> Problem:
@@ -103,7 +103,7 @@ def how_to_find(path: str) -> str:
     folder, name = Path(path).parent, Path(path).name
     try:
         if not folder.is_dir():
-            return f"there is no folder {str(folder)!r}: correct the path"
+            return f"folder {str(folder)!r} not found: correct the path"
         near = get_close_matches(name, [each.name for each in folder.iterdir()], 1, 0.8)
     except (OSError, ValueError):
         return "correct the path"
@@ -115,7 +115,7 @@ def beside(file: str, name: str) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
 
 
-OUTSIDE = "copy it there, or open its folder in msauto.toml: [lookup] folders"
+OUTSIDE = "copy it into the repository, or allow its folder in msauto.toml: [lookup] folders"
 """What to do about a file outside the playbook's repository."""
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import InputError, Problem
+from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
@@ -59,29 +59,35 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
     hosts: Hosts | None = None
+    resolved: ResolvedPlaybooks | None = None
     with files.taint.found.redacted_errors():
         with problems.gather():
             hosts = open_hosts(options, files, problems)
-        resolved = resolve_with(options, hosts, files, problems)
+        loader = Loader(files, problems)
+        plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
+        if hosts is not None:
+            resolved = resolve_plays(plays, options, hosts, files, problems)
         problems.check()
     if resolved is None:
         raise AssertionError("without problems there are hosts")
     return resolved
 
 
-def resolve_with(
-    options: ResolveOptions, hosts: Hosts | None, files: Files, problems: Problems, *, check_only: bool = False
-) -> ResolvedPlaybooks | None:
-    """Resolve as far as it goes and collect what is wrong; ``None`` without hosts, when structure alone is checked.
+def resolve_plays(
+    plays: Sequence[Play],
+    options: ResolveOptions,
+    hosts: Hosts,
+    files: Files,
+    problems: Problems,
+    *,
+    check_only: bool = False,
+) -> ResolvedPlaybooks:
+    """Resolve plays as far as possible; ``problems`` collects what is wrong.
 
-    ``check_only`` is for ``validate``: servers whose block cannot be known here (secrets that are not set) stand in,
-    and tasks that the tags leave out are checked as well.
+    ``check_only`` is for ``validate``: a stand-in replaces a server whose block cannot be known here, because its
+    secrets are not set, and tasks that the tags leave out are checked as well.
     """
-    run = _Resolver(options, hosts, files, problems, check_only=check_only) if hosts is not None else None
-    loader = Loader(files, problems)
-    plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-    if run is None or hosts is None:
-        return None
+    run = _Resolver(options, hosts, files, problems, check_only=check_only)
     for play in plays:
         run.play(play)
     problems.add(*same_servers(hosts, run.servers()))
@@ -143,7 +149,7 @@ class _Resolver:
         """Raise for a limit that leaves no host of any play."""
         if self._played and self._limit and not self._played_on and self._options.limit is not None:
             raise outside_node("--limit", self._options.limit).error(
-                "the limit leaves no host of any play", "the plays are for other hosts"
+                "the limit matches no host of any play", "use a host or group of the plays"
             )
 
     def servers(self) -> list[str]:
@@ -237,7 +243,7 @@ class _Resolver:
 
     def _vars_file(self, path: str, node: SourceNode) -> list[Variable]:
         if not Path(path).is_file():
-            raise node.error(f"{path}: there is no such file", how_to_find(path))
+            raise node.error(f"{path}: file not found", how_to_find(path))
         document = self._files.document(path, self._problems)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
@@ -264,7 +270,7 @@ class _DatabaseLookup:
         variable = scope.variables.winner("database")
         if variable is None:
             raise self.play.node.error(
-                f"no media database is named for {self.host}", "add database: to the play, or to the host's variables"
+                f"no media database is set for {self.host}", "add database: to the play, or to the host's variables"
             )
         return _database_name(_render_constant(variable.value, scope, variable.node), variable.node)
 
@@ -283,7 +289,7 @@ def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
     try:
         return shown(render_data(data, scope, node), node)
     except UsesAssetError as error:
-        raise node.error("asset cannot be used here: it is not known yet which asset is meant") from error
+        raise node.error("asset cannot be used here: the asset is not known yet") from error
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
@@ -309,10 +315,3 @@ def _unknown_tags(options: ResolveOptions, plays: Sequence[Play]) -> Iterator[st
         if tag not in known | _SPECIAL_TAGS:
             hint = nearest(tag, known)
             yield f"no task has the tag {tag!r}" + (f" ({hint})" if hint else "")
-
-
-def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
-    """Return all that is wrong with playbooks and inventories; see :mod:`msauto.playbook.validation`."""
-    from msauto.playbook.validation import find_problems
-
-    return find_problems(tuple(paths), options)

@@ -34,7 +34,7 @@ def test_tasks_given_as_a_playbook(away: Desk) -> None:
     away.write("more.yml", "- asset: {title: A}\n")
     sourced = away.run("plan", *INV, "more.yml")
     assert sourced.code == 1
-    sourced.one_error("this is a task (asset), and a playbook is a list of plays", "import_tasks")
+    sourced.one_error("this is a task (asset), but a playbook is a list of plays", "import_tasks")
     assert "did you mean" not in sourced.err
 
 

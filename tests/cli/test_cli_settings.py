@@ -46,7 +46,7 @@ def test_how_large_a_file_may_be(desk: Desk, command: str) -> None:
     desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 1\n')
     sourced = desk.run(command, "play.yml")
     assert sourced.code == 1
-    assert "it has 2 MiB, and the limit is 1 MiB" in sourced.err + sourced.out
+    assert "its size is 2 MiB, and the limit is 1 MiB" in sourced.err + sourced.out
     assert "file_mib = 2" in sourced.err + sourced.out
     desk.write("msauto.toml", 'inventory = "inventory.yml"\nfile_mib = 2\n')
     assert desk.run(command, "play.yml").code == 0

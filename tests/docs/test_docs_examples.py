@@ -8,8 +8,8 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
-from msauto.playbook.resolve import ResolveOptions, validate
-from msauto.playbook.validation import kind_of_file
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.validation.validate import kind_of_file, validate
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from tests.docs.session import Session, alike, session, steps
 

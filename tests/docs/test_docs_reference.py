@@ -24,7 +24,7 @@ from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import operations as schema_runs
 from msauto.playbook.schema import play as schema_play
 from msauto.playbook.schema import rss as schema_rss
-from msauto.playbook.settings import settings
+from msauto.playbook.schema import settings as schema_settings
 from msauto.playbook.templates.registry import FILTERS, TESTS
 from msauto.playbook.variables.variables import GIVEN
 from msauto.simulator.faults import KINDS
@@ -67,12 +67,12 @@ SECTIONS = {  # where the keys of each model are described
     schema_inventory.HttpProxyArgs: "inventory.md#The server block",
     schema_inventory.TimeoutArgs: "inventory.md#The server block",
     schema_inventory.DialectArgs: "dialect.md#Dialect",
-    settings.SettingsArgs: "settings.md#Settings: msauto.toml",
-    settings.LimitArgs: "settings.md#Settings: msauto.toml",
-    settings.LookupArgs: "settings.md#Settings: msauto.toml",
-    settings.DownloadArgs: "settings.md#Settings: msauto.toml",
-    settings.FreezeArgs: "settings.md#Freezes",
-    settings.StateArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.SettingsArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.LimitArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.LookupArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.DownloadArgs: "settings.md#Settings: msauto.toml",
+    schema_settings.FreezeArgs: "settings.md#Freezes",
+    schema_settings.StateArgs: "settings.md#Settings: msauto.toml",
 }
 SHARED = {
     schema_asset.SegmentKeys,
@@ -110,7 +110,7 @@ def names(text: str) -> set[str]:
 
 
 def models() -> Iterator[type[BaseModel]]:
-    for module in (schema_asset, schema_rss, schema_runs, schema_play, schema_inventory, settings):
+    for module in (schema_asset, schema_rss, schema_runs, schema_play, schema_inventory, schema_settings):
         for model in vars(module).values():
             if inspect.isclass(model) and issubclass(model, BaseModel) and model.__module__ == module.__name__:
                 yield model

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from msauto.playbook.reference import PAGES, ReferenceTopic, facts, module, modules, render_page
-from msauto.playbook.resolve import ResolveOptions, validate
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
 from tests.docs.pages import ROOT
 

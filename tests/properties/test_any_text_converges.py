@@ -105,4 +105,4 @@ def test_what_xml_cannot_carry_is_refused_at_its_place(sim: Simulator, text: str
         assert why is not None, name
         assert f"holds U+{ord(text[at - 1]):04X} as character {at}" in why, name
         assert "playbook.yml:" in why
-        assert "leave the character out" in why
+        assert "remove the character" in why

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.playbook.settings.settings import load_settings
+from msauto.playbook.validation.validate import validate
 from tests.examples import examples
 
 INVENTORY = """

@@ -16,6 +16,7 @@ import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
+from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
@@ -28,7 +29,7 @@ from msauto.playbook.schema.operations import (
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import findings, schema_of_model
+from msauto.playbook.schema.validation import validate_data
 from msauto.playbook.schema.values import mark
 from msauto.playbook.yaml.document import Document, SourceNode
 
@@ -142,8 +143,8 @@ def test_model_and_schema_say_the_same(model: type[Model]) -> None:
     tried = list(mappings(model))
     for data in tried:
         marked = mark(data)
-        found = findings(model, marked, SourceNode(Document("f")))
-        problems = [each.problem.message for each in found] if isinstance(found, list) else []
+        found = validate_data(model, marked, SourceNode(Document("f")))
+        problems = [each.problem.message for each in found.problems]
         errors = list(validator(model).iter_errors(data))
         assert bool(problems) == bool(errors), f"{data}\nmsauto: {problems}\nschema: {[e.message for e in errors]}"
         for number, rule in enumerate(model.rules):
@@ -159,6 +160,6 @@ def test_a_rule_that_is_left_out_of_the_schema_is_noticed(model: type[Model]) ->
         each.pop("allOf", None)
     lenient = jsonschema.Draft202012Validator(schema)
     assert any(
-        isinstance(findings(model, mark(data), SourceNode(Document("f"))), list) and lenient.is_valid(data)
+        validate_data(model, mark(data), SourceNode(Document("f"))).problems and lenient.is_valid(data)
         for data in mappings(model)
     )

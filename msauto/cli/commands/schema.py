@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from msauto.cli.output import give
-from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.schema.json_schema import json_schema
 from msauto.report.json import dump
 
 

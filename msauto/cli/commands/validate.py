@@ -8,7 +8,7 @@ import click
 
 from msauto.cli.flags import Flags, formats, shared_flags
 from msauto.cli.output import colour_on, give, say
-from msauto.playbook.resolve import validate
+from msauto.playbook.validation.validate import validate
 from msauto.report.json import dump, problems_json
 from msauto.report.sarif import problems_sarif
 from msauto.report.text import render_problems

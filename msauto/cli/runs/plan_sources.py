@@ -24,7 +24,7 @@ from msauto.planning.undo import servers_of
 from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
-from msauto.playbook.tasks.operation_modules import check_dest
+from msauto.playbook.tasks.operations import check_dest
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.report.sanitizing import visible

@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute
-from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
-from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.values import (
     TEMPLATE_SCHEMA,
+    ClearablePos,
     Count,
     Expressions,
     Flag,
@@ -24,9 +24,12 @@ from msauto.playbook.schema.values import (
     KeyId,
     Name,
     Number,
+    Pos,
     Quoted,
     Rating,
+    Span,
     Text,
+    When,
 )
 
 

@@ -17,21 +17,23 @@ from msauto.interface.fields import (
     Track,
     names,
 )
-from msauto.playbook.schema.key_rules import (
+from msauto.playbook.schema.strict_model import (
     AllOf,
     AllOrNone,
     AnyOf,
     Complete,
     Excludes,
+    Model,
     Needs,
     NoneOf,
     OneOf,
     WhenValue,
+    key,
+    need,
 )
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.times import ClearablePos, Pos, Span, When
 from msauto.playbook.schema.values import (
     TEMPLATED,
+    ClearablePos,
     Count,
     Expressions,
     Flag,
@@ -41,11 +43,14 @@ from msauto.playbook.schema.values import (
     NsName,
     Opt,
     Plain,
+    Pos,
     Rating,
+    Span,
     Text,
     Texts,
     UnrenderedTemplate,
     Value,
+    When,
     one_or_list,
     reportable,
     sourced,
@@ -110,11 +115,13 @@ class SelectArgs(Model):
 class FieldsArgs(Model):
     """Link fields, set by SETFIELD. clip_name is not among them: that is title and was."""
 
-    hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title: (the new name) and was: (the old one)")}
+    hints: ClassVar = {
+        "clip_name": ("clip_name cannot be set here", "use title: (the new name) and was: (the old name)")
+    }
 
 
 _SEGMENT_NAMES = (("number",), ("start", "duration"), ("title",))
-_NAME_SEGMENT = "say its number, or start and duration, or title"
+_NAME_SEGMENT = "add number, or start and duration, or title"
 
 
 @with_attributes(SEGMENT_ATTRIBUTES)
@@ -131,7 +138,7 @@ class SegmentArgs(SegmentKeys):
 
     rules: ClassVar = (
         WhenValue("state", "present", (AllOf(("start", "duration"), "the segment has no"),), default=True),
-        WhenValue("state", "absent", (AnyOf(_SEGMENT_NAMES, "which segment is absent?", _NAME_SEGMENT),)),
+        WhenValue("state", "absent", (AnyOf(_SEGMENT_NAMES, "the absent segment is not identified", _NAME_SEGMENT),)),
     )
 
     state: Opt[State] = key("present (default) or absent: not there")
@@ -152,11 +159,15 @@ def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
     name = reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
-        raise sourced(f"{str(value)[:60]!r} is not the name of an attribute", "write a text without blanks at its ends")
+        raise sourced(
+            f"{str(value)[:60]!r} is not a valid attribute name", "use a text without leading or trailing spaces"
+        )
     if name.casefold() in _MARKER_KEYS:
-        raise sourced(f"{name} is not a further attribute", f"write it beside attributes, as {name.casefold()}: …")
+        raise sourced(
+            f"{name} cannot be an additional attribute", f"write it next to attributes, as {name.casefold()}: …"
+        )
     if name.casefold() in _MARKER_PARAMETERS:
-        raise sourced(f"{name} is a parameter of the command itself", "give the attribute another name")
+        raise sourced(f"{name} is a parameter of the command", "rename the attribute")
     return name
 
 
@@ -200,7 +211,7 @@ class MarkerArgs(MarkerKeys):
 class LinkArgs(FieldsArgs):
     """A shortcut to the asset in a folder. Its own link fields need a title that is not the asset's."""
 
-    hints: ClassVar = {"clip_name": ("clip_name is not set here", "say title:")}
+    hints: ClassVar = {"clip_name": ("clip_name cannot be set here", "use title:")}
 
     folder: Value[FolderText] = need("the folder of the link")
     title: Opt[Name] = key("the link's title; default: the asset's")
@@ -234,11 +245,11 @@ class RestoreArgs(Model):
 
 ONE_TARGET = OneOf(
     ("title", "id", "select"),
-    ("says both {0} and {1}", "say one of title, id and select"),
-    ("does not say which asset is meant", "add title, id or select"),
+    ("has both {0} and {1}", "name exactly one of title, id and select"),
+    ("does not name an asset", "add title, id or select"),
 )
 _CONTENT = ("fields", "xmp", "segments", "segmentation", "markers", "links", "exactly", "restore", "was")
-_ABSENT_HAS_NO = "an asset with state: absent has no {}"
+_ABSENT_HAS_NO = "{} cannot be used with state: absent"
 
 
 class AssetArgs(Model):
@@ -246,13 +257,15 @@ class AssetArgs(Model):
 
     rules: ClassVar = (
         ONE_TARGET,
-        Needs("was", ("title",), "was needs the new title", "name the asset by its title"),
-        Excludes("segments", ("segmentation",), "segments and segmentation exclude each other", "keep one of them"),
+        Needs("was", ("title",), "was requires title", "name the asset by its new title"),
+        Excludes(
+            "segments", ("segmentation",), "segments and segmentation cannot be used together", "keep one of them"
+        ),
         Complete("segments", ("segments", "segmentation")),
         Complete("markers", ("markers",)),
         Complete("links", ("links",)),
-        AllOrNone("segments", "number", "this segment has no number, and others have", "number all of them or none"),
-        WhenValue("state", "absent", (NoneOf(_CONTENT, _ABSENT_HAS_NO, "leave one of the two out"),)),
+        AllOrNone("segments", "number", "this segment has no number, but others do", "number all segments or none"),
+        WhenValue("state", "absent", (NoneOf(_CONTENT, _ABSENT_HAS_NO, "remove one of the two"),)),
     )
 
     title: Opt[Name] = key("the asset's title: which asset is meant")

@@ -12,8 +12,7 @@ from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, crea
 
 from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
-from msauto.playbook.schema.key_rules import Needs, OneOf
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import Model, Needs, OneOf, key, need
 from msauto.playbook.schema.values import (
     TEMPLATED,
     Between,
@@ -31,9 +30,9 @@ from msauto.playbook.schema.values import (
 def _version(value: Any) -> tuple[int, ...]:
     if isinstance(value, bool) or not isinstance(value, str):
         written = getattr(value, "text", str(value).lower())
-        raise sourced(f"must be text, and {written} is none", f'quote it: "{written}"')
+        raise sourced(f"must be text, not {written}", f'quote it: "{written}"')
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
-        raise sourced(f"{value[:40]!r} is no version", 'write it as "2.9.87"')
+        raise sourced(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
     return tuple(int(part) for part in value.strip().split("."))
 
 
@@ -42,14 +41,14 @@ def _timezone(value: Any) -> str:
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise sourced(f"there is no time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+        raise sourced(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
     return name
 
 
 def _separator(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
-    raise sourced("must be a text of one sign or more")
+    raise sourced("must be text with at least one character")
 
 
 def _url(value: Any) -> str:
@@ -61,7 +60,7 @@ def _proxy_url(value: Any) -> str:
     """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
     example = "http://proxy:3128"
     found = _read_url(
-        value, ("http",), example, "say it beside the url: proxy: {url: ..., username: ..., password: ...}"
+        value, ("http",), example, "set it next to the URL: proxy: {url: ..., username: ..., password: ...}"
     )
     if found.port is None:
         raise sourced("must begin with http://, name a host and a port", f"write {example}")
@@ -75,7 +74,7 @@ def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -
     except UrlError as error:
         raise sourced(str(error), f"write {example}") from error
     if found.username is not None:
-        raise sourced("must not hold a password", password)
+        raise sourced("must not contain a password", password)
     return found
 
 
@@ -134,7 +133,7 @@ _IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
 _IN_FILE = "a file that holds the password, beside the inventory"
 _IN_KEYRING = "the service under which the system keyring holds the user's password"
 _SOURCES = ("password", "password_file", "password_keyring")
-_BOTH = ("says both {0} and {1}", "keep one of them")
+_BOTH = ("has both {0} and {1}", "keep one of them")
 
 
 class BasicArgs(Model):
@@ -153,7 +152,7 @@ class HttpProxyArgs(Model):
 
     rules: ClassVar = (
         OneOf(_SOURCES, _BOTH),
-        *(Needs(each, ("username",), "has a password and no username", "add username") for each in _SOURCES),
+        *(Needs(each, ("username",), "has a password but no username", "add username") for each in _SOURCES),
     )
 
     url: Value[_ProxyUrl] = need("http://host:port")

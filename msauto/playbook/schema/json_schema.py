@@ -1,27 +1,68 @@
-"""What the JSON Schemas say beside the models: names of variables, and mappings whose keys a pattern closes.
+"""The JSON Schemas, made from the models.
 
-Keys that depend on each other: :mod:`msauto.playbook.schema.key_rules`. What no schema can say is listed in
-``docs/reference/schemas.md``.
+What no schema can express is listed in ``docs/reference/schemas.md``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
+from msauto.errors import InputError, Problem
+from msauto.playbook.schema.inventory import InventoryArgs
+from msauto.playbook.schema.play import Playbook
+from msauto.playbook.schema.settings import SettingsArgs
 from msauto.playbook.variables.variables import OWN
-
-Rule = dict[str, Any]
-
+from msauto.playbook.yaml.document import nearest
 
 _SIGNS = r"\s!-/:-@\[-^`{-~"
-VARIABLE_NAMES: Rule = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
+VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
 
 VARIABLES = ("vars",)
 """Keys whose mappings hold variables."""
 
 
-def with_rules(schema: dict[str, Any]) -> dict[str, Any]:
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
+
+    >>> json_schema("playbook")["title"]
+    'msauto playbook'
+    """
+    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
+    model = models.get(name)
+    if model is None:
+        raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, models))])
+    schema = schema_of_model(model)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
+    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
+    return _with_rules(_tidy(model.model_json_schema(by_alias=True)))
+
+
+def _tidy(value: Any, *, names: bool = False) -> Any:
+    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
+    if isinstance(value, list):
+        return [_tidy(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
+
+
+def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
+    for key, each in value.items():
+        if key == "oneOf" and not names and not all("required" in choice for choice in each):
+            key = "anyOf"  # a value may fit two choices: a number is a text too
+        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
+            yield key, each
+
+
+def _with_rules(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema with the names that variables may have, and mappings closed where a pattern names all keys."""
     models = schema.get("$defs", {})
     named = {**schema, "$defs": {name: _named(model) for name, model in models.items()}}

@@ -7,14 +7,12 @@ from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from msauto.playbook.schema.asset import ONE_TARGET, SelectArgs
-from msauto.playbook.schema.key_rules import AnyOf, Inside, KeyRule, Needs, OneOf, WhenValue
-from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.times import Pos
-from msauto.playbook.schema.values import Between, Expressions, KeyId, Name, Opt, Plain, Text, Value
+from msauto.playbook.schema.strict_model import AnyOf, Inside, KeyRule, Model, Needs, OneOf, WhenValue, key, need
+from msauto.playbook.schema.values import Between, Expressions, KeyId, Name, Opt, Plain, Pos, Text, Value
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
 _Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K
-_FOLLOWS = ("a handler works on the asset whose change called it", "leave it out")
+_FOLLOWS = ("a handler runs on the asset that changed", "remove it")
 _OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
 
 
@@ -75,14 +73,18 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
 }
 """The parameters of each command (interface, «Asset commands»), but for ns and id."""
 _FROM_THE_TASK = ("ns", "id", "command")
-_CARD = "PARTNER_MOVE_TO_ASSET needs the program card"
+_CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
 
 
 def _no_parameter(command: str, name: str) -> tuple[str, str]:
     known = _PARAMETERS[command]
     if name in _FROM_THE_TASK:
-        remedy = "it is the key name" if name == "command" else 'address the asset by its key: id: "handle:4711"'
-        return f"{name} is no parameter here: it follows from the task", remedy
+        remedy = (
+            "set the command with the key name"
+            if name == "command"
+            else 'address the asset by its key: id: "handle:4711"'
+        )
+        return f"{name} cannot be set here: it follows from the task", remedy
     remedy = f"its parameters are {' and '.join(known)}" if known else "it takes ns and id, which follow from the task"
     return f"{command} has no parameter {name!r}", remedy
 

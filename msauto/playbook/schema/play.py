@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, RootModel, Tag, model_validator
 
 from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.key_rules import AnyOf, Excludes, Needs, Never, OneOf
 from msauto.playbook.schema.operations import (
     AssertArgs,
     CommandArgs,
@@ -19,7 +18,7 @@ from msauto.playbook.schema.operations import (
     XmpBatchArgs,
 )
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import AnyOf, Excludes, Model, Needs, Never, OneOf, key, need
 from msauto.playbook.schema.values import (
     Count,
     Expressions,
@@ -54,13 +53,13 @@ class LoopControl(Model):
 
 
 _HINTS = {
-    "include_tasks": ("there is no include_tasks", "use import_tasks"),
-    "include": ("there is no include", "use import_tasks"),
-    "with_items": ("there is no with_items", "use loop"),
-    "register": ("there is no register", "facts of the asset are in asset"),
-    "set_fact": ("there is no set_fact", "use vars"),
-    "until": ("there is no until", ""),
-    "delegate_to": ("there is no delegate_to", "write a play for that host"),
+    "include_tasks": ("include_tasks is not supported", "use import_tasks"),
+    "include": ("include is not supported", "use import_tasks"),
+    "with_items": ("with_items is not supported", "use loop"),
+    "register": ("register is not supported", "facts of the asset are in asset"),
+    "set_fact": ("set_fact is not supported", "use vars"),
+    "until": ("until is not supported", "remove it"),
+    "delegate_to": ("delegate_to is not supported", "write a play for that host"),
 }
 
 
@@ -77,12 +76,12 @@ class _TaskKeys(Model):
 def _one_module(modules: tuple[str, ...], what: str) -> OneOf:
     return OneOf(
         modules,
-        (f"the {what} does both {{0}} and {{1}}", f"make it two {what}s"),
-        (f"the {what} does nothing", "add one of: " + ", ".join(modules)),
+        (f"the {what} has both {{0}} and {{1}}", f"split it into two {what}s"),
+        (f"the {what} has no module", "add one of: " + ", ".join(modules)),
     )
 
 
-_NEEDS_LOOP = Needs("loop_control", ("loop",), "loop_control needs a loop")
+_NEEDS_LOOP = Needs("loop_control", ("loop",), "loop_control requires loop", remedy="add loop, or remove loop_control")
 
 
 class TaskArgs(_TaskKeys):
@@ -92,9 +91,12 @@ class TaskArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(MODULES, "task"),
         _NEEDS_LOOP,
-        *(Excludes(each, ("loop",), "{key} cannot loop", "put the loop on its tasks") for each in _LOOPLESS),
         *(
-            Excludes(each, ("notify",), "handlers work on assets, and {key} changes none", "leave notify out")
+            Excludes(each, ("loop",), "loop cannot be used with {key}", "move the loop to the tasks inside")
+            for each in _LOOPLESS
+        ),
+        *(
+            Excludes(each, ("notify",), "notify cannot be used with {key}: handlers run on assets", "remove notify")
             for each in ("rss", "xmp_batch", "assert")
         ),
     )
@@ -118,14 +120,14 @@ class HandlerArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(HANDLER_MODULES, "handler"),
         _NEEDS_LOOP,
-        Never("before", False, "nothing can be run on an asset that is gone", "leave before out"),
+        Never("before", False, "a handler cannot run after the deletion of its asset", "remove before"),
     )
     hints: ClassVar = {
         **_HINTS,
-        "notify": ("a handler cannot notify", "let the task notify both handlers"),
-        "tags": ("a handler has no tags", "it runs whenever a task that runs notifies it"),
-        "listen": ("there is no listen", "notify the handler by its name"),
-        **{name: (f"a handler cannot do {name}", f"it may be: {', '.join(HANDLER_MODULES)}") for name in MODULES},
+        "notify": ("a handler cannot notify other handlers", "let the task notify both handlers"),
+        "tags": ("a handler cannot have tags", "remove them: it runs whenever a task notifies it"),
+        "listen": ("listen is not supported", "notify the handler by its name"),
+        **{name: (f"a handler cannot run {name}", f"use one of: {', '.join(HANDLER_MODULES)}") for name in MODULES},
         "block": ("a handler cannot be a block", "write its handlers one by one, each with its own when and vars"),
         "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
     }
@@ -139,7 +141,7 @@ class HandlerArgs(_TaskKeys):
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
         if isinstance(self.name, UnrenderedTemplate):
-            raise sourced("the name of a handler cannot be a template", "write it out", key="name")
+            raise sourced("the name of a handler cannot be a template", "write the name directly", key="name")
         return self
 
 
@@ -171,22 +173,22 @@ class PlayArgs(BatchKeys):
     rules: ClassVar = (
         AnyOf(
             (("hosts",), ("import_playbook",)),
-            "the play does not say where",
+            "the play has no hosts",
             "add hosts: all, or a host, a group, a pattern",
         ),
         Excludes(
             "import_playbook",
             ("hosts", "database", "vars_files", *BatchKeys.model_fields, "tasks", "handlers"),
-            "{other} cannot stand beside import_playbook",
+            "{other} cannot be used with import_playbook",
             "put it in the imported plays",
         ),
-        Needs("when", ("import_playbook",), "a play has no when", "put it on the tasks, or on a block"),
+        Needs("when", ("import_playbook",), "when cannot be used on a play", "put it on the tasks, or on a block"),
     )
     hints: ClassVar = {
-        "roles": ("there are no roles", "use import_tasks"),
-        "become": ("there is no become", ""),
-        "gather_facts": ("there is no gather_facts", "facts are read when they are used"),
-        **{name: (f"this is a task ({name}), and a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
+        "roles": ("roles are not supported", "use import_tasks"),
+        "become": ("become is not supported", "remove it"),
+        "gather_facts": ("gather_facts is not supported", "facts are read when they are used"),
+        **{name: (f"this is a task ({name}), but a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
     }
 
     name: Opt[Label] = key("what the play is for, in a person's words")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msauto.playbook.schema.key_rules import Needs, NoneOf, OneOf, WhenValue
-from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.strict_model import Model, Needs, NoneOf, OneOf, WhenValue, key, need
 from msauto.playbook.schema.values import Flag, Name, Opt, Text, Value
 
-_BOTH = ("the item says both {0} and {1}", "keep one of them")
+_BOTH = ("the item has both {0} and {1}", "keep one of them")
 _EMPTY = "add items: [] to empty the channel"
 
 
@@ -28,10 +27,14 @@ class RssItemArgs(Model):
         WhenValue(
             "state",
             "present",
-            (OneOf(("text", "item"), _BOTH, ("the item says nothing", "add text or item")),),
+            (OneOf(("text", "item"), _BOTH, ("the item has no content", "add text or item")),),
             default=True,
         ),
-        WhenValue("state", "absent", (NoneOf(("text", "item", "file"), "an absent item has no {}"),)),
+        WhenValue(
+            "state",
+            "absent",
+            (NoneOf(("text", "item", "file"), "{} cannot be used with state: absent", "remove one of the two"),),
+        ),
     )
 
     guid: Value[Name] = need("what identifies the item in the channel")
@@ -46,9 +49,7 @@ class RssItemArgs(Model):
 class RssArgs(Model):
     """A channel as it should be."""
 
-    rules: ClassVar = (
-        WhenValue("exactly", True, (Needs("exactly", ("items",), "exactly needs the list of items", _EMPTY),)),
-    )
+    rules: ClassVar = (WhenValue("exactly", True, (Needs("exactly", ("items",), "exactly requires items", _EMPTY),)),)
 
     channel: Value[Name] = need("the channel's name")
     items: Opt[list[Value[RssItemArgs]]] = key("its items")

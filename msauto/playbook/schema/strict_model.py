@@ -1,48 +1,69 @@
-"""The root of the models for what people write: strict, in plain words, and with rules for its keys."""
+"""The root of the models of input files: strict, and with rules for keys that depend on each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations
+from typing import Any, ClassVar, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
-from msauto.playbook.schema.key_rules import BrokenRule, KeyRule
-from msauto.playbook.schema.values import sourced
+
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """What validation finds out about each mapping, by the ``id`` of the mapping.
+
+    ``mappings`` holds each mapping and the class of its model, so that no identity is used twice. ``broken`` holds
+    the rules for keys that do not hold; ``models`` the models of mappings whose values are all valid.
+    """
+
+    mappings: dict[int, tuple[Any, type[Model]]] = field(default_factory=dict)
+    broken: dict[int, list[BrokenRule]] = field(default_factory=dict)
+    models: dict[int, Model] = field(default_factory=dict)
 
 
 class Model(BaseModel):
-    """The root of all models: strict, nothing unknown, and with rules for keys that depend on each other.
+    """The root of all models: strict, without unknown keys, and with rules for keys that depend on each other.
 
-    ``context['known']`` learns which model met which mapping, ``context['broken']`` the rules that do not hold; both by
-    the ``id`` of the mapping, which lives as long as what is validated. Without a context the first of them is raised.
+    Validate with a :class:`ValidationRecord` as the context: it takes the rules that do not hold.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
     hints: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """What to say of keys that people may expect here, and that are not: message and remedy."""
+    """Message and remedy for unknown keys that users of Ansible may expect."""
     rules: ClassVar[tuple[KeyRule, ...]] = ()
     """Which keys need, exclude or replace each other."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _check_rules(cls, data: Any, info: ValidationInfo) -> Any:
-        found = list(cls._broken_rules(data)) if isinstance(data, dict) else []
-        if isinstance(info.context, dict):
-            info.context.setdefault("known", {})[id(data)] = (data, cls)  # kept: its identity stays its own
-            info.context.setdefault("broken", {})[id(data)] = found
-        elif found:
-            raise sourced(found[0].message, found[0].remedy)
-        return data
+    def _record(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        record = info.context
+        if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
+            return handler(data)
+        record.mappings[id(data)] = (data, cls)
+        if broken := list(cls._broken_rules(data)):
+            record.broken[id(data)] = broken
+        model = record.models[id(data)] = handler(data)
+        return model
 
     @classmethod
     def _broken_rules(cls, data: dict[str, Any]) -> Iterator[BrokenRule]:
-        """Yield the rules that do not hold; what is missing may be there, misspelt, and is told then alone."""
-        names = {info.alias or name for name, info in cls.model_fields.items()}
-        misspelt = cls.model_config.get("extra") == "forbid" and not data.keys() <= names
+        """Yield the rules that do not hold. A missing key is not reported beside an unknown one."""
         for rule in cls.rules:
-            yield from (each for each in rule.broken(data) if not (each.lacks and misspelt))
+            for each in rule.broken(data):
+                if not (each.lacks and cls.model_config.get("extra") == "forbid" and not data.keys() <= keys_of(cls)):
+                    yield each
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -53,6 +74,12 @@ class Model(BaseModel):
         return found
 
 
+@cache
+def keys_of(model: type[BaseModel]) -> frozenset[str]:
+    """Return the keys of a model as they are written."""
+    return frozenset(info.alias or name for name, info in model.model_fields.items())
+
+
 def key(description: str, **more: Any) -> Any:
     """Return a field that may be left out."""
     return Field(default=None, description=description, **more)
@@ -61,3 +88,296 @@ def key(description: str, **more: Any) -> Any:
 def need(description: str, **more: Any) -> Any:
     """Return a field that must be there."""
     return Field(description=description, **more)
+
+
+# Rules for keys --------------------------------------------------------------------------------------------------
+
+Given = Mapping[str, Any]
+"""A mapping as it is written: the keys that are there, and their values."""
+JsonSchema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule that does not hold: what is wrong, the remedy, and the way from the mapping to what it is about.
+
+    ``lacks``: something is missing; where an unknown key stands in the mapping, that may be a misspelling of it.
+    """
+
+    message: str
+    remedy: str = ""
+    way: tuple[str | int, ...] = ()
+    on_key: bool = False
+    lacks: bool = False
+
+
+class KeyRule(Protocol):
+    """A rule for the keys of one mapping."""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """At most one of the keys; with ``none`` (message and remedy where none is there) exactly one."""
+
+    keys: tuple[str, ...]
+    both: tuple[str, str]
+    """Message, with ``{0}`` and ``{1}`` for the two keys, and remedy."""
+    none: tuple[str, str] | None = None
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        named = [key for key in self.keys if key in given]
+        if not named and self.none is not None:
+            yield BrokenRule(*self.none, lacks=True)
+        for other in named[1:]:
+            yield BrokenRule(self.both[0].format(named[0], other), self.both[1], (other,), on_key=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        if self.none is not None:
+            return {"oneOf": [{"required": [key]} for key in self.keys]}
+        return {"allOf": [{"not": {"required": list(pair)}} for pair in combinations(self.keys, 2)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Where ``key`` is, one of ``others`` is as well."""
+
+    key: str
+    others: tuple[str, ...]
+    message: str
+    remedy: str = ""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        if self.key in given and not _there(self.others, given):
+            yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return {"if": {"required": [self.key]}, "then": _any_of(self.others)}
+
+
+@dataclass(frozen=True, slots=True)
+class Excludes:
+    """Where ``key`` is, none of ``others`` is. The message has ``{key}`` and ``{other}``, and is about the latter."""
+
+    key: str
+    others: tuple[str, ...]
+    message: str
+    remedy: str = ""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        for other in _there(self.others, given) if self.key in given else ():
+            yield BrokenRule(self.message.format(key=self.key, other=other), self.remedy, (other,), on_key=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return {"if": {"required": [self.key]}, "then": _none_of(self.others)}
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All the keys are there. The message ends with those that are missing: ``the segment has no``."""
+
+    keys: tuple[str, ...]
+    message: str
+    remedy: str = "add it"
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        missing = [key for key in self.keys if key not in given]
+        if missing:
+            yield BrokenRule(f"{self.message} {' and no '.join(missing)}", self.remedy, lacks=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return {"required": list(self.keys)}
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of these sets of keys is there as a whole."""
+
+    sets: tuple[tuple[str, ...], ...]
+    message: str
+    remedy: str = ""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        if not any(given.keys() >= set(keys) for keys in self.sets):
+            yield BrokenRule(self.message, self.remedy, lacks=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return {"anyOf": [{"required": list(keys)} for keys in self.sets]}
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """None of the keys is there. The message has ``{}`` for the key that is."""
+
+    keys: tuple[str, ...]
+    message: str
+    remedy: str = ""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        for key in _there(self.keys, given):
+            yield BrokenRule(self.message.format(key), self.remedy, (key,), on_key=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return _none_of(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class WhenValue:
+    """The rules hold where ``key`` has this value; with ``default`` also where it is not there."""
+
+    key: str
+    value: Any
+    rules: tuple[KeyRule, ...]
+    default: bool = False
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        if _same(given[self.key], self.value) if self.key in given else self.default:
+            for rule in self.rules:
+                yield from rule.broken(given)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        is_it: JsonSchema = {"properties": {self.key: {"const": self.value}}}
+        condition = is_it if self.default else {"required": [self.key], **is_it}
+        schemas = [rule.schema() for rule in self.rules]
+        return {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}}
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """A key never has this value, which its type allows."""
+
+    key: str
+    value: Any
+    message: str
+    remedy: str = ""
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        if self.key in given and _same(given[self.key], self.value):
+            yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        return {"properties": {self.key: {"not": {"const": self.value}}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """``exactly`` names a list: then the list, or what makes it, is there."""
+
+    name: str
+    lists: tuple[str, ...]
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        sourced = given.get("exactly")
+        value = (
+            sourced.get(self.name) if isinstance(sourced, dict) else isinstance(sourced, list) and self.name in sourced
+        )
+        if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
+            message = f"exactly names {self.name}, but there is no list {self.name}"
+            yield BrokenRule(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        in_list = {"type": "array", "contains": {"const": self.name}}
+        on = {"anyOf": [{"const": True}, {"type": "object"}]}
+        in_map = {"type": "object", "required": [self.name], "properties": {self.name: on}}
+        named = {"required": ["exactly"], "properties": {"exactly": {"anyOf": [in_list, in_map]}}}
+        return {"if": named, "then": _any_of(self.lists)}
+
+
+@dataclass(frozen=True, slots=True)
+class AllOrNone:
+    """Of a list of mappings, all have the key or none has."""
+
+    items: str
+    key: str
+    message: str
+    remedy: str
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        sourced = given.get(self.items)
+        pairs = enumerate(sourced if isinstance(sourced, list) else [])
+        has = {index: self.key in item for index, item in pairs if isinstance(item, dict)}
+        if any(has.values()) and not all(has.values()):
+            first = next(index for index, there in has.items() if not there)
+            yield BrokenRule(self.message, self.remedy, (self.items, first))
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        has = {"if": {"type": "object"}, "then": {"required": [self.key]}}
+        has_not = {"if": {"type": "object"}, "then": _none_of((self.key,))}
+        return {
+            "properties": {
+                self.items: {"if": {"type": "array"}, "then": {"anyOf": [{"items": has}, {"items": has_not}]}}
+            }
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The rules hold for the mapping under ``key``; ``known``, where given, are the only keys that it may have.
+
+    ``unknown`` returns message and remedy for one that is not among them.
+    """
+
+    key: str
+    rules: tuple[KeyRule, ...] = ()
+    known: tuple[str, ...] | None = None
+    unknown: Callable[[str], tuple[str, str]] | None = None
+
+    def broken(self, given: Given) -> Iterator[BrokenRule]:
+        """Yield how a mapping breaks the rule."""
+        inner = given.get(self.key)
+        if not isinstance(inner, dict):
+            return
+        for name in inner:
+            if self.known is not None and self.unknown is not None and name not in self.known:
+                yield BrokenRule(*self.unknown(name), (self.key, name), on_key=True)
+        for rule in self.rules:
+            for each in rule.broken(inner):
+                yield BrokenRule(each.message, each.remedy, (self.key, *each.way), each.on_key, each.lacks)
+
+    def schema(self) -> JsonSchema:
+        """Return the same rule as JSON Schema."""
+        schemas = [rule.schema() for rule in self.rules]
+        names = [{"propertyNames": {"enum": list(self.known)}}] if self.known is not None else []
+        return {"properties": {self.key: {"if": {"type": "object"}, "then": {"allOf": [*names, *schemas]}}}}
+
+
+def _there(keys: Sequence[str], given: Given) -> list[str]:
+    return [key for key in keys if key in given]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two literals are one; 1 is not true."""
+    return isinstance(one, type(other)) and bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _any_of(keys: Sequence[str]) -> JsonSchema:
+    return {"required": list(keys)} if len(keys) == 1 else {"anyOf": [{"required": [key]} for key in keys]}
+
+
+def _none_of(keys: Sequence[str]) -> JsonSchema:
+    return {"not": _any_of(keys)}

@@ -1,18 +1,16 @@
-"""Checks data against the models, in plain words and with places; and the JSON Schemas made from the models."""
+"""Validates data with the models. Each problem has a place, and a message of our own instead of pydantic's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.schema.inventory import InventoryArgs
-from msauto.playbook.schema.json_schema import with_rules
-from msauto.playbook.schema.key_rules import BrokenRule
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, Playbook, TaskArgs
+from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+from msauto.playbook.schema.strict_model import BrokenRule, Model, ValidationRecord, keys_of
 from msauto.playbook.schema.values import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -27,42 +25,45 @@ class SchemaProblem:
     problem: Problem
 
 
+@dataclass(frozen=True, slots=True)
+class Validation(Generic[M]):
+    """The outcome of a validation: the model, or what is wrong.
+
+    ``parts`` are the models of the mappings inside, by the ``id`` of the mapping; those of valid mappings are there
+    even if another part of the data is invalid.
+    """
+
+    model: M | None
+    problems: tuple[SchemaProblem, ...]
+    parts: Mapping[int, Model]
+
+    def check(self) -> M:
+        """Return the model; raises :class:`InputError` with all that is wrong."""
+        if self.model is None:
+            raise InputError([each.problem for each in self.problems])
+        return self.model
+
+
 def read_as(model: type[M], data: Any, node: SourceNode) -> M:
     """Return the data as a model; raises :class:`InputError` with all that is wrong."""
-    found = findings(model, data, node)
-    if isinstance(found, list):
-        raise InputError([each.problem for each in found])
-    return found
+    return validate_data(model, data, node).check()
 
 
-def well_formed(model: type[M], data: Any) -> M | None:
-    """Return the data as a model, whatever the rules for its keys find; ``None`` where a value is wrong."""
-    try:
-        return model.model_validate(data, context={}, by_alias=True, by_name=False)
-    except ValidationError:
-        return None
-
-
-def findings(model: type[M], data: Any, node: SourceNode) -> M | list[SchemaProblem]:
-    """Return the data as a model, or what is wrong with it. ``spot`` is where the data stands.
-
-    What is wrong with a value that cannot be known (a flaw of the text) is told with that flaw, not here.
-    """
-    context: dict[str, Any] = {}
+def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
+    """Validate the data at ``node``. Values that a flaw of the text makes unknown are left out."""
+    record = ValidationRecord()
     valid: M | None = None
     found: list[SchemaProblem] = []
     try:
-        valid = model.model_validate(data, context=context, by_alias=True, by_name=False)
+        valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
-        models = context.get("known", {})
         errors = error.errors(include_url=False)
         groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
-        found += [_finding(each, data, node, models) for each in errors if not _is_of_group(each, groups)]
-    broken = {key: rules for key, rules in context.get("broken", {}).items() if rules}
-    found += _rule_findings(data, node, broken, ()) if broken else ()
-    if valid is not None and not found:
-        return valid
-    return [each for each in found if not node.document.is_broken(each.path)]
+        found += [_finding(each, data, node, record.mappings) for each in errors if not _is_of_group(each, groups)]
+    if record.broken:
+        found += _rule_findings(data, node, record.broken, ())
+    problems = tuple(each for each in found if not node.document.is_broken(each.path))
+    return Validation(None if found else valid, problems, record.models)
 
 
 def _rule_findings(
@@ -86,14 +87,14 @@ def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
     return error["type"] == "missing" and error["loc"][:-1] in groups
 
 
-_Models = Mapping[int, tuple[object, type[BaseModel]]]
-"""Which model met which mapping, by the mapping's identity."""
+_Mappings = Mapping[int, tuple[Any, type[Model]]]
+"""Each mapping and the class of its model, by the mapping's ``id``."""
 
 
-def _finding(error: Any, data: Any, node: SourceNode, models: _Models) -> SchemaProblem:
+def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> SchemaProblem:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
-    message, remedy, on_key = _words(error, path, on_key, data, models)
+    message, remedy, on_key = _words(error, path, on_key, data, mappings)
     if context.get("key") and isinstance(_at(data, path), dict):
         path, on_key = (*path, context["key"]), True
     target = node.child(*path)
@@ -125,13 +126,13 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def _words(error: Any, path: Path, on_key: bool, data: Any, models: _Models) -> tuple[str, str, bool]:
+def _words(error: Any, path: Path, on_key: bool, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
     label = _label(path)
     if kind == "said":
         return _about(str(context["said"]), path), str(context["remedy"]), on_key
     if kind == "extra_forbidden":
-        _, model = models.get(id(_at(data, path[:-1])), (None, None))
+        _, model = mappings.get(id(_at(data, path[:-1])), (None, None))
         return (*_unknown(str(loc[-1]), model), True)
     if kind == "missing":
         return f"{loc[-1]} is missing", "add it", on_key
@@ -169,7 +170,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a whole number",
 }
-_STARTS = ("must ", "has no value", "is ", "does not say", "says ", "holds ")
+_STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
 def _is_sentence(text: str) -> bool:
@@ -178,62 +179,20 @@ def _is_sentence(text: str) -> bool:
 
 def _choice(shown: str, choices: list[str]) -> str:
     hint = nearest(shown, choices)
-    return hint if hint.startswith("did") else "it may be: " + ", ".join(choices)
+    return hint if hint.startswith("did") else "use one of: " + ", ".join(choices)
 
 
 def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
     known = getattr(model, "hints", {})
     if name in known:
         return str(known[name][0]), str(known[name][1])
-    keys = [info.alias or key for key, info in model.model_fields.items()] if model else []
+    keys = keys_of(model) if model else ()
     if model is not None and issubclass(model, HandlerArgs):
         hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "the modules of handlers are: " + ", ".join(HANDLER_MODULES)
+        remedy = hint if hint.startswith("did") else "available handler modules: " + ", ".join(HANDLER_MODULES)
         return f"unknown module or key {name!r}", remedy
     if model is not None and issubclass(model, TaskArgs):
         hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "the modules are: " + ", ".join(MODULES)
+        remedy = hint if hint.startswith("did") else "available modules: " + ", ".join(MODULES)
         return f"unknown module or key {name!r}", remedy
     return f"unknown key {name!r}", nearest(name, keys)
-
-
-# JSON Schemas -------------------------------------------------------------------------------------------------
-
-
-def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
-
-    >>> json_schema("playbook")["title"]
-    'msauto playbook'
-    """
-    from msauto.playbook.settings.settings import SettingsArgs
-
-    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
-    model = models.get(name)
-    if model is None:
-        raise InputError([Problem(f"there is no schema {name!r}", None, nearest(name, models))])
-    schema = schema_of_model(model)
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"msauto {name}"}
-    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
-
-
-def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
-    return with_rules(_tidy(model.model_json_schema(by_alias=True)))
-
-
-def _tidy(value: Any, *, names: bool = False) -> Any:
-    """Drop what only pydantic needs: titles, and defaults of what may be left out."""
-    if isinstance(value, list):
-        return [_tidy(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: _tidy(each, names=key in {"properties", "$defs"} and not names) for key, each in _kept(value, names)}
-
-
-def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
-    for key, each in value.items():
-        if key == "oneOf" and not names and not all("required" in choice for choice in each):
-            key = "anyOf"  # a value may fit two choices: a number is a text too
-        if names or (not (key == "title" and isinstance(each, str)) and not (key == "default" and each is None)):
-            yield key, each

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Annotated, Any, TypeAlias, TypeVar
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import (
     Discriminator,
@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.interface.characters import unreportable
 from msauto.model.live import Folder, parse_folder
+from msauto.model.timecode import Timecode, TimecodeError
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
 from msauto.secrets.tainted_text import TaintedText
 
@@ -95,7 +96,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise sourced("has no value", 'write "" to clear it, or leave the key out')
+            raise sourced("has no value", 'write "" to clear it, or remove the key')
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
@@ -137,7 +138,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 def kind_of(value: Any) -> str:
     """Say in plain words what a value is."""
-    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an object that is no value")
+    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an unsupported object")
 
 
 def _text(value: Any) -> str:
@@ -148,13 +149,13 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise sourced("must be text, and this is true or false", f'quote it: "{str(value).lower()}"')
+        raise sourced("must be text, not true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise sourced(f"must be text, and {value.text} is a number", f'quote it: "{value.text}"')
+        raise sourced(f"must be text, not the number {value.text}", f'quote it: "{value.text}"')
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        raise sourced("must be text, and this is a number with a decimal point", "say how: | round(2) | string")
+        raise sourced("must be text, not a number with a decimal point", "convert it: | round(2) | string")
     if isinstance(value, datetime | date):
         return value.isoformat()
     raise sourced(f"must be text, not {kind_of(value)}")
@@ -164,14 +165,14 @@ def reportable(text: str) -> str:
     """Return a text that a server can report; raise for any other."""
     why = unreportable(text)
     if why is not None:
-        raise sourced(why, "leave the character out")
+        raise sourced(why, "remove the character")
     return text
 
 
 def _strict_text(value: Any) -> str:
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise sourced(f"must be text, and {written} is a number", f'quote it: "{written}"')
+        raise sourced(f"must be text, not the number {written}", f'quote it: "{written}"')
     return _text(value)
 
 
@@ -192,7 +193,7 @@ def _whole(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
-    remedy = "leave the quotes out, or add | int to the template" if digits else ""
+    remedy = "remove the quotes, or add | int to the template" if digits else ""
     raise sourced(f"must be a whole number, not {shown_value(value)}", remedy)
 
 
@@ -200,7 +201,7 @@ def _rating(value: Any) -> int:
     number = _whole(value)
     if -MOST - 1 <= number <= MOST:
         return number
-    raise sourced("is beyond what 64 bits hold", f"{-MOST - 1} to {MOST}")
+    raise sourced("must fit in 64 bits", f"use a value from {-MOST - 1} to {MOST}")
 
 
 def _count(value: Any) -> int:
@@ -208,7 +209,7 @@ def _count(value: Any) -> int:
     if number < 0:
         raise sourced("must not be negative")
     if number > MOST:
-        raise sourced("is too large", f"at most {MOST}")
+        raise sourced("is too large", f"use at most {MOST}")
     return number
 
 
@@ -234,7 +235,7 @@ class Between:
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise sourced(f"must be a number of 0 or more, not {shown_value(value)}")
+    raise sourced(f"must be a number of at least 0, not {shown_value(value)}")
 
 
 def _seconds(value: Any) -> float:
@@ -268,7 +269,7 @@ def _expression(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and is_template(value):
-        raise sourced("is an expression already", "leave the braces {{ }} out")
+        raise sourced("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
     raise sourced(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
@@ -291,13 +292,13 @@ def one_or_list(value: Any) -> str:
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
         return reportable(value)
-    raise sourced(f"{str(value)[:60]!r} is no XMP field name", "write it as ns:name, for example dc:subject")
+    raise sourced(f"{str(value)[:60]!r} is not a valid XMP field name", "write it as ns:name, for example dc:subject")
 
 
 def _key_id(value: Any) -> str:
     text = _name(value)
     if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
-        raise sourced(f"{text[:60]!r} is no id", 'write NS:ID, for example "handle:4711"')
+        raise sourced(f"{text[:60]!r} is not a valid id", 'write NS:ID, for example "handle:4711"')
     return text
 
 
@@ -331,3 +332,65 @@ Texts = Annotated[Annotated[list[Value[Text]], Tag("list")] | Annotated[Text, Ta
 """A text, or a list of texts: :func:`as_list` makes a list of either."""
 NsName = Annotated[str, PlainValidator(_ns_name), _schema(type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
 KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r"^[^:\s][^:]*:.+")]
+
+
+# Positions, durations and times ----------------------------------------------------------------------------------
+
+
+def _position(value: Any) -> Timecode:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        shown = getattr(value, "text", shown_value(value))
+        raise sourced(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
+    try:
+        return Timecode.parse(value if isinstance(value, str) else int(value))
+    except (TimecodeError, ValueError) as error:
+        raise sourced(str(error)) from error
+
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _span(value: Any) -> timedelta:
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
+        raise sourced(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", re.ASCII)
+
+
+def _when(value: Any) -> datetime | date:
+    if isinstance(value, datetime | date):
+        return value
+    try:
+        text = value.strip() if isinstance(value, str) else ""
+        if not _ISO.match(text):
+            raise ValueError(text)
+        return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise sourced(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
+
+
+def _clearable(value: Any) -> Timecode | str:
+    return "" if isinstance(value, str) and not value else _position(value)
+
+
+_TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
+_POSITIONS: Final[list[dict[str, Any]]] = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]
+
+Pos = Annotated[Timecode, PlainValidator(_position), WithJsonSchema({"anyOf": _POSITIONS})]
+ClearablePos = Annotated[
+    Timecode | str,
+    PlainValidator(_clearable),
+    WithJsonSchema({"anyOf": [*_POSITIONS, {"type": "string", "maxLength": 0}]}),
+]
+"""A position, or an empty text, which clears the field."""
+Span = Annotated[
+    timedelta,
+    PlainValidator(_span),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$"}),
+]
+_DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
+When = Annotated[datetime | date, PlainValidator(_when), WithJsonSchema({"type": "string", "pattern": _DATE})]

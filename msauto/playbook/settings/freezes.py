@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from msauto.playbook.settings.settings import DAYS, Freeze
+from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.settings.settings import Freeze
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msauto.errors import InputError, Problem
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
 from msauto.model.desired import (
     ABSENT,
@@ -38,43 +37,26 @@ from msauto.playbook.schema.asset import (
     exactly_lists,
 )
 from msauto.playbook.schema.operations import TargetKeys
-from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list
-from msauto.playbook.tasks.asset_checks import check_asset
+from msauto.playbook.schema.values import as_list
 from msauto.playbook.yaml.document import SourceNode
 
 DEFAULT_WAIT = 1800.0
 """Seconds that the proof waits for a file from the archive, where the task does not say."""
 
-REF_KEYS = ("title", "id", "was", "select", "missing")
-"""What says which asset is meant: rendered before any server is asked."""
-
 Where = Callable[[Facts], bool]
 
 
-def asset_ref(args: AssetArgs, database: str, where: Where | None) -> Ref:
-    """Return which assets are meant; the arguments that say so are rendered."""
-    was = tuple(as_list(args.was)) if args.was is not None else ()
-    return ref_of(args.title, args.id, args.select, database, where, was)
-
-
-def ref_of(
-    title: str | None,
-    key_id: str | None,
-    select: SelectArgs | None,
-    database: str,
-    where: Where | None,
-    was: tuple[str, ...] = (),
-) -> Ref:
-    """Return which assets a title, an id or a selection means."""
-    if title is not None:
-        return TitleRef(database, title, was)
-    if key_id is not None:
-        namespace, _, identifier = key_id.partition(":")
+def asset_ref(args: AssetArgs | TargetKeys, database: str, where: Where | None) -> Ref:
+    """Return which assets the arguments name; title, id, select and was are rendered."""
+    if args.title is not None:
+        was = as_list(args.was) if isinstance(args, AssetArgs) and args.was is not None else ()
+        return TitleRef(database, args.title, tuple(was))
+    if args.id is not None:
+        namespace, _, identifier = args.id.partition(":")
         return IdRef(database, namespace, identifier)
-    if select is None:
+    if args.select is None:
         raise TypeError("validated arguments name one target")
-    return _select(select, database, where)
+    return _select(args.select, database, where)
 
 
 def named_at(args: TargetKeys | AssetArgs, node: SourceNode, task: str) -> TaskSource | None:
@@ -100,33 +82,9 @@ def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
     )
 
 
-def desired_asset(data: Any, node: SourceNode, task: str, separator: str) -> DesiredAsset:
-    """Return what rendered arguments want; raises :class:`InputError` with all that is wrong.
-
-    ``separator`` is the server's list separator: no XMP value may hold it.
-    """
-    args = read_as(AssetArgs, data, node)
-    problems = [*check_asset(args, node), *check_separators(args, node, separator)]
-    if problems:
-        raise InputError(problems)
+def desired_asset(args: AssetArgs, node: SourceNode, task: str) -> DesiredAsset:
+    """Return the desired state of an asset, each value with its place."""
     return _AssetConverter(args, node, task).build()
-
-
-def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
-    """Yield the XMP values that hold the server's list separator; pending templates are left alone."""
-    fields: Any = args.xmp  # still a template, perhaps
-    for name, values in fields.items() if isinstance(fields, dict) else ():
-        for index, value in enumerate(as_list(values)):
-            if separator in value and not isinstance(value, UnrenderedTemplate):
-                yield _value_spot(node.child("xmp", name), index).problem(
-                    f"the value holds {separator!r}, which separates the values of an XMP field on this server",
-                    "write it without; or set dialect: {list_separator: ...} as the server is set",
-                )
-
-
-def _value_spot(node: SourceNode, index: int) -> SourceNode:
-    inner = node.child(index)
-    return inner if inner.path in inner.document.places else node
 
 
 class _AssetConverter:

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msauto.errors import InputError
-from msauto.model.desired import Desired, DesiredAsset, DesiredChannel, Handler, Intent, TaskSource
+from msauto.errors import InputError, Problem
+from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.operations import AssertArgs, TargetKeys
+from msauto.playbook.schema.rss import RssArgs
+from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.validation import read_as
 from msauto.playbook.schema.values import UnrenderedTemplate, as_list, has_pending
-from msauto.playbook.tasks.asset_checks import check_asset
-from msauto.playbook.tasks.asset_module import REF_KEYS, asset_ref, check_separators, desired_asset, named_at
-from msauto.playbook.tasks.operation_intents import OperationTask, handler_of, run_intent
+from msauto.playbook.tasks.asset_module import asset_ref, desired_asset, named_at
+from msauto.playbook.tasks.checks import check_arguments, check_separators
+from msauto.playbook.tasks.operations import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import Condition, NotifiedHandler, Task, unknown_handler
-from msauto.playbook.tasks.rss_module import rss_ref, rss_wanted
+from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.tasks.task_secrets import render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
 from msauto.playbook.templates.environment import render_data, render_text
@@ -25,6 +28,8 @@ from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
 from msauto.playbook.yaml.document import Problems, SourceNode
 
+_REF_KEYS = ("title", "id", "was", "select", "missing")
+"""The arguments that name the asset: rendered before any server is asked."""
 MAX_LOOP = 100_000
 Database = Callable[[TemplateScope], str]
 """Returns the database that the names of a task lead to on this host; raises where there is none."""
@@ -48,7 +53,8 @@ def task_intents(task: Task, setting: TaskContext) -> Iterator[Intent]:
     for variables in _items(task, base):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
-            intent = _intent(task, setting, scope)
+            run = _on_host(task, setting, scope, lambda scope: _task_name(task, scope))
+            intent = None if run is None else _intent(run, setting.database)
             notify = _notified(task, setting, scope)
             if intent is not None:
                 yield replace(intent, notify=notify, batch=setting.batch)
@@ -77,7 +83,7 @@ def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
     try:
         return shown(render_text(notice.text, scope, notice.node), notice.node)
     except UsesAssetError as error:
-        raise notice.node.error("asset cannot be used here: handlers are known before any server is asked") from error
+        raise notice.node.error("asset cannot be used here: handlers are resolved before any server is read") from error
 
 
 def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
@@ -87,12 +93,9 @@ def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> I
     problems = Problems()
     for number, variables in enumerate(_items(task, base)):
         with problems.gather():
-            scope = base.with_variables(variables) if variables else base
-            conditions = undecided(task.around.conditions, scope)
-            if conditions is not None:
-                data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
-                run = OperationTask(task.module, scope, conditions, data, task.args, name)
-                yield handler_of(run, name, TaskSource(task.node.place, name), (*order, number))
+            run = _on_host(task, setting, base.with_variables(variables) if variables else base, lambda _: name)
+            if run is not None:
+                yield Handler(name, run.source, run.evaluator(run.arguments()), (*order, number))
     problems.check()
 
 
@@ -103,10 +106,10 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     try:
         items = render_data(task.data["loop"], scope, node)
     except UsesAssetError as error:
-        raise node.error("a loop cannot use the asset: it is known before any server is asked") from error
+        raise node.error("a loop cannot use asset: it is evaluated before any server is read") from error
     if not isinstance(items, list):
         raise node.error(
-            "a loop needs a list", "make one of a mapping with | dict2items" if isinstance(items, dict) else ""
+            "a loop requires a list", "convert the mapping with | dict2items" if isinstance(items, dict) else ""
         )
     if len(items) > MAX_LOOP:
         raise node.error(f"the loop has more than {MAX_LOOP:,} items")
@@ -123,21 +126,6 @@ def _loop_variables(name: str, index_name: str | None, item: Any, index: int, no
     if index_name:
         found.append(Variable(index_name, index, Level.LOOP, node))
     return tuple(found)
-
-
-def _intent(task: Task, setting: TaskContext, scope: TemplateScope) -> Intent | None:
-    conditions = undecided(task.around.conditions, scope)
-    if conditions is None:
-        return None
-    source = TaskSource(task.node.place, _task_name(task, scope))
-    data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
-    if task.module == "rss":
-        return _rss_intent(task, data, source, conditions)
-    if task.module == "asset":
-        return _asset_intent(task, setting, scope, data, source, conditions)
-    return run_intent(
-        OperationTask(task.module, scope, conditions, data, task.args, source.task), setting.database, source
-    )
 
 
 def _task_name(task: Task, scope: TemplateScope) -> str:
@@ -159,80 +147,171 @@ def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
     return str(shown(name, node))
 
 
-def _rss_intent(task: Task, data: Any, source: TaskSource, conditions: tuple[Condition, ...]) -> Intent:
-    node = task.args
-    if conditions:
-        raise conditions[0].node.error("an RSS channel has no asset", "say when without asset")
-    refuse_pending(data, node, "an RSS channel has no asset")
-    desired: DesiredChannel = rss_wanted(data, node, source.task)
-    return Intent(rss_ref(data_text(data["channel"])), source, lambda facts: desired)  # noqa: ARG005 - constant
+@dataclass(frozen=True, slots=True)
+class _HostTask:
+    """One task on one host, for one item of its loop.
 
+    ``data`` are its arguments, rendered as far as possible without the asset. ``conditions`` are those that need it.
+    """
 
-def data_text(value: Any) -> str:
-    """Return a validated text as text."""
-    return str(value)
+    task: Task
+    scope: TemplateScope
+    separator: str
+    conditions: tuple[Condition, ...]
+    name: str
+    data: Any
 
+    @property
+    def node(self) -> SourceNode:
+        return self.task.args_node
 
-def _asset_intent(
-    task: Task,
-    setting: TaskContext,
-    scope: TemplateScope,
-    data: Any,
-    source: TaskSource,
-    conditions: tuple[Condition, ...],
-) -> Intent:
-    node = task.args
-    separator = setting.server.dialect.list_separator
-    problems = Problems()
-    for name in REF_KEYS:
-        if name in data:
-            with problems.gather():
-                refuse_pending(data[name], node.child(name), "it is not known yet which asset is meant")
-    args, database, where = None, "", None
-    with problems.gather():
-        args = _checked(data, node, separator)
-    with problems.gather():
-        database = setting.database(scope)
-    with problems.gather():
-        where = where_of(data, scope, node)
-    problems.check()
-    if args is None:
-        raise AssertionError("arguments without problems are arguments")
-    constant = None if has_pending(data) else desired_asset(data, node, source.task, separator)
-    evaluate = _AssetEvaluator(scope, conditions, data, node, source.task, separator, constant)
-    absent = data.get("state") == "absent"
-    named = named_at(args, node, source.task)
-    return Intent(asset_ref(args, database, where), source, evaluate, args.missing or "error", absent, named=named)
+    @property
+    def source(self) -> TaskSource:
+        return TaskSource(self.task.node.place, self.name)
 
+    def arguments(self, data: Any = None) -> Model:
+        """Return the arguments; raises :class:`InputError`. Those without a template were validated when loaded."""
+        args = self.task.args
+        problems: list[Problem] = []
+        if not self.task.constant:
+            args = read_as(type(args), self.data if data is None else data, self.node)
+            problems += check_arguments(args, self.node)
+        if isinstance(args, AssetArgs):
+            problems += check_separators(args, self.node, self.separator)
+        if problems:
+            raise InputError(problems)
+        return args
 
-def _checked(data: Any, node: SourceNode, separator: str) -> AssetArgs:
-    """Return the arguments, templates that need the asset left alone; raises for all that is wrong already."""
-    args = read_as(AssetArgs, data, node)
-    problems = [*check_asset(args, node), *check_separators(args, node, separator)]
-    if problems:
-        raise InputError(problems)
-    return args
+    def evaluator(self, args: Model) -> _Evaluator:
+        """Return the evaluation of this task; raises :class:`InputError` for what is wrong whatever the asset is."""
+        pending = not self.task.constant and has_pending(self.data)
+        if isinstance(args, AssertArgs):
+            if not self.conditions:
+                check_without_asset(args, self.node, self.scope)
+            return _Evaluator(self, None if pending else args)
+        if not pending:
+            return _Evaluator(self, args, self._constant(args))
+        dest = getattr(args, "dest", None)
+        if dest is not None and not isinstance(dest, UnrenderedTemplate):
+            check_dest(dest, self.node.child("dest"), self.scope.surroundings)
+        return _Evaluator(self)
+
+    def _constant(self, args: Model) -> Desired:
+        if not self.task.constant:
+            return self.desired(args, self.scope)
+        if self.name not in self.task.compiled:
+            self.task.compiled[self.name] = self.desired(args, self.scope)
+        return self.task.compiled[self.name]
+
+    def desired(self, args: Model, scope: TemplateScope) -> Desired:
+        """Return the desired state of arguments that are rendered whole."""
+        if isinstance(args, AssetArgs):
+            return desired_asset(args, self.node, self.name)
+        if isinstance(args, RssArgs):
+            return desired_channel(args, self.node, self.name)
+        if isinstance(args, AssertArgs):
+            return assert_all(args, self.node, self.name, scope)
+        return desired_operation(args, self.node, self.name, scope.surroundings)
 
 
 @dataclass(frozen=True, slots=True)
-class _AssetEvaluator:
-    """The pure function of an asset's intent: facts to wanted."""
+class _Evaluator:
+    """The pure function of an intent: facts to desired state.
 
-    scope: TemplateScope
-    conditions: tuple[Condition, ...]
-    data: Any
-    node: SourceNode
-    task: str
-    separator: str
-    constant: DesiredAsset | None
+    ``args`` are the arguments, if they do not depend on the asset; ``constant`` is the desired state that they make.
+    """
+
+    run: _HostTask
+    args: Model | None = None
+    constant: Desired | None = None
 
     def __call__(self, facts: Facts) -> Desired | None:
-        if self.constant is not None and not self.conditions:
+        if self.constant is not None and not self.run.conditions:
             return self.constant
-        names = self.scope.with_asset(AssetView(facts))
-        if not all(holds(condition, names) for condition in self.conditions):
+        run, scope = self.run, self.run.scope.with_asset(AssetView(facts))
+        if not all(holds(condition, scope) for condition in run.conditions):
             return None
         if self.constant is not None:
             return self.constant
-        data = render_task("asset", self.data, names, self.node)
-        return desired_asset(data, self.node, self.task, self.separator)
+        args = self.args or run.arguments(render_task(run.task.module, run.data, scope, run.node))
+        return run.desired(args, scope)
+
+
+def _on_host(
+    task: Task, setting: TaskContext, scope: TemplateScope, name_of: Callable[[TemplateScope], str]
+) -> _HostTask | None:
+    """Return a task on one host, for one item of its loop; ``None`` if a condition is false whatever the asset is."""
+    conditions = undecided(task.around.conditions, scope)
+    if conditions is None:
+        return None
+    name = name_of(scope)
+    data = task.data[task.module]
+    if not task.constant:
+        data = render_task(task.module, data, scope, task.args_node, keep=True)
+    return _HostTask(task, scope, setting.server.dialect.list_separator, conditions, name, data)
+
+
+def _intent(run: _HostTask, database: Database) -> Intent | None:
+    if run.task.module in {"rss", "xmp_batch"}:
+        return _intent_without_asset(run, database)
+    problems = Problems()
+    for name in _REF_KEYS:
+        if name in run.data:
+            with problems.gather():
+                refuse_pending(run.data[name], run.node.child(name), "the asset is not known yet")
+    args, evaluate, where, name = None, None, None, ""
+    with problems.gather():
+        args = run.arguments()
+        evaluate = run.evaluator(args)
+    with problems.gather():
+        where = where_of(run.data, run.scope, run.node)
+    names_asset = any(name in run.data for name in ("title", "id", "select"))
+    if names_asset:
+        with problems.gather():
+            name = database(run.scope)
+    problems.check()
+    if not isinstance(args, AssetArgs | TargetKeys) or evaluate is None:
+        raise AssertionError("arguments without problems are arguments")
+    if not names_asset:
+        _assert_without_asset(run, evaluate)
+        return None
+    ref, named = asset_ref(args, name, where), named_at(args, run.node, run.name)
+    absent = getattr(args, "state", None) == "absent"
+    return Intent(ref, run.source, evaluate, getattr(args, "missing", None) or "error", absent, named=named)
+
+
+def _assert_without_asset(run: _HostTask, evaluate: _Evaluator) -> None:
+    """Evaluate an ``assert`` that is about variables alone."""
+    if run.conditions:
+        raise run.conditions[0].node.error("this assert names no asset", "add title, id or select")
+    refuse_pending(run.data, run.node, "this assert names no asset: add title, id or select")
+    try:
+        run.desired(evaluate.args or run.arguments(), run.scope)
+    except UsesAssetError as error:
+        raise run.node.child("that").error(
+            "asset cannot be used here: this assert names none", "add title, id or select"
+        ) from error
+
+
+def _intent_without_asset(run: _HostTask, database: Database) -> Intent:
+    """Return the intent of a task whose target is a channel or a database."""
+    why = "an RSS channel has no asset" if run.task.module == "rss" else "a batch has no asset"
+    problems = Problems()
+    if run.conditions:
+        problems.add(run.conditions[0].node.problem(why, "remove asset from when"))
+    with problems.gather():
+        refuse_pending(run.data, run.node, why)
+    ref: Ref | None = None
+    evaluate = None
+    with problems.gather():
+        args = run.arguments()
+        evaluate = run.evaluator(args)
+        if isinstance(args, RssArgs):
+            ref = ChannelRef(args.channel)
+    if run.task.module == "xmp_batch":
+        with problems.gather():
+            ref = DatabaseRef(database(run.scope))
+    problems.check()
+    if ref is None or evaluate is None:
+        raise AssertionError("arguments without problems are arguments")
+    return Intent(ref, run.source, evaluate)

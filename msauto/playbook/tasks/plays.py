@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msauto.errors import Problem
+from msauto.model.desired import Desired
 from msauto.playbook.files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
-from msauto.playbook.schema.validation import findings
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list, mark
-from msauto.playbook.tasks.static_checks import check_task
+from msauto.playbook.schema.strict_model import Model
+from msauto.playbook.schema.validation import validate_data
+from msauto.playbook.schema.values import UnrenderedTemplate, as_list, has_pending, mark
+from msauto.playbook.tasks.checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.environment import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
@@ -50,16 +52,23 @@ class InheritedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: ``module`` is its name, ``data`` the whole mapping with templates pending."""
+    """A task: ``module`` is its name, ``data`` the whole mapping with its templates unrendered.
+
+    ``args`` are the validated arguments of the module. If they are ``constant``, without a template, they hold for
+    each host; ``compiled`` is the desired state that they make, by the name of the task in plans.
+    """
 
     node: SourceNode
     module: str
     data: dict[str, Any]
     around: InheritedKeys
+    args: Model
+    constant: bool
+    compiled: dict[str, Desired] = field(default_factory=dict, compare=False)
 
     @property
-    def args(self) -> SourceNode:
-        """The spot of the module's arguments."""
+    def args_node(self) -> SourceNode:
+        """The node of the module's arguments."""
         return self.node.child(self.module)
 
 
@@ -75,6 +84,18 @@ class Play:
     handlers: tuple[Task, ...] = field(default_factory=tuple)
 
 
+@dataclass(frozen=True, slots=True)
+class _ValidatedFile:
+    """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
+
+    data: list[Any]
+    broken: Collection[Path]
+    models: Mapping[int, Model]
+
+    def is_broken(self, node: SourceNode) -> bool:
+        return any(path[: len(node.path)] == node.path for path in self.broken)
+
+
 class Loader:
     """Loads playbooks, and collects what is wrong with them."""
 
@@ -88,23 +109,23 @@ class Loader:
         plays: list[Play] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            data, broken = self._checked(SourceNode(document), Playbook, "a playbook is a list of plays")
-            for index, body in enumerate(data):
+            checked = self._checked(SourceNode(document), Playbook, "a playbook must be a list of plays")
+            for index, body in enumerate(checked.data):
                 node = SourceNode(document, (index,))
                 if isinstance(body, dict):
-                    plays += self._play(body, node, file, around, broken)
+                    plays += self._play(body, node, file, around, checked)
         return plays
 
     def _play(
-        self, body: dict[str, Any], node: SourceNode, file: str, around: InheritedKeys, broken: set[Path]
+        self, body: dict[str, Any], node: SourceNode, file: str, around: InheritedKeys, checked: _ValidatedFile
     ) -> list[Play]:
         inner = self._inner(body, node, around, Level.PLAY)
         if "import_playbook" in body:
             return self._imported(body, node, file, inner)
         inner = replace(inner, handlers=_handler_names(body))
-        handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, broken))
-        tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, broken))
-        if any(path == node.path for path in broken):
+        handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
+        tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
+        if any(path == node.path for path in checked.broken):
             return []
         return [Play(node, file, body, inner, tasks, handlers)]
 
@@ -117,12 +138,14 @@ class Loader:
         if not isinstance(name, str):
             return ""
         if isinstance(name, UnrenderedTemplate):
-            self._problems.add(node.problem("the name of an imported file cannot be a template", "write it out"))
+            self._problems.add(
+                node.problem("the name of an imported file cannot be a template", "write the name directly")
+            )
             return ""
         target = beside(file, name)
         if target in around.files or len(around.files) > MAX_IMPORTS:
             chain = " → ".join([*around.files, target])
-            self._problems.add(node.problem(f"the import leads back to itself: {chain}"))
+            self._problems.add(node.problem(f"circular import: {chain}"))
             return ""
         if not self._files.may_be_named(target, around.files[0] if around.files else file):
             self._problems.add(node.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
@@ -137,44 +160,59 @@ class Loader:
             self._problems.add(node.problem(f"{target}: {problem.message}", problem.remedy))
         return not found
 
-    def _tasks(self, data: Any, node: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
+    def _tasks(self, data: Any, node: SourceNode, around: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):
             if isinstance(body, dict):
-                yield from self._task(body, node.child(index), around, broken)
+                yield from self._task(body, node.child(index), around, checked)
 
-    def _handlers(self, data: Any, node: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
+    def _handlers(self, data: Any, node: SourceNode, around: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         """Yield the handlers of a play; they have the play's variables, and neither its tags nor anybody's notify."""
         seen: dict[str, int] = {}
         for index, body in enumerate(data if isinstance(data, list) else []):
             here = node.child(index)
-            if not isinstance(body, dict) or _is_broken(here, broken):
+            if not isinstance(body, dict) or checked.is_broken(here):
                 continue
             name = str(body["name"])
             if name in seen:
                 first = node.child(seen[name]).place.line
                 self._problems.add(
                     here.child("name").problem(
-                        f"the handler {name!r} stands twice (first in line {first})", "rename one"
+                        f"duplicate handler {name!r} (first on line {first})", "rename one of them"
                     )
                 )
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
-            yield Task(here, module, body, replace(self._inner(body, here, around, Level.TASK), notify=()))
+            inner = replace(self._inner(body, here, around, Level.TASK), notify=())
+            yield _task_of(here, module, body, inner, checked.models[id(body[module])])
 
-    def _task(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys, broken: set[Path]) -> Iterator[Task]:
+    def _task(
+        self, body: dict[str, Any], node: SourceNode, around: InheritedKeys, checked: _ValidatedFile
+    ) -> Iterator[Task]:
         inner = self._inner(body, node, around, Level.BLOCK if "block" in body else Level.TASK)
         if "block" in body:
-            yield from self._tasks(body["block"], node.child("block"), inner, broken)
+            yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
         if "import_tasks" in body:
             yield from self._imported_tasks(body, node, inner)
             return
         module = next((name for name in MODULES if name in body), "")
-        with self._problems.gather():
-            if not _is_broken(node, node.document.broken):  # what is not known says nothing new
-                check_task(module, body, node)
-            if not _is_broken(node, broken):
-                yield Task(node, module, body, inner)
+        self._check_expressions(body.get(module), node.child(module))
+        args = checked.models.get(id(body.get(module)))
+        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
+            self._problems.add(*check_arguments(args, node.child(module)))
+        if args is not None and not checked.is_broken(node):
+            yield _task_of(node, module, body, inner, args)
+
+    def _check_expressions(self, data: Any, node: SourceNode) -> None:
+        """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
+        if isinstance(data, dict):
+            select = data.get("select")
+            where = select.get("where") if isinstance(select, dict) else None
+            for _ in (
+                *self._conditions(data.get("that"), node.child("that")),
+                *self._conditions(where, node.child("select", "where")),
+            ):
+                pass
 
     def _notices(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys) -> Iterator[NotifiedHandler]:
         for index, name in enumerate(as_list(body.get("notify", []))):
@@ -194,29 +232,26 @@ class Loader:
         tasks: list[Task] = []
         with self._problems.gather():
             document = self._files.flawed(file)
-            data, broken = self._checked(SourceNode(document), TaskFile, "a task file is a list of tasks")
-            tasks += self._tasks(data, SourceNode(document), around or InheritedKeys(files=(file,)), broken)
+            checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
+            around = around or InheritedKeys(files=(file,))
+            tasks += self._tasks(checked.data, SourceNode(document), around, checked)
         return tasks
 
-    def _checked(
-        self, node: SourceNode, model: type[Playbook | TaskFile], expected: str
-    ) -> tuple[list[Any], set[Path]]:
+    def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
         data = mark(node.document.data)
         self._problems.add(*node.document.flaws)
         if not isinstance(data, list):
             raise node.error(
-                f"{expected}; this is {'empty' if data is None else 'none'}", "begin each with a dash: - name:"
+                f"{expected}; this file {'is empty' if data is None else 'is not a list'}",
+                "start each item with a dash: - name:",
             )
-        found = findings(model, data, node)
-        broken: set[Path] = set(node.document.broken)
-        if isinstance(found, list):
-            self._problems.add(*(each.problem for each in found))
-            broken |= {each.path for each in found}
-        self._problems.add(*misplaced(data, node))
+        found = validate_data(model, data, node)
+        self._problems.add(*(each.problem for each in found.problems), *misplaced(data, node))
         for pending, path in _pending(data, ()):
             with self._problems.gather():
                 check_template(pending, SourceNode(node.document, path))
-        return data, broken
+        broken = {*node.document.broken, *(each.path for each in found.problems)}
+        return _ValidatedFile(data, broken, found.parts)
 
     def _inner(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys, level: Level) -> InheritedKeys:
         variables: Sequence[Variable] = ()
@@ -247,13 +282,13 @@ def tags_of(data: Any) -> frozenset[str]:
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
-def _is_broken(node: SourceNode, broken: Collection[Path]) -> bool:
-    return any(path[: len(node.path)] == node.path for path in broken)
+def _task_of(node: SourceNode, module: str, body: dict[str, Any], around: InheritedKeys, args: Model) -> Task:
+    return Task(node, module, body, around, args, not has_pending(body[module]))
 
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
     """Return what is wrong with a name under ``notify`` that no handler of the play has."""
-    return node.problem(f"there is no handler {name!r}", nearest(name, known) or "add handlers: to the play")
+    return node.problem(f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play")
 
 
 def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:

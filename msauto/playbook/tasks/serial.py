@@ -49,7 +49,7 @@ def read_pace(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
             serial.append(_size(size, here.child(index) if listed else here))
     if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
         place = node.child("max_fail_percentage")
-        problems.add(place.problem("max_fail_percentage is more than 100", "0 to 100"))
+        problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
     problems.check()
     return BatchSizes(tuple(serial), args.max_fail_percentage, bool(args.any_errors_fatal))
 
@@ -62,7 +62,7 @@ def _size(value: int | str, node: SourceNode) -> int | float:
         return float(percent[1]) / 100
     if _NUMBER.fullmatch(text):
         return int(text)
-    raise node.error(f"serial is a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
+    raise node.error(f"serial must be a number of servers or a percentage, not {text[:40]!r}", 'for example 2 or "30%"')
 
 
 def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:

@@ -23,9 +23,9 @@ from msauto.secrets.tainted_text import (
 )
 
 _MODULES = frozenset(MODULES)
-_WRITE_OUT = "write it out, or take another variable"
-_NO_TEXT = "the result of the secret here is not a text, and cannot be redacted"
-_MAKE_TEXT = "send the secret itself, or a text that is made with it"
+_WRITE_OUT = "write the value directly, or use another variable"
+_NO_TEXT = "this template turns a secret into a value that is not text and cannot be redacted"
+_MAKE_TEXT = "use the secret itself, or a text made from it"
 
 
 def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:

@@ -6,24 +6,33 @@ import json
 from pathlib import Path
 from typing import Any
 
-from msauto.model.desired import DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
+from msauto.errors import InputError
+from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.playbook.files import Files
 from msauto.playbook.schema.asset import AssetArgs
+from msauto.playbook.schema.operations import CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
+from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.validation import read_as
-from msauto.playbook.tasks.asset_module import asset_ref, desired_asset, ref_of
-from msauto.playbook.tasks.operation_modules import run_wanted
-from msauto.playbook.tasks.rss_module import rss_ref, rss_wanted
+from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
+from msauto.playbook.tasks.checks import check_arguments, check_separators
+from msauto.playbook.tasks.operations import desired_operation
+from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.loader import load_yaml
+
+_OPERATIONS: dict[str, type[TargetKeys]] = {"command": CommandArgs, "thumbnail": ThumbnailArgs, "proxy": ProxyArgs}
 
 
 def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str = ",") -> Intent:
     """Return the intent of an ``asset`` task."""
     node = SourceNode(_document(args, file))
-    desired = desired_asset(node.document.data, node, file, separator)
-    ref = asset_ref(read_as(AssetArgs, node.document.data, node), "NEWS", None)
+    checked = read_as(AssetArgs, node.document.data, node)
+    problems = [*check_arguments(checked, node), *check_separators(checked, node, separator)]
+    if problems:
+        raise InputError(problems)
+    desired, ref = desired_asset(checked, node, file), asset_ref(checked, "NEWS", None)
 
     def evaluate(_: Facts) -> Desired | None:
         return desired
@@ -38,20 +47,23 @@ def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> 
     if module == "xmp_batch":
         batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())
         return Intent(DatabaseRef("NEWS"), source, lambda _: batch)
-    around = LookupContext({}, Files(), Path(), Path())
-    desired = run_wanted(module, node.document.data, node, file, around)
-    return Intent(ref_of(args.get("title"), args.get("id"), None, "NEWS", None), source, lambda _: desired)
+    checked = read_as(_OPERATIONS[module], node.document.data, node)
+    desired = desired_operation(checked, node, file, LookupContext({}, Files(), Path(), Path()))
+    return Intent(asset_ref(checked, "NEWS", None), source, lambda _: desired)
 
 
 def rss_intent(args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of an ``rss`` task."""
     node = SourceNode(_document(args, file))
-    desired = rss_wanted(node.document.data, node, file)
+    checked = read_as(RssArgs, node.document.data, node)
+    if problems := list(check_arguments(checked, node)):
+        raise InputError(problems)
+    desired = desired_channel(checked, node, file)
 
     def evaluate(_: Facts) -> Desired | None:
         return desired
 
-    return Intent(rss_ref(args["channel"]), desired.source, evaluate)
+    return Intent(ChannelRef(checked.channel), desired.source, evaluate)
 
 
 def _document(args: dict[str, Any], file: str) -> Document:

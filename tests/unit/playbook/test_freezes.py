@@ -6,8 +6,9 @@ from datetime import UTC, datetime, time
 
 import pytest
 
+from msauto.playbook.schema.settings import DAYS
 from msauto.playbook.settings.freezes import freeze_at
-from msauto.playbook.settings.settings import DAYS, Freeze
+from msauto.playbook.settings.settings import Freeze
 
 EVENING = Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo")
 NIGHT = Freeze(("fri",), time(22), time(2), "Europe/Oslo")

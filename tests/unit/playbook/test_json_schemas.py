@@ -11,8 +11,9 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.planning.saved_plans.plan_file import plan_schema
-from msauto.playbook.resolve import ResolveOptions, validate
-from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.schema.json_schema import json_schema
+from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
 
 ROOT = Path(__file__).parents[3]

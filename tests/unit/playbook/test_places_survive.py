@@ -9,7 +9,8 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.resolve import ResolveOptions, resolve, validate
+from msauto.playbook.resolve import ResolveOptions, resolve
+from msauto.playbook.validation.validate import validate
 
 INVENTORY = """\
 all:
@@ -110,7 +111,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
                 "    - asset: {title: A, fields: {<<: *base, user_1: x}}\n"
             ),
             {},
-            "p.yml:4:16: comment must be text, and 1.5 is a number",
+            "p.yml:4:16: comment must be text, not the number 1.5",
         ),
         (
             "what an alias brings: where it is written",

@@ -14,7 +14,8 @@ import yaml
 from msauto.errors import InputError
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Tls
 from msauto.playbook.inventory.servers import named_servers
-from msauto.playbook.resolve import ResolveOptions, validate
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.validation.validate import validate
 
 
 def server(folder: Path, **block: Any) -> ServerSpec:
@@ -116,7 +117,7 @@ def test_validate_asks_for_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ({"auth": {"basic": {"username": "u", "password": "p"}, "bearer_keyring": "k"}}, "basic and bearer_keyring"),
         ({"proxy": {"url": "https://p:1"}}, "http://proxy:3128"),
         ({"proxy": {"url": "http://p"}}, "http://proxy:3128"),
-        ({"proxy": {"url": "http://u:hunter2@p:1"}}, "must not hold a password"),
+        ({"proxy": {"url": "http://u:hunter2@p:1"}}, "must not contain a password"),
         ({"proxy": {"url": "http://p:1/path"}}, "port only"),
         ({"proxy": {"url": "http://p:99999"}}, "cannot be read"),
         ({"proxy": {"url": "http://p:1", "password": "hunter2"}}, "no username"),

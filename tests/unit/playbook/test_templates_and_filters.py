@@ -235,7 +235,7 @@ def test_lookups(folder: Path, render: Render) -> None:
         ("{{ lookup('file', '../../x') }}", "outside the playbook's repository"),
         ("{{ lookup('file', '/etc/hostname') }}", "outside the playbook's repository"),
         ("{{ lookup('file', 'link') }}", "outside the playbook's repository"),
-        ("{{ lookup('file', 'nowhere') }}", "there is no such file"),
+        ("{{ lookup('file', 'nowhere') }}", "there is no such file|not found"),
         ("{{ lookup('json', 'bad') }}", "is not valid JSON"),
         ("{{ lookup('yaml', 'bad') }}", "cannot begin|no YAML|never closed|structure"),
         ("{{ lookup('csv', 'ragged') }}", "not as many values"),

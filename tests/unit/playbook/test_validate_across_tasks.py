@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import Problem
-from msauto.playbook.resolve import ResolveOptions, validate
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.validation.validate import validate
 
 INVENTORY = 'all: {hosts: {h: {server: {url: "http://h"}, database: D}}}\n'
 
@@ -139,8 +140,8 @@ def test_handlers_that_nobody_notifies(tmp_path: Path) -> None:
     (tmp_path / "more.yml").write_text("- block: [{asset: {title: B}, notify: [Four]}]\n", encoding="utf-8")
     found = [problem for problem in problems(tmp_path, text) if problem.level == "warning"]
     assert [(problem.message, problem.remedy) for problem in found] == [
-        ("nobody notifies the handler 'Two', so it never runs", "add notify: to a task, or leave the handler out"),
-        ("nobody notifies the handler 'Thre', so it never runs", "did you mean 'Three'?"),
+        ("no task notifies the handler 'Two', so it never runs", "add notify: to a task, or remove the handler"),
+        ("no task notifies the handler 'Thre', so it never runs", "did you mean 'Three'?"),
     ]
     assert "Two" in found[0].excerpt
     templated = text.replace("notify: One}", "notify: '{{ who }}'}")
@@ -155,9 +156,9 @@ def test_time_codes_that_exist_at_no_rate(tmp_path: Path) -> None:
         'asset: {title: C, segments: [{number: 1, start: "00:01:00:00", duration: "00:01:00;00"}]}',
     )
     assert found == [
-        "00:01:00;01 does not exist: drop frame leaves it out",
-        "00:09:00;00 does not exist: drop frame leaves it out",
-        "00:01:00;00 does not exist: drop frame leaves it out",
+        "00:01:00;01 does not exist: drop-frame time codes skip it",
+        "00:09:00;00 does not exist: drop-frame time codes skip it",
+        "00:01:00;00 does not exist: drop-frame time codes skip it",
     ]
 
 

@@ -8,8 +8,9 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.limits import Limits
 from msauto.playbook.files import Files, how_to_find
-from msauto.playbook.resolve import ResolveOptions, validate
+from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import Freeze, Settings, load_settings
+from msauto.playbook.validation.validate import validate
 
 INVENTORY = """
 all:
@@ -56,8 +57,8 @@ def test_secrets_need_not_be_set(tmp_path: Path) -> None:
 
 def test_without_an_inventory_structure_is_checked(tmp_path: Path) -> None:
     playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: [{asset: {title: '{{ x }}', fields: {comment: 1.5}}}]}\n")
-    assert messages(playbook) == ["comment must be text, and 1.5 is a number"]
-    assert messages(tmp_path / "nowhere.yml") == ["there is no such file or folder"]
+    assert messages(playbook) == ["comment must be text, not the number 1.5"]
+    assert messages(tmp_path / "nowhere.yml") == ["file or folder not found"]
 
 
 def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,8 +66,8 @@ def test_a_path_that_leads_to_nothing_says_what_to_do(tmp_path: Path, monkeypatc
     write(tmp_path, "news.yml", "- {hosts: h, tasks: []}\n")
     assert how_to_find("new.yml") == "did you mean 'news.yml'?"
     assert how_to_find("rss.toml") == "correct the path, or create it"
-    assert how_to_find("playbooks/news.yml") == "there is no folder 'playbooks': correct the path"
-    assert how_to_find("news.yml/x.yml") == "there is no folder 'news.yml': correct the path"
+    assert how_to_find("playbooks/news.yml") == "folder 'playbooks' not found: correct the path"
+    assert how_to_find("news.yml/x.yml") == "folder 'news.yml' not found: correct the path"
     assert how_to_find("new\0.yml")
     for path in ("new.yml", "playbooks/x.yml", "x.toml"):
         with pytest.raises(InputError) as caught:
@@ -119,7 +120,7 @@ require = true
     [
         ("forks = -1", r"msauto.toml:1:9: forks must be a whole number from 1 to 512, not -1"),
         ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets'\n.*\n.*\n.*'delete_assets'"),
-        ("a = ", r"msauto.toml:1:5: this is no TOML"),
+        ("a = ", r"msauto.toml:1:5: invalid TOML"),
         ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
         ('[[freeze]]\nfrom = "18:00Z"\nto = "19:00"\ntz = "UTC"', r"msauto.toml:2:8: .* without a zone"),
         ('[[freeze]]\nfrom = "18:00"\nto = "19:00+02:00"\ntz = "UTC"', r"msauto.toml:3:6: .* without a zone"),
@@ -139,8 +140,8 @@ def test_settings_that_are_not_there(tmp_path: Path) -> None:
 def test_a_file_above_the_limit_is_refused_and_the_setting_named(tmp_path: Path) -> None:
     playbook = write(tmp_path, "p.yml", "- {hosts: h, tasks: []} #" + "x" * 2**21)
     (problem,) = validate([str(playbook)], ResolveOptions((), env={}, file_mib=2))
-    assert problem.message == "the file cannot be read: it has 3 MiB, and the limit is 2 MiB"
-    assert problem.remedy == "divide it, or set file_mib = 3 in msauto.toml"
+    assert problem.message == "the file cannot be read: its size is 3 MiB, and the limit is 2 MiB"
+    assert problem.remedy == "split it, or set file_mib = 3 in msauto.toml"
     assert messages(playbook, options=ResolveOptions((), env={}, file_mib=3)) == []
 
 

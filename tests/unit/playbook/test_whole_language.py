@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 
 from msauto.playbook.resolve import ResolveOptions, resolve
-from msauto.playbook.schema.validation import json_schema
+from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.yaml.loader import load_yaml
 
 PLAYBOOK = Path(__file__).parents[2] / "cases" / "language" / "whole.yml"

@@ -142,14 +142,14 @@ def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
     if (one.value is ABSENT) != (other.value is ABSENT):
         gone, kept = (one, other) if one.value is ABSENT else (other, one)
         message = f"{one.words} is removed by {gone.source.description} and wanted by {kept.source.description}"
-        return Problem(message, other.source.place, "let one of the two tasks go, or let both say the same")
+        return Problem(message, other.source.place, "remove one of the two tasks, or make them agree")
     if not _differ(one.value, other.value):
         return None
     message = (
         f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.description}, "
         f"{_show(other.value)} by {other.source.description}"
     )
-    return Problem(message, other.source.place, "let both say the same")
+    return Problem(message, other.source.place, "make both tasks agree")
 
 
 def _show(value: Any) -> str:

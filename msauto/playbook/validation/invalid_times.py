@@ -15,7 +15,7 @@ from msauto.model.desired import (
     TaskSource,
 )
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
-from msauto.playbook.tasks.contradictions import constant_of
+from msauto.playbook.validation.contradictions import constant_of
 
 _LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
 
@@ -27,8 +27,8 @@ def impossible_positions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
         for position, source in _positions(desired) if isinstance(desired, DesiredAsset) else ():
             for code in (position.timecode, position.origin):
                 if code is not None and _left_out(code):
-                    message = f"{code} does not exist: drop frame leaves it out"
-                    yield Problem(message, source.place, f"the next one is {_next(code)}")
+                    message = f"{code} does not exist: drop-frame time codes skip it"
+                    yield Problem(message, source.place, f"use {_next(code)}")
 
 
 def _left_out(code: Timecode) -> bool:

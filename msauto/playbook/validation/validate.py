@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msauto.errors import Problem, SourceLocation
 from msauto.playbook.files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts
 from msauto.playbook.inventory.same_servers import same_servers
-from msauto.playbook.tasks.contradictions import contradictions
-from msauto.playbook.tasks.handler_names import never_notified
-from msauto.playbook.tasks.invalid_times import impossible_positions
-from msauto.playbook.tasks.plays import Loader
-from msauto.playbook.yaml.document import Document, Problems
-
-if TYPE_CHECKING:
-    from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.resolve import ResolveOptions, open_hosts, resolve_plays
+from msauto.playbook.schema.play import MODULES
+from msauto.playbook.schema.values import as_list, is_template
+from msauto.playbook.tasks.plays import Loader, Play
+from msauto.playbook.validation.contradictions import contradictions
+from msauto.playbook.validation.invalid_times import impossible_positions
+from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]
 _ENDINGS = (".yml", ".yaml")
 _VARS_FOLDERS = ("group_vars", "host_vars")
 
 
-def find_problems(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
+def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
     """Return all problems in order of place; playbooks and inventories are told apart by their content.
 
     Inventories among the paths serve the playbooks beside those of the options. Without any, playbooks are checked
@@ -48,8 +47,6 @@ def find_problems(paths: Sequence[str], options: ResolveOptions) -> list[Problem
 
 
 def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:
-    from msauto.playbook.resolve import open_hosts
-
     complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
     hosts: Hosts | None = None
     if complete.inventories:
@@ -72,16 +69,15 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
 
 def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
     """Check one playbook by itself: two that contradict each other need not be for the same run."""
-    from msauto.playbook.resolve import resolve_with
+    plays = Loader(files, problems).playbook(path)
+    problems.add(*_never_notified(plays))
+    if hosts is not None:
+        work = resolve_plays(plays, options, hosts, files, problems, check_only=True).work
+        for problem in (*contradictions(work), *impossible_positions(work)):
+            problems.add(_with_excerpt(problem, files))
 
-    problems.add(*never_notified(Loader(files, Problems()).playbook(path)))
-    resolved = resolve_with(replace(options, playbooks=(path,)), hosts, files, problems, check_only=True)
-    work = resolved.work if resolved is not None else ()
-    for problem in (*contradictions(work), *impossible_positions(work)):
-        problems.add(_drawn(problem, files))
 
-
-def _drawn(problem: Problem, files: Files) -> Problem:
+def _with_excerpt(problem: Problem, files: Files) -> Problem:
     """Return a problem with the line that it is about."""
     place = problem.place
     if place is None or not place.line:
@@ -92,7 +88,7 @@ def _drawn(problem: Problem, files: Files) -> Problem:
 def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
     for path in paths:
         if not Path(path).exists():
-            problems.add(Problem("there is no such file or folder", SourceLocation(path), how_to_find(path)))
+            problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path)))
         elif Path(path).is_dir():
             yield from _in_folder(Path(path))
         else:
@@ -124,10 +120,56 @@ def _is_play(item: Any) -> bool:
 
 
 def _is_task(item: Any) -> bool:
-    from msauto.playbook.schema.play import MODULES
-
     return isinstance(item, dict) and bool({*MODULES} & set(item))
 
 
 def _is_group(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and set(value) <= {"hosts", "vars", "children"}
+
+
+# Handlers that never run -----------------------------------------------------------------------------------------
+
+
+def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
+    """Yield a warning for each handler that no task and no other handler of its play notifies."""
+    for play in plays:
+        names = _notified(play)
+        if names is None:
+            continue  # a template says who is notified
+        for name, node in _handlers(play):
+            if name not in names:
+                hint = nearest(name, names)
+                problem = node.problem(
+                    f"no task notifies the handler {name!r}, so it never runs",
+                    hint if hint.startswith("did") else "add notify: to a task, or remove the handler",
+                )
+                yield replace(problem, level="warning")
+
+
+def _handlers(play: Play) -> Iterator[tuple[str, SourceNode]]:
+    handlers = play.data.get("handlers")
+    for index, handler in enumerate(handlers if isinstance(handlers, list) else []):
+        name = handler.get("name") if isinstance(handler, dict) else None
+        if isinstance(name, str) and not is_template(name):
+            yield str(name), play.node.child("handlers", index, "name")
+
+
+def _notified(play: Play) -> set[str] | None:
+    """Return all names that are notified; ``None`` where that is not known."""
+    texts = list(_notify_in({name: play.data.get(name) for name in ("tasks", "handlers")}))
+    for document in {id(task.node.document): task.node.document for task in play.tasks}.values():
+        if document is not play.node.document:
+            texts += _notify_in(document.data)
+    return None if any(is_template(text) for text in texts) else set(texts)
+
+
+def _notify_in(data: Any) -> Iterator[str]:
+    if isinstance(data, list):
+        for item in data:
+            yield from _notify_in(item)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            if name == "notify":
+                yield from (str(each) for each in as_list(value))
+            elif name in {"tasks", "handlers", "block"}:
+                yield from _notify_in(value)

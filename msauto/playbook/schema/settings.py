@@ -1,0 +1,95 @@
+"""The keys of ``msauto.toml`` (the contract, «Limits»)."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
+
+from msauto.playbook.files import MOST_FILE_MIB
+from msauto.playbook.schema.inventory import TimezoneName
+from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, sourced
+
+MOST_FORKS = 512
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+def _clock(value: Any) -> time:
+    """Read a time of day; its zone is said beside it (`tz`), where it follows the changes of the clocks."""
+    try:
+        read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise sourced("must be a time of day such as 18:00") from error
+    if read.tzinfo is not None:
+        raise sourced("must be a time of day without a zone, such as 18:00", "set the zone with tz")
+    return read
+
+
+_Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]
+
+
+class LimitArgs(Model):
+    """What a run may do without a person's word."""
+
+    delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
+    remove_items: Plain[Count] = key("list items that exactly may remove in a run; default 50")
+    requests: Plain[Count] = key("requests that a run may send; default no limit")
+    protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
+
+
+def _some(days: list[Day]) -> list[Day]:
+    if not days:
+        raise sourced("names no day, so the freeze never applies", "remove `days` for every day, or remove the freeze")
+    return days
+
+
+class FreezeArgs(Model):
+    """When nothing may be changed."""
+
+    days: Plain[Annotated[list[Day], AfterValidator(_some)]] = key(
+        "days of the week, mon to sun; default all", json_schema_extra={"minItems": 1}
+    )
+    start: _Clock = need("from this time of day", alias="from")
+    to: _Clock = need("to this time of day; before from: the next day")
+    tz: TimezoneName = need("the time zone, such as Europe/Oslo")
+
+
+class DownloadArgs(Model):
+    """Where downloads may be written to."""
+
+    folders: Plain[list[Name]] = key("folders outside the repository that dest may name, beside this file")
+
+
+class StateArgs(Model):
+    """The ledger."""
+
+    require: Plain[Flag] = key("refuse an empty ledger: for containers that forgot to mount it")
+    keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
+    keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default for good")
+
+
+class LookupArgs(Model):
+    """What lookup() may read beside the repository of the playbooks."""
+
+    folders: Plain[list[Name]] = key("folders outside the repository that lookup() may read, beside this file")
+
+
+class SettingsArgs(Model):
+    """Defaults and limits of a repository of playbooks."""
+
+    inventory: Plain[Texts] = key("inventories, beside this file")
+    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
+    state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
+    file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
+        "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
+    )
+    tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
+    limits: Plain[LimitArgs] = key("what a run may do without a person's word")
+    protected: Plain[list[Name]] = key("as limits.protected")
+    freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
+    state: Plain[StateArgs] = key("the ledger")
+    lookup: Plain[LookupArgs] = key("what lookup() may read beside the repository")
+    download: Plain[DownloadArgs] = key("where downloads may be written to beside the repository")
