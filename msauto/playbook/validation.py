@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msauto.errors import Problem, SourceLocation
 from msauto.playbook.files import Files, how_to_find
-from msauto.playbook.inventory.hosts import Hosts
-from msauto.playbook.inventory.same_servers import same_servers
+from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.tasks.contradictions import contradictions
 from msauto.playbook.tasks.handler_names import never_notified
 from msauto.playbook.tasks.invalid_times import impossible_positions

@@ -32,7 +32,7 @@ BEYOND_SCHEMAS = re.compile(
     "|".join(
         (
             "stands twice",  # unique by a key of the items
-            "template cannot be read|expression cannot be read|there is no (filter|test) ",  # Jinja's grammar
+            "invalid (template|expression)|unknown (filter|test) ",  # Jinja's grammar
             "there is no handler",  # names that refer to names elsewhere
             "is more than max",  # numbers compared with each other
             "import leads back|there is no such file|imported file cannot",  # other files
@@ -41,7 +41,7 @@ BEYOND_SCHEMAS = re.compile(
             "is no host|must not hold signs|cannot be read as a URL",  # the finer parts of a URL
             "there is no time zone",
             "must be a date",  # 30 February
-            "is a word of templates",
+            "is a keyword of templates",
             "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
             "name of a handler cannot be a template",
             "tracks is empty",
