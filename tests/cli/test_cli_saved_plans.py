@@ -195,7 +195,7 @@ def test_what_is_no_plan(desk: Desk, sim: Simulator, content: str) -> None:
         ((*INV, "-l", "studio-a"), "--limit"),
         ((*INV, "-t", "x"), "--tags"),
         ((*INV, "play.yml"), "applied alone"),
-        ((), "no server is named"),
+        ((), "no inventory"),
     ],
 )
 def test_what_does_not_go_with_a_plan(desk: Desk, sim: Simulator, plan: str, arguments: Any, words: str) -> None:

@@ -203,7 +203,7 @@ def test_the_winner_and_the_losers(desk: Desk) -> None:
     ]
     assert (told[2]["file"], told[2]["line"]) == ("house/hosts.yml", 8)
     assert "hunter2" not in desk.run("vars", "-i", "house/hosts.yml", "studio-a", "--format", "json").out
-    desk.run("vars", "-i", "house/hosts.yml", "studio-a", "server").one_error("no variable is called 'server'")
+    desk.run("vars", "-i", "house/hosts.yml", "studio-a", "server").one_error("unknown variable 'server'")
 
 
 # validate and schema -------------------------------------------------------------------------------------------------

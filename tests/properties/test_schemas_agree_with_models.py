@@ -33,16 +33,16 @@ BEYOND_SCHEMAS = re.compile(
     "|".join(
         (
             "stands twice|duplicate",  # unique by a key of the items
-            "template cannot be read|expression cannot be read|there is no (filter|test) ",  # Jinja's grammar
+            "invalid (template|expression)|unknown (filter|test) ",  # Jinja's grammar
             "handler .* not found",  # names that refer to names elsewhere
             "is greater than max",  # numbers compared with each other
             "circular import|file not found|cannot be read: not found|imported file cannot",  # other files
             "duration of a segment cannot be 0",  # 0 in all its notations
             "must be a name, not a path",
-            "is no host|must not (hold|contain)|cannot be read as a URL",  # the finer parts of a URL
+            "is no host|is not a host|must not (hold|contain)|cannot be read as a URL",  # the finer parts of a URL
             "unknown time zone",
             "must be a date",  # 30 February
-            "is a word of templates",
+            "is a keyword of templates",
             "a number with a decimal point|must be a whole number, not -?[0-9]+[.]0",  # 5.0 is an integer to a schema
             "name of a handler cannot be a template",
             "tracks is empty",

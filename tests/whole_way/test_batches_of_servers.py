@@ -153,7 +153,7 @@ def test_limits_and_what_they_leave(stage: Theatre) -> None:
     assert batches(stage.plan(play(serial=1), limit="[ab]:&playout")) == [("a",), ("b",)]
     with pytest.raises(InputError, match="not found"):
         stage.plan(play(), limit="@nowhere.txt")
-    with pytest.raises(InputError, match="there is no host or group 'nobody'"):
+    with pytest.raises(InputError, match="unknown host or group 'nobody'"):
         stage.plan(play(), limit="nobody")
     with pytest.raises(InputError, match="matches no host"):
         stage.plan(play(), limit="a:!a")

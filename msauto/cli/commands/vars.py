@@ -11,7 +11,7 @@ import click
 
 from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give
-from msauto.playbook.variables.variable_report import VariableDefinition, tell_variables
+from msauto.playbook.variables.variable_report import VariableDefinition, report_variables
 from msauto.report.json import dump
 from msauto.report.tables import render_table
 
@@ -26,7 +26,7 @@ def command(*, flags: Flags, host: str, name: str | None) -> None:
     Those of plays, blocks and tasks are not known here: they belong to a playbook. Secrets are not shown.
     """
     require_text_or_json(flags)
-    told = tell_variables(flags.options, host, name)
+    told = report_variables(flags.options, host, name)
     if flags.format == "json":
         give(dump([_json(each, wins=name is None or each is told[0]) for each in told]))
         return

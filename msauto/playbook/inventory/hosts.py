@@ -1,16 +1,16 @@
-"""The hosts of a run: their variables, their names for templates, their servers."""
+"""The hosts of a run, with their template names and servers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import InputError
-from msauto.interface.server_url import UrlError, parse_server_url
+from msauto.errors import InputError, Problem
+from msauto.interface.server_url import UrlError, parse_server_url, server_key
 from msauto.model.server import ServerSpec
 from msauto.playbook.files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
@@ -27,14 +27,14 @@ from msauto.playbook.yaml.document import Problems, SourceNode, outside_node
 def load_hosts(
     inventories: Sequence[str], server_url: str | None, files: Files, flaws: Problems | None = None
 ) -> Inventory:
-    """Return the inventory, or that of ``--server URL``: one server, named by its host; groups are not known there."""
+    """Return the inventory, or that of ``--server URL``: one server, named by its host, and no groups."""
     if server_url is not None and inventories:
         node = outside_node("--server", server_url)
-        raise node.error("--server and -i cannot be given together", "put the server into the inventory, and use -l")
+        raise node.error("--server and -i cannot be given together", "add the server to the inventory, and use -l")
     if server_url is not None:
         return _single(server_url)
     if not inventories:
-        raise outside_node("inventory").error("no server is named", "give -i INVENTORY or --server URL")
+        raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL")
     inventory = load_inventory(inventories, files, flaws)
     if not inventory.hosts:
         raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
@@ -50,7 +50,7 @@ def _single(url: str) -> Inventory:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The URL of a host's server, where the inventory declares it, and where it names the host."""
+    """The URL of a host's server, and where the inventory declares it and the host."""
 
     name: str
     url: str
@@ -82,9 +82,9 @@ class Hosts:
         self._servers: dict[str, ServerSpec | InputError] = {}
 
     def match(self, pattern: str, node: SourceNode) -> list[str]:
-        """Return the hosts of a pattern; raises :class:`InputError` where it matches nothing.
+        """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
 
-        With ``--server`` there is one server, and every play means it, whatever group or host the play names.
+        With ``--server``, every pattern matches its one host.
         """
         if self.inventory.single:
             return list(self.inventory.hosts)
@@ -94,7 +94,7 @@ class Hosts:
             raise node.error(str(error), error.remedy) from error
 
     def limit(self, pattern: str | None) -> frozenset[str]:
-        """Return the hosts that ``--limit`` leaves; with ``--server`` it must name that server."""
+        """Return the hosts that ``--limit`` matches, also with ``--server``."""
         hosts = list(self.inventory.hosts)
         if pattern is None:
             return frozenset(hosts)
@@ -107,25 +107,22 @@ class Hosts:
         return self._files.read(path).decode("utf-8-sig", "replace")
 
     def scope(self, name: str, folder: str) -> TemplateScope:
-        """Return what templates see on a host, for playbooks of a folder."""
+        """Return the template names of a host, for playbooks of a folder."""
         if folder not in self._scopes:
             self._scopes[folder] = self._scopes_of(folder)
         return self._scopes[folder][name]
 
     def server(self, name: str, folder: str) -> ServerSpec:
-        """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
+        """Return the server of a host; raises :class:`InputError` with all problems of its block."""
         if name not in self._servers:
             try:
-                self._servers[name] = self._server(name, folder)
+                self._servers[name] = build_server(name, self._block(name), self.scope(name, folder))
             except InputError as error:
                 self._servers[name] = error
         found = self._servers[name]
         if isinstance(found, InputError):
             raise found
         return found
-
-    def _server(self, name: str, folder: str) -> ServerSpec:
-        return build_server(name, self._block(name), self.scope(name, folder))
 
     def _block(self, name: str) -> Variable:
         variable = self._variables[name].winner("server")
@@ -135,7 +132,7 @@ class Hosts:
         return variable
 
     def address(self, name: str) -> ServerAddress | None:
-        """Return where the server of a host is; ``None`` where that cannot be known."""
+        """Return the address of the server of a host; ``None`` if it is unknown."""
         variable = self._variables[name].winner("server")
         if variable is None:
             return None
@@ -151,13 +148,13 @@ class Hosts:
         return self.scope(name, "").with_env(EnvView(self._env, lenient=True))
 
     def check_server(self, name: str) -> None:
-        """Raise for what is wrong with the block of a server; secrets need not be set."""
+        """Raise for problems of the ``server:`` block; its secrets need not be set."""
         check_server(self._block(name), self._lenient_scope(name))
 
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
         here = Path(folder or ".")
         root = repository_of(here)
-        around = LookupContext(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
+        context = LookupContext(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
         scopes: dict[str, TemplateScope] = {}
         shared: dict[str, Any] = {
             "env": EnvView(self._env),
@@ -170,8 +167,31 @@ class Hosts:
         }
         for name, variables in self._variables.items():
             own = {"inventory_hostname": name, "group_names": self._groups_of(name)}
-            scopes[name] = TemplateScope(variables, {**shared, **own}, around)
+            scopes[name] = TemplateScope(variables, {**shared, **own}, context)
         return scopes
 
     def _groups_of(self, host: str) -> list[str]:
         return sorted(name for name, members in self.inventory.groups.items() if host in members and name != "all")
+
+
+_ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
+
+
+def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
+    """Yield a problem for each host whose server another host has as well: its targets would be planned twice.
+
+    A server whose URL is not known (a secret that is not set) is left out.
+    """
+    first: dict[str, ServerAddress] = {}
+    for address in filter(None, map(hosts.address, names)):
+        one = first.setdefault(server_key(address.url), address)
+        if one is not address:
+            yield _same_server(one, address)
+
+
+def _same_server(one: ServerAddress, other: ServerAddress) -> Problem:
+    of_group = one.node.place == other.node.place  # both have the URL of their group, and only the hosts differ
+    first = one.host.key_place if of_group else one.node.place
+    urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
+    message = f"the hosts {one.name!r} ({first}) and {other.name!r} are one server: {urls}"
+    return (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group)

@@ -1,4 +1,4 @@
-"""Inventories in Ansible's shape: hosts, groups, and what they say of variables."""
+"""Inventories as in Ansible: hosts, groups and their variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 @dataclass(slots=True)
 class GroupBuilder:
-    """A group while it is read: its own hosts and groups, and what its vars say."""
+    """A group while it is read: its own hosts, groups and variables."""
 
     name: str
     node: SourceNode
@@ -32,7 +32,7 @@ class GroupBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host: a media server, with all that the inventory says of it, weakest first."""
+    """A host is a media server; ``variables`` are its definitions in the inventory, weakest first."""
 
     name: str
     node: SourceNode
@@ -41,9 +41,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Hosts in the order of the files, and groups with all their hosts, those of their children too.
+    """Hosts in the order of the files, and groups with all their hosts, also those of their children.
 
-    ``single`` is the inventory of ``--server``: whatever a play says under ``hosts``, it means that server.
+    ``single`` is the inventory of ``--server``: every host pattern of a play matches that server.
     """
 
     hosts: Mapping[str, Host]
@@ -53,39 +53,39 @@ class Inventory:
 
 
 def load_inventory(paths: Sequence[str], files: Files, flaws: Problems | None = None) -> Inventory:
-    """Read inventories, the later over the earlier; raises :class:`InputError` with all that is wrong.
+    """Read inventories, the later over the earlier; raises :class:`InputError` with all problems.
 
-    ``flaws``, where given, takes what is wrong with the texts alone, and leaves every value known.
+    ``flaws`` collects problems of the texts that leave every value known; without it, they are raised as well.
     """
     problems = Problems()
-    told = problems if flaws is None else flaws
-    tree = _Tree()
+    flaws = problems if flaws is None else flaws
+    builder = _InventoryBuilder()
     for path in paths:
         for file in inventory_files(path):
             with problems.gather():
                 document = files.flawed(file)
-                told.add(*document.flaws)
-                tree.add(document)
+                flaws.add(*document.flaws)
+                builder.add(document)
     problems.check()
     with problems.gather():
-        tree.check_loops()
+        builder.check_loops()
     for path in paths:
         with problems.gather():
-            tree.add_vars_folders(path, files, told)
+            builder.add_vars_folders(path, files, flaws)
     problems.check()
-    return tree.finish()
+    return builder.finish()
 
 
 def inventory_files(path: str) -> list[str]:
-    """Return the inventory files that a path means: itself, or the YAML files of a folder."""
+    """Return the inventory files of a path: the file itself, or the YAML files of a folder."""
     folder = Path(path)
     if not folder.is_dir():
         return [path]
     return [str(each) for each in sorted(folder.iterdir()) if each.suffix in _ENDINGS and not each.name.startswith(".")]
 
 
-class _Tree:
-    """Groups as they are read, from several files."""
+class _InventoryBuilder:
+    """Groups and hosts while they are read from several files."""
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupBuilder] = {}
@@ -95,11 +95,11 @@ class _Tree:
         self.warnings: list[str] = []
 
     def add(self, document: Document) -> None:
-        """Read one file; its flaws are told by whoever calls, and raised here too where they leave a value unknown."""
+        """Read one file. The caller reports its flaws; those that leave a value unknown are also raised."""
         node = SourceNode(document)
         data = mark(document.data if document.data is not None else {})
         if isinstance(data, list):
-            raise node.error("this is a playbook, not an inventory", "an inventory begins with all:")
+            raise node.error("this is a playbook, not an inventory", "an inventory starts with all:")
         problems = Problems()
         with problems.gather():
             read_as(InventoryFile, data, node)
@@ -129,55 +129,48 @@ class _Tree:
         self.host_variables.setdefault(name, []).extend(found)
 
     def check_loops(self) -> None:
-        """Raise for a group that is, by its children, in itself."""
-        sound: set[str] = set()
+        """Raise for a group that contains itself."""
+        checked: set[str] = set()
         for name in self.groups:
-            self._descend(name, (), sound)
+            self._descend(name, (), checked)
 
-    def _descend(self, name: str, above: tuple[str, ...], sound: set[str]) -> None:
+    def _descend(self, name: str, above: tuple[str, ...], checked: set[str]) -> None:
         if name in above:
             chain = " → ".join([*above[above.index(name) :], name])
-            raise self.groups[name].node.error(f"the group is in itself: {chain}", key=True)
-        if name not in sound:
+            raise self.groups[name].node.error(f"the group contains itself: {chain}", key=True)
+        if name not in checked:
             for child in self.groups[name].children:
-                self._descend(child, (*above, name), sound)
-            sound.add(name)
+                self._descend(child, (*above, name), checked)
+            checked.add(name)
 
-    def add_vars_folders(self, path: str, files: Files, told: Problems) -> None:
+    def add_vars_folders(self, path: str, files: Files, flaws: Problems) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
         folder = Path(path) if Path(path).is_dir() else Path(path).parent
         problems = Problems()
         for kind, name, file in vars_files_of(folder):
             known = self.hosts if kind == "host_vars" else self.groups
             if Path(file).suffix not in _VARS_ENDINGS and name not in known:
-                continue  # a file without an ending may be called a.b as its host is; any other is none of variables
+                continue  # the name of a file may have a dot because that of its host has one
             with problems.gather():
-                self._vars_file(kind, name, files.document(file, told))
+                self._vars_file(kind, name, files.document(file, flaws))
         problems.check()
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
-        node = SourceNode(document)
-        if kind == "host_vars":
-            if name not in self.hosts:
-                self._warn(document.file, "host", name, self.hosts)
-            else:
-                self.host_variables.setdefault(name, []).extend(_file_variables(document, Level.HOST_VARS, node))
-            return
-        level = Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-        found = _file_variables(document, level, node)
-        if name in self.groups or name == "all":
-            self.extra.setdefault(name, []).extend(found)
+        of_host = kind == "host_vars"
+        known: Iterable[str] = self.hosts if of_host else {*self.groups, "all"}
+        level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
+        if name in known:
+            found = read_variables(document.data or {}, level, SourceNode(document))
+            (self.host_variables if of_host else self.extra).setdefault(name, []).extend(found)
         else:
-            self._warn(document.file, "group", name, self.groups)
-
-    def _warn(self, file: str, kind: str, name: str, known: Iterable[str]) -> None:
-        hint = nearest(name, known)
-        self.warnings.append(f"{file}: there is no {kind} {name!r}" + (f" ({hint})" if hint else ""))
+            hint = nearest(name, self.hosts if of_host else self.groups)
+            unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"
+            self.warnings.append(unknown + (f" ({hint})" if hint else ""))
 
     def finish(self) -> Inventory:
-        """Return the inventory: for each host its variables, weakest first."""
-        everybody = self.groups.setdefault("all", GroupBuilder("all", SourceNode(Document("inventory"))))
-        everybody.hosts.update(dict.fromkeys(self.hosts))
+        """Return the inventory."""
+        everything = self.groups.setdefault("all", GroupBuilder("all", SourceNode(Document("inventory"))))
+        everything.hosts.update(dict.fromkeys(self.hosts))
         depth = self._depths()
         members: dict[str, set[str]] = {}
         for name in self.groups:
@@ -197,7 +190,7 @@ class _Tree:
         yield from self.host_variables.get(host, ())
 
     def _depths(self) -> dict[str, int]:
-        """How far a group is from ``all``: the deeper is the stronger."""
+        """Return the distance of each group from ``all``: variables of deeper groups are stronger."""
         depth = dict.fromkeys(self.groups, 1) | {"all": 0}
         moved = True
         while moved:
@@ -217,9 +210,9 @@ class _Tree:
 
 
 def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
-    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``, as Ansible reads them.
+    """Yield kind, name and path of the files in ``group_vars/`` and ``host_vars/``, as Ansible does.
 
-    ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below; hidden ones are not read.
+    They are ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below, unless hidden.
     """
     for kind in _VARS_FOLDERS:
         if not (folder / kind).is_dir():
@@ -235,24 +228,16 @@ def _files_below(folder: Path) -> Iterable[Path]:
     for entry in sorted(folder.iterdir()):
         if entry.is_dir() and not _is_ignored(entry):
             yield from _files_below(entry)
-        elif _holds_variables(entry):
+        elif entry.is_file() and entry.suffix in _VARS_ENDINGS and not _is_ignored(entry):
             yield entry
-
-
-def _holds_variables(entry: Path) -> bool:
-    return entry.is_file() and entry.suffix in _VARS_ENDINGS and not _is_ignored(entry)
 
 
 def _is_ignored(entry: Path) -> bool:
     return entry.name.startswith(".") or entry.name.endswith("~")
 
 
-def _file_variables(document: Document, level: Level, node: SourceNode) -> list[Variable]:
-    return read_variables(document.data or {}, level, node)
-
-
 def _check_host_name(name: str, node: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
         raise node.error(
-            f"{name!r} cannot be the name of a host or group", "no spaces, and none of , : & ! * ? [ ]", key=True
+            f"{name!r} is not a valid name of a host or group", "use no spaces and none of , : & ! * ? [ ]", key=True
         )

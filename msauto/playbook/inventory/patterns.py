@@ -1,8 +1,8 @@
-"""Host patterns as in Ansible: ``host``, ``group``, globs, ``~regex``, and hosts of a group by their place.
+"""Host patterns as in Ansible: ``host``, ``group``, globs, ``~regex``, and hosts of a group by index.
 
-``a:b`` or ``a,b`` (union), ``a:&b`` (both), ``a:!b`` (but not); ``group[0]``, ``group[-1]``, ``group[0:3]`` (the fourth
-included), ``group[2:]``. A regular expression matches from the beginning of a name. ``--limit`` may also name files:
-``@failed.txt`` stands for the hosts in its lines.
+``a:b`` or ``a,b`` (union), ``a:&b`` (intersection), ``a:!b`` (difference); ``group[0]``, ``group[-1]``, ``group[0:3]``
+(includes the fourth), ``group[2:]``. A regular expression matches from the beginning of a name. ``--limit`` also has
+``@failed.txt``: the hosts in the lines of a file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from msauto.playbook.yaml.document import nearest
 
 _GLOB = re.compile(r"[*?\[]")
 _PART = re.compile(r"(?:\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|[^,:])+")
-"""A part of a pattern: commas and colons in brackets do not end it."""
-_PLACES = re.compile(r"(.+)\[(?:(-?\d{1,9})|(\d{1,9})[:-](\d{0,9}))\]")
+"""A part of a pattern, which may contain commas and colons in brackets."""
+_INDEX = re.compile(r"(.+)\[(?:(-?\d{1,9})|(\d{1,9})[:-](\d{0,9}))\]")
 
 
 class PatternError(ValueError):
-    """A pattern that names what is not there; ``remedy`` names what is."""
+    """A pattern that is invalid or matches nothing; ``remedy`` suggests another."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -31,9 +31,9 @@ class PatternError(ValueError):
 
 
 def match_hosts(pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the hosts that a pattern means, in the order of the inventory; raises :class:`PatternError`.
+    """Return the hosts that a pattern matches, in the order of the inventory; raises :class:`PatternError`.
 
-    Ansible's order: unions first, then ``&``, then ``!``, wherever they stand.
+    As in Ansible, unions come first, then ``&``, then ``!``, in any order of the parts.
     """
     return _match(split(pattern), pattern, hosts, groups)
 
@@ -46,22 +46,22 @@ def split(pattern: str) -> list[str]:
 def match_limit(
     pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]], read: Callable[[str], str]
 ) -> list[str]:
-    """Return the hosts that ``--limit`` means; ``read`` returns the text of a file named with ``@``."""
+    """Return the hosts that ``--limit`` matches; ``read`` returns the text of a file given as ``@file``."""
     parts = [part for each in split(pattern) for part in _from_file(each, read)]
     return _match(parts, pattern, hosts, groups)
 
 
 def _from_file(part: str, read: Callable[[str], str]) -> list[str]:
-    """Return a part, or, of a file, a part for each of its lines with the sign in front of the ``@``."""
+    """Return a part; for a file, a part for each of its lines, with the ``!`` of the file."""
     sign, name = (part[0], part[1:]) if part[0] in "&!" else ("", part)
     if not name.startswith("@"):
         return [part]
     lines = [line.partition("#")[0].strip() for line in read(name[1:]).splitlines()]
     named = [line for line in lines if line]
     if not named:
-        raise PatternError(f"the file {name[1:]} names no host", "write one host, group or glob in each line")
+        raise PatternError(f"the file {name[1:]} contains no host", "write one host, group or glob in each line")
     if sign == "&":
-        raise PatternError("a file cannot stand behind &", "name the file, and & the group")
+        raise PatternError("a file cannot follow &", "write the file first, then & and the group")
     return [sign + each for line in named for each in split(line)]
 
 
@@ -76,25 +76,23 @@ def _match(parts: Sequence[str], pattern: str, hosts: Sequence[str], groups: Map
         elif part[0] == "!":
             chosen -= _named(part[1:], hosts, groups)
     if not chosen:
-        raise PatternError(f"the pattern {pattern!r} matches no host", _there_is(hosts, groups))
+        raise PatternError(f"the pattern {pattern!r} matches no host", nearest("", [*hosts, *groups]))
     return [host for host in hosts if host in chosen]
 
 
 def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
     if name.startswith("~"):
         return _matching(_regex(name[1:], [*hosts, *groups]), name, hosts, groups)
-    places = _PLACES.fullmatch(name)
-    if places is not None and (
-        ":" in name or _means_some(places[1], hosts, groups) or not _globbed(name, hosts, groups)
-    ):
-        return _at_places(places, name, hosts, groups)
+    index = _INDEX.fullmatch(name)
+    if index is not None and (":" in name or _means_some(index[1], hosts, groups) or not _globbed(name, hosts, groups)):
+        return _by_index(index, name, hosts, groups)
     if _GLOB.search(name):
         found = _globbed(name, hosts, groups)
         if not found:
-            raise PatternError(f"{name!r} matches no host or group", _there_is(hosts, groups))
+            raise PatternError(f"{name!r} matches no host or group", nearest("", [*hosts, *groups]))
         return found
     if not _is_known(name, hosts, groups):
-        raise PatternError(f"there is no host or group {name!r}", nearest(name, [*hosts, *groups]))
+        raise PatternError(f"unknown host or group {name!r}", nearest(name, [*hosts, *groups]))
     return set(groups.get(name, (name,)))
 
 
@@ -109,7 +107,7 @@ def _means_some(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[s
 def _globbed(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
     found = {host for host in hosts if fnmatch.fnmatchcase(host, name)}
     for group, members in groups.items():
-        if fnmatch.fnmatchcase(group, name) and (group != "all" or name == "*"):  # a* does not mean everybody
+        if fnmatch.fnmatchcase(group, name) and (group != "all" or name == "*"):  # a* does not match all
             found.update(members)
     return found
 
@@ -118,33 +116,29 @@ def _regex(text: str, names: Sequence[str]) -> re.Pattern[str]:
     try:
         return compiled_regex(text, max(names, key=len, default=""))
     except (ValueError, SecurityError) as error:
-        raise PatternError(str(error), "write it as in Python, and simpler") from error
+        raise PatternError(str(error), "use a simpler one, in Python's syntax") from error
 
 
 def _matching(regex: re.Pattern[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
     found = {host for host in hosts if regex.match(host)}
     for group, members in groups.items():
-        if regex.match(group) and (group != "all" or regex.pattern == "all"):  # ~a does not mean everybody
+        if regex.match(group) and (group != "all" or regex.pattern == "all"):  # ~a does not match all
             found.update(members)
     if not found:
-        raise PatternError(f"{name!r} matches no host or group", _there_is(hosts, groups))
+        raise PatternError(f"{name!r} matches no host or group", nearest("", [*hosts, *groups]))
     return found
 
 
-def _at_places(places: re.Match[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the hosts of a group or glob by their places in the inventory; both ends of a range are included."""
-    found = _named(places[1], hosts, groups)
+def _by_index(index: re.Match[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the hosts of a group or glob by index; a range includes both ends."""
+    found = _named(index[1], hosts, groups)
     listed = [host for host in hosts if host in found]
-    if places[2] is not None:
-        first = int(places[2])
+    if index[2] is not None:
+        first = int(index[2])
         chosen = listed[first : first + 1 or None]
     else:
-        chosen = listed[int(places[3]) : int(places[4]) + 1 if places[4] else None]
+        chosen = listed[int(index[3]) : int(index[4]) + 1 if index[4] else None]
     if not chosen:
         count = f"{len(listed)} host{'s' if len(listed) != 1 else ''}"
-        raise PatternError(f"the pattern {name!r} matches no host", f"{places[1]} has {count}, counted from 0")
+        raise PatternError(f"the pattern {name!r} matches no host", f"{index[1]} has {count}, counted from 0")
     return set(chosen)
-
-
-def _there_is(hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> str:
-    return nearest("", [*hosts, *groups])

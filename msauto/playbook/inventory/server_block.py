@@ -1,14 +1,15 @@
-"""The ``server:`` block of a host, rendered, as a :class:`ServerSpec`."""
+"""The ``server:`` block of a host as a :class:`ServerSpec`, with secrets from files and the keyring."""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from msauto.interface.dialect import Dialect
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
 from msauto.playbook.files import beside
-from msauto.playbook.inventory.secret_sources import read_secret
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.validation import read_as
@@ -19,7 +20,7 @@ from msauto.secrets.tainted_text import DataPath, misplaced_secrets
 
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
-    """Return the server of a host; raises :class:`InputError` with all that is wrong with its block."""
+    """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     node = variable.node
     args = read_as(ServerArgs, _rendered(variable, scope), node)
     default = ServerSpec(name, "")
@@ -41,7 +42,7 @@ def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerS
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> Any:
-    """Return the block with its templates rendered; raises where a secret stands that could not be hidden."""
+    """Return the rendered block; raises for a secret that cannot be redacted where it is."""
     data = render_data(variable.value, scope, variable.node)
     problems = Problems()
     for way, message, remedy in misplaced_secrets(data, _may_be_secret):
@@ -55,7 +56,7 @@ def _may_be_secret(way: DataPath) -> bool:
 
 
 def check_server(variable: Variable, scope: TemplateScope) -> None:
-    """Raise for what is wrong with a block even where parts of it cannot be known yet."""
+    """Raise for problems of a block of which parts may be unknown."""
     data = render_data(variable.value, scope, variable.node, keep=True)
     read_as(ServerArgs, data, variable.node)
 
@@ -98,3 +99,53 @@ def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     verify = True if args.verify is None else args.verify
     password = None if args.key_password is None else Secret(args.key_password)
     return Tls(verify=verify, key_password=password, **found)
+
+
+# Secrets of a file or the keyring ---------------------------------------------------------------------------------
+
+_LARGEST: Final = 65536
+
+
+def read_secret(
+    text: str | None, file: str | None, keyring: str | None, user: str, node: SourceNode, key: str
+) -> Secret | None:
+    """Return a secret from its text, its file beside the inventory, or the keyring entry of a user.
+
+    The mapping at ``node`` has it as ``key``, ``<key>_file`` or ``<key>_keyring``. Raises :class:`InputError`, which
+    never shows the secret.
+    """
+    if file is not None:
+        return _of_file(file, node.child(f"{key}_file"))
+    if keyring is not None:
+        return _of_keyring(keyring, user, node.child(f"{key}_keyring"))
+    return None if text is None else Secret(text)
+
+
+def _of_file(file: str, node: SourceNode) -> Secret:
+    path = Path(beside(node.document.file, file))
+    try:
+        if not path.is_dir() and path.stat().st_size > _LARGEST:
+            raise node.error(f"the file {file!r} is too large for a secret", "use a file that contains only the secret")
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise node.error(f"cannot read the file {file!r}: {why}", "use a file that contains the secret") from None
+    text = text.removesuffix("\n").removesuffix("\r")  # editors add a line end
+    if not text:
+        raise node.error(f"the file {file!r} is empty", "write the secret into it")
+    return Secret(text)
+
+
+def _of_keyring(service: str, user: str, node: SourceNode) -> Secret:
+    try:
+        text = import_module("keyring").get_password(service, user)
+    except ImportError:
+        remedy = "pip install 'keyring>=25', or use the environment or a file"
+        raise node.error("the package keyring is not installed", remedy) from None
+    except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
+        why = type(error).__name__
+        raise node.error(f"cannot read the system keyring ({why})", "unlock it, or use a file") from None
+    if not text:
+        remedy = f"keyring set {service} {user}"
+        raise node.error(f"the system keyring has no secret of {user!r} for {service!r}", remedy)
+    return Secret(text)

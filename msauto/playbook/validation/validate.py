@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from msauto.errors import Problem, SourceLocation
 from msauto.playbook.files import Files, how_to_find
-from msauto.playbook.inventory.hosts import Hosts
-from msauto.playbook.inventory.same_servers import same_servers
+from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts, resolve_plays
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.values import as_list, is_template

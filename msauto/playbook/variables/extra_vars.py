@@ -18,7 +18,7 @@ _PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DO
 
 
 def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None) -> list[Variable]:
-    """Return the variables of all ``-e``, the later over the earlier; raises :class:`InputError`."""
+    """Return the variables of all ``-e``, the weakest first; raises :class:`InputError`."""
     problems = Problems()
     found: list[Variable] = []
     for text in texts:
@@ -35,9 +35,10 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
     if _NAME.match(text):
         data = dict(_pairs(text))
         node = SourceNode(replace(Document("-e", data, {(): SourceLocation("-e", 1, 1)}, {}, (text,)), lines=()))
-        for name in (name for name, value in data.items() if value.startswith(TAG)):
-            sourced = f"what {name} is given here is text, so {TAG} would be a part of it, and shown"
-            raise node.error(sourced, f"-e @FILE, with a line `{name}: {TAG} ...` in the file")
+        for name, value in data.items():
+            if value.startswith(TAG):
+                remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"
+                raise node.error(f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy)
         return read_variables(data, Level.EXTRA, node)
     document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
     files.taint.add_tagged(document.data)
@@ -48,7 +49,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """``k=v`` pairs; as in Ansible, values are always text, and quotes keep spaces together."""
+    """Yield ``k=v`` pairs; as in Ansible, values are text, and quotes may contain spaces."""
     for match in _PAIR.finditer(text):
         value = match[2]
         quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""

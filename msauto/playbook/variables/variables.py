@@ -1,4 +1,4 @@
-"""Variables: who says them, at which level, and which wins (Ansible's order; the contract, «Variables»)."""
+"""Variables: where they are set, and which one wins (Ansible's order; the contract, «Variables»)."""
 
 from __future__ import annotations
 
@@ -16,84 +16,57 @@ from msauto.secrets.tainted_text import TaintedText, is_tainted
 
 
 class Level(IntEnum):
-    """Where a variable is said, weakest first. Within one level the later wins."""
+    """Where a variable is set, weakest first. Within one level the later wins."""
 
-    INVENTORY_GROUP = 1
-    GROUP_VARS_ALL = 2
-    GROUP_VARS = 3
-    INVENTORY_HOST = 4
-    HOST_VARS = 5
-    PLAY = 6
-    VARS_FILES = 7
-    PLAY_KEY = 8
-    BLOCK = 9
-    TASK = 10
-    LOOP = 11
-    EXTRA = 12
+    description: str
 
-    @property
-    def words(self) -> str:
-        """The level as people say it."""
-        return _WORDS[self]
+    def __new__(cls, value: int, description: str) -> Level:
+        """Return the level with its description for ``msauto vars``."""
+        level = int.__new__(cls, value)
+        level._value_ = value
+        level.description = description
+        return level
 
+    INVENTORY_GROUP = 1, "inventory group vars"
+    GROUP_VARS_ALL = 2, "group_vars/all"
+    GROUP_VARS = 3, "group_vars"
+    INVENTORY_HOST = 4, "inventory host vars"
+    HOST_VARS = 5, "host_vars"
+    PLAY = 6, "play vars"
+    VARS_FILES = 7, "vars_files"
+    PLAY_KEY = 8, "the play's database"
+    BLOCK = 9, "block vars"
+    TASK = 10, "task vars"
+    LOOP = 11, "loop"
+    EXTRA = 12, "-e"
 
-_WORDS = {
-    Level.INVENTORY_GROUP: "inventory group vars",
-    Level.GROUP_VARS_ALL: "group_vars/all",
-    Level.GROUP_VARS: "group_vars",
-    Level.INVENTORY_HOST: "inventory host vars",
-    Level.HOST_VARS: "host_vars",
-    Level.PLAY: "play vars",
-    Level.VARS_FILES: "vars_files",
-    Level.PLAY_KEY: "the play's database",
-    Level.BLOCK: "block vars",
-    Level.TASK: "task vars",
-    Level.LOOP: "loop",
-    Level.EXTRA: "-e",
-}
 
 GIVEN: Mapping[str, tuple[str, str]] = {
-    "asset": ("the asset that the task is about: its facts", "{{ asset.frames }}"),
-    "env": ("the environment that msauto runs in", "{{ env.HOME | default('') }}"),
-    "group_names": ("the groups that the host is in, all left out, by name", "{{ group_names }}"),
+    "asset": ("the facts of the asset of the task", "{{ asset.frames }}"),
+    "env": ("the environment of msauto", "{{ env.HOME | default('') }}"),
+    "group_names": ("the names of the groups of the host, except all", "{{ group_names }}"),
     "groups": ("the hosts of each group", "{{ groups.all }}"),
     "hostvars": ("the variables of each host", "{{ hostvars[inventory_hostname].database }}"),
     "inventory_hostname": ("the name of the host", "{{ inventory_hostname }}"),
-    "now": ("the time at which the run began, with a zone (UTC)", "{{ now.date() }}"),
-    "omit": ("leaves the key out, as if it were not written", "{{ comment | default(omit) }}"),
+    "now": ("the start of the run, in UTC", "{{ now.date() }}"),
+    "omit": ("removes the key", "{{ comment | default(omit) }}"),
     "playbook_dir": ("the folder of the playbook, as an absolute path", "{{ playbook_dir }}"),
 }
-"""Names that msauto itself gives to templates: what they are, and an example."""
+"""Names that msauto sets for templates: description and example."""
 
 OWN = frozenset({*GIVEN, "lookup", "query", "q"})
-"""Names that no variable may take."""
-_RESERVED = frozenset(
-    {
-        "and",
-        "or",
-        "not",
-        "in",
-        "is",
-        "if",
-        "else",
-        "true",
-        "false",
-        "none",
-        "True",
-        "False",
-        "None",
-        "range",
-        "dict",
-        "namespace",
-        "loop",
-        "self",
-    }
+"""Names that no variable may have."""
+_KEYWORDS = frozenset(
+    (
+        *("and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None"),
+        *("range", "dict", "namespace", "loop", "self"),
+    )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable as somebody said it: ``value`` is plain data in which templates are pending."""
+    """A variable as it is set: ``value`` is plain data with unrendered templates."""
 
     name: str
     value: Any
@@ -102,7 +75,7 @@ class Variable:
 
 
 def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
-    """Return the variables of a mapping; raises :class:`InputError` for names that cannot be."""
+    """Return the variables of a mapping; raises :class:`InputError` for invalid names."""
     if data is None:
         return []
     if not isinstance(data, dict):
@@ -116,17 +89,17 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
 
 
 def check_name(name: str, node: SourceNode) -> None:
-    """Raise :class:`InputError` for a name that templates could not say, or that is msauto's own."""
+    """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
     if name in OWN:
-        raise node.error(f"{name!r} is msauto's own name", "give the variable another name", key=True)
-    if name in _RESERVED:
-        raise node.error(f"{name!r} is a word of templates", "give the variable another name", key=True)
+        raise node.error(f"{name!r} is set by msauto", "give the variable another name", key=True)
+    if name in _KEYWORDS:
+        raise node.error(f"{name!r} is a keyword of templates", "give the variable another name", key=True)
     if not name.isidentifier() or name.startswith("_"):
-        raise node.error(f"{name!r} cannot be the name of a variable", "letters, digits and _ only", key=True)
+        raise node.error(f"{name!r} is not a valid name of a variable", "use letters, digits and _ only", key=True)
 
 
 class Variables:
-    """Variables of one place in a playbook. Frozen: :meth:`plus` returns another."""
+    """The variables of one place in a playbook. Immutable."""
 
     __slots__ = ("_all", "_winners", "secret")
 
@@ -134,10 +107,10 @@ class Variables:
         self._all = tuple(sorted(variables, key=lambda each: each.level))
         self._winners = {each.name: each for each in self._all}
         self.secret = frozenset(each.name for each in self._all if is_marked(each.value))
-        """Names that somebody, winner or loser, says as a secret: who says one anew, by ``-e`` say, gives another."""
+        """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
 
     def plus(self, more: Iterable[Variable]) -> Variables:
-        """Return these variables and more."""
+        """Return these variables and others."""
         added = tuple(more)
         return Variables((*self._all, *added)) if added else self
 
@@ -148,22 +121,22 @@ class Variables:
         return iter(self._winners)
 
     def winner(self, name: str) -> Variable | None:
-        """Return who wins, or ``None``."""
+        """Return the variable that wins, or ``None``."""
         return self._winners.get(name)
 
-    def sourced(self, name: str) -> tuple[Variable, ...]:
-        """Return all who say a name, the winner first: for ``msauto vars``."""
+    def all_of(self, name: str) -> tuple[Variable, ...]:
+        """Return all variables of a name, the winner first: for ``msauto vars``."""
         return tuple(each for each in reversed(self._all) if each.name == name)
 
     def raw(self) -> Mapping[str, Any]:
-        """Return the winning values as they are written."""
+        """Return the winning values, unrendered."""
         return {name: each.value for name, each in self._winners.items()}
 
 
 class TemplateScope:
-    """The names that a template sees; variables are rendered when they are used, and only once."""
+    """The names that a template can use; a variable is rendered when it is used, and only once."""
 
-    __slots__ = ("_busy", "_done", "_given", "_whole", "surroundings", "variables")
+    __slots__ = ("_busy", "_done", "_given", "_untaintable", "surroundings", "variables")
 
     def __init__(self, variables: Variables, given: Mapping[str, Any], surroundings: LookupContext) -> None:
         self.variables = variables
@@ -171,7 +144,7 @@ class TemplateScope:
         self._given = given
         self._done: dict[str, Any] = {}
         self._busy: list[str] = []
-        self._whole: set[str] = set()  # variables that were made with a secret and cannot carry its mark
+        self._untaintable: set[str] = set()  # variables that were made with a secret and cannot carry taint
 
     def with_asset(self, asset: AssetView) -> TemplateScope:
         """Return the same names for another asset."""
@@ -182,14 +155,14 @@ class TemplateScope:
         return TemplateScope(self.variables, {**self._given, "env": env}, self.surroundings)
 
     def with_variables(self, more: Iterable[Variable]) -> TemplateScope:
-        """Return the same names and more variables."""
+        """Return the same names and other variables."""
         return TemplateScope(self.variables.plus(more), self._given, self.surroundings)
 
     def __contains__(self, name: object) -> bool:
         return name in self._given or (name in self.variables and not self._is_server_block(name))
 
     def _is_server_block(self, name: object) -> bool:
-        """Tell whether a name is the ``server:`` block: it holds secrets, which no asset's field may take up."""
+        """Return whether a name is the ``server:`` block: it holds secrets, so templates cannot use it."""
         if name != "server":
             return False
         variable = self.variables.winner("server")
@@ -202,12 +175,12 @@ class TemplateScope:
             raise KeyError(name)
         if name not in self._done:
             self._done[name] = self._render(name)
-        if name in self._whole:
+        if name in self._untaintable:
             self.surroundings.files.taint.touch()
         return self._done[name]
 
     def known(self) -> Iterable[str]:
-        """Return all names that may have been meant where another was written."""
+        """Return all names that an error may suggest."""
         return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
 
     def _render(self, name: str) -> Any:
@@ -218,22 +191,22 @@ class TemplateScope:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
             raise variable.node.error(f"the variable refers to itself: {chain}")
         self._busy.append(name)
-        marks = self.surroundings.files.taint
-        lost = len(marks.lost)
+        tracker = self.surroundings.files.taint
+        lost = len(tracker.lost)
         try:
             value = render_data(variable.value, self, variable.node)
             if name not in self.variables.secret or is_tainted(value):
                 return value
-            return mark_text(value, marks, variable.node)
+            return mark_text(value, tracker, variable.node)
         finally:
             self._busy.pop()
-            if len(marks.lost) > lost:
-                self._whole.add(name)
-                del marks.lost[lost:]
+            if len(tracker.lost) > lost:
+                self._untaintable.add(name)
+                del tracker.lost[lost:]
 
 
 class HostVars(Mapping[str, Any]):
-    """``hostvars`` in templates: the variables of each host, rendered in that host's own scope."""
+    """``hostvars`` in templates: the variables of each host, rendered in the scope of that host."""
 
     __slots__ = ("_scopes",)
 
@@ -260,7 +233,7 @@ class _HostView(Mapping[str, Any]):
         if name in self._names():
             value = self._scope[name]
             if not isinstance(value, TaintedText) and is_tainted(value):
-                self._scope.surroundings.files.taint.touch()  # what is taken out of it is not seen from here
+                self._scope.surroundings.files.taint.touch()  # a secret that is taken out of it cannot be tracked
             return value
         raise KeyError(name)
 

@@ -1,4 +1,4 @@
-"""A text from outside as plain data with places, and problems drawn with the line and a caret under it."""
+"""Documents: plain data with places, and problems with the line and a caret."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from msauto.errors import InputError, Problem, SourceLocation
 
 Path = tuple[str | int, ...]
-"""The way from the root of a document to a value: keys of mappings and indices of lists."""
+"""The path from the root of a document to a value: keys of mappings and indices of lists."""
 
 Hidden = tuple[int, int, int, int]
-"""A range of a text that must not be shown: first line, first column, last line, column after the last (from 1)."""
+"""A range of a text that is not shown: first line, first column, last line, column after the last, from 1."""
 
 _WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text and what it says: ``data`` is plain (dict, list, str, int, float, bool, None).
+    """A text and its plain data (dict, list, str, int, float, bool, None).
 
-    ``places`` are those of values, ``key_places`` those of the keys in front of them; ``hidden`` ranges hold
-    secrets and are shown as ``***``. ``flaws`` are what is wrong with the text itself, told with all else that is wrong
-    with it; ``broken`` are the values that cannot be known for one (of a key that stands twice, the first counts).
+    ``places`` are those of values, ``key_places`` those of their keys. ``hidden`` ranges are secrets, shown as ``***``.
+    ``flaws`` are problems of the text itself, which are reported with all others. ``broken`` are the values that are
+    unknown because of one (of duplicate keys, the first one counts).
     """
 
     file: str
@@ -37,23 +37,24 @@ class Document:
     broken: frozenset[Path] = frozenset()
 
     def is_broken(self, path: Path) -> bool:
-        """Tell whether a value, or one around it, cannot be known: what is said of it says nothing new."""
+        """Return whether a value, or one around it, is unknown: further problems of it say nothing new."""
         return any(path[: len(broken)] == broken for broken in self.broken)
 
     def place(self, path: Path = ()) -> SourceLocation:
-        """Return the place of a value; that of the nearest value around it where it has none of its own."""
-        return _nearest_place(self.places, path) or SourceLocation(self.file)
+        """Return the place of a value, or of the nearest value around it that has one."""
+        around = (self.places.get(path[:length]) for length in range(len(path), -1, -1))
+        return next(filter(None, around), SourceLocation(self.file))
 
     def key_place(self, path: Path) -> SourceLocation:
-        """Return the place of the key in front of a value; where it has none, that of the value."""
+        """Return the place of the key of a value; without a key, that of the value."""
         return self.key_places.get(path) or self.place(path)
 
     def problem(self, message: str, place: SourceLocation, remedy: str = "") -> Problem:
-        """Return a problem with the line it is on and a caret."""
+        """Return a problem with its line and a caret."""
         return Problem(message, place, remedy, self.excerpt(place))
 
     def excerpt(self, place: SourceLocation) -> str:
-        """Return the line of a place with a caret under the column; empty for a whole file."""
+        """Return the line of a place with a caret below the column; empty for a whole file."""
         if not 0 < place.line <= len(self.lines):
             return ""
         line, column = self._shown(place)
@@ -75,17 +76,9 @@ class Document:
         return line, column
 
 
-def _nearest_place(places: Mapping[Path, SourceLocation], path: Path) -> SourceLocation | None:
-    for length in range(len(path), -1, -1):
-        place = places.get(path[:length])
-        if place is not None:
-            return place
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class SourceNode:
-    """A value of a document: what a problem points at."""
+    """A value of a document, with its place for problems."""
 
     document: Document
     path: Path = ()
@@ -97,11 +90,11 @@ class SourceNode:
 
     @property
     def key_place(self) -> SourceLocation:
-        """The place of the key in front of the value."""
+        """The place of the key of the value."""
         return self.document.key_place(self.path)
 
     def child(self, *parts: str | int) -> SourceNode:
-        """Return the spot of a value inside this one."""
+        """Return the node of a value inside this one."""
         return SourceNode(self.document, self.path + parts)
 
     def problem(self, message: str, remedy: str = "", *, key: bool = False) -> Problem:
@@ -109,7 +102,7 @@ class SourceNode:
         return self.document.problem(message, self.key_place if key else self.place, remedy)
 
     def error(self, message: str, remedy: str = "", *, key: bool = False) -> InputError:
-        """Return an error with one problem, ready to be raised."""
+        """Return an error with one problem."""
         return InputError([self.problem(message, remedy, key=key)])
 
 
@@ -119,7 +112,7 @@ def outside_node(name: str, text: str = "") -> SourceNode:
 
 
 class _Gather:
-    """Swallows :class:`InputError`, and only that."""
+    """Collects the problems of an :class:`InputError`, and suppresses it."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -128,26 +121,25 @@ class _Gather:
         """Begin."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        """Keep the problems, if there are any."""
+        """Collect the problems, if there are any."""
         if isinstance(error, InputError):
             self._problems.add(*error.problems)
-            return True
-        return False
+        return isinstance(error, InputError)
 
 
 class Problems:
-    """Collects problems; each is kept once, in order of place."""
+    """Collects problems, each once, in order of place."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[SourceLocation | None, str], Problem] = {}
 
     def add(self, *problems: Problem) -> None:
-        """Keep problems."""
+        """Add problems."""
         for problem in problems:
             self._found.setdefault((problem.place, problem.message), problem)
 
     def gather(self) -> _Gather:
-        """Return a context that keeps the problems of an :class:`InputError` raised inside, and goes on."""
+        """Collect the problems of an :class:`InputError` raised inside, and continue."""
         return _Gather(self)
 
     def __bool__(self) -> bool:
@@ -158,7 +150,7 @@ class Problems:
         return sorted(self._found.values(), key=_order)
 
     def check(self) -> None:
-        """Raise all that was collected, if anything was."""
+        """Raise all problems, if there are any."""
         if self._found:
             raise InputError(self.ordered())
 

@@ -1,7 +1,7 @@
-"""YAML 1.2 (core schema) as plain data with places. The only module that knows PyYAML.
+"""YAML 1.2 (core schema) to plain data with places. The only module that imports PyYAML.
 
-PyYAML reads YAML 1.1, where ``10:00:00`` is a number and ``no`` is false; so only its events are used, and scalars
-are resolved here.
+PyYAML reads YAML 1.1, where ``10:00:00`` is a number and ``no`` is false. So only its events are used, and scalars are
+resolved here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import yaml
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path
-from msauto.playbook.yaml.syntax_errors import paired, shown_until, told_plainly
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
@@ -24,7 +23,7 @@ from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
-"""Nodes that aliases may add to a document: more is a bomb."""
+"""The most nodes that aliases may add to a document."""
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -38,13 +37,13 @@ _MAX_DIGITS = 4000
 
 
 class WrittenInt(int):
-    """A whole number that was not written the plain way (``012``, ``0x1F``): ``text`` is what was written."""
+    """A whole number with another notation (``012``, ``0x1F``): ``text`` is as written."""
 
     text: str
 
 
 class WrittenFloat(float):
-    """A number with a decimal point: ``text`` is what was written, for ``3.10`` is not ``3.1`` as a text."""
+    """A number with a decimal point: ``text`` is as written, because ``3.10`` is not ``3.1`` as a text."""
 
     text: str
 
@@ -62,10 +61,10 @@ class _Node:
 
 
 def load_yaml(data: bytes, file: str) -> Document:
-    """Read one YAML document; raises :class:`InputError` with a place for everything that is no YAML.
+    """Read one YAML document; raises :class:`InputError` with all problems.
 
-    A byte order mark and Windows line ends are fine; tabs as indentation, several documents, duplicate keys,
-    keys that are no text, and tags but ``!secret`` are not.
+    A byte order mark and Windows line ends are allowed. Tabs as indentation, several documents, duplicate keys,
+    keys that are not text, and tags except ``!secret`` are errors.
     """
     document = parse_yaml(data, file)
     if document.flaws:
@@ -74,9 +73,9 @@ def load_yaml(data: bytes, file: str) -> Document:
 
 
 def parse_yaml(data: bytes, file: str) -> Document:
-    """Read one YAML document as far as it goes: flaws of single keys and values are kept with it.
+    """Read one YAML document; problems of single keys and values become its ``flaws``, which the caller must report.
 
-    Raises :class:`InputError` for a text whose structure cannot be told. Whoever calls this must tell the flaws.
+    Raises :class:`InputError` for an invalid structure.
     """
     text = _decode(data, file)
     lines = tuple(_BREAKS.split(text))
@@ -85,7 +84,7 @@ def parse_yaml(data: bytes, file: str) -> Document:
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
-    """Write plain data as YAML, in the order given unless it is to be sorted."""
+    """Return plain data as YAML."""
     return yaml.safe_dump(
         plain(value), allow_unicode=True, sort_keys=sort_keys, default_flow_style=False, indent=indent
     )
@@ -122,7 +121,7 @@ def _decode(data: bytes, file: str) -> str:
 
 
 class _Composer:
-    """Events to nodes. Recursion is bounded by MAX_DEPTH, whatever the text."""
+    """Events to nodes. ``MAX_DEPTH`` limits the recursion."""
 
     def __init__(self, text: str, file: str, lines: tuple[str, ...]) -> None:
         self.file = file
@@ -136,20 +135,20 @@ class _Composer:
         try:
             return self._compose(yaml.CLoader if hasattr(yaml, "CLoader") else yaml.Loader)
         except yaml.YAMLError:
-            pass  # libyaml is fast, PyYAML's own parser tells better what is wrong
+            pass  # libyaml is faster, PyYAML's own parser has better messages
         try:
             return self._compose(yaml.Loader)
         except yaml.MarkedYAMLError as error:
             opened = "quoted scalar" in (error.context or "")
             mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
             place = SourceLocation(self.file, mark.line + 1, mark.column + 1) if mark else SourceLocation(self.file)
-            raise self._error(*told_plainly(error, self._line(place)), place) from error
+            raise self._error(*_explain(error, self._line(place)), place) from error
         except yaml.reader.ReaderError as error:
             before = self.text[: error.position]
             place = SourceLocation(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
             raise self._error("a character that YAML does not allow", "remove it", place) from error
         except yaml.YAMLError as error:
-            raise self._error("this is no YAML", "", SourceLocation(self.file)) from error
+            raise self._error("invalid YAML", "", SourceLocation(self.file)) from error
 
     def _compose(self, loader: Any) -> _Node:
         self.anchors, self.aliased = {}, 0
@@ -162,7 +161,7 @@ class _Composer:
         next(self.events)  # the document ends
         event = next(self.events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise self._error("a second document starts here", "one document a file", self._place(event))
+            raise self._error("a second document starts here", "write one document per file", self._place(event))
         return root
 
     def _node(self, event: Any, depth: int) -> _Node:
@@ -172,7 +171,9 @@ class _Composer:
             return self._alias(event)
         self._check_tag(event)
         if isinstance(event, yaml.ScalarEvent):
-            node = _Node("scalar", self._place(event), self._end(event), paired(event.value), plain=_is_plain(event))
+            text = _joined_surrogates(event.value)
+            plain = event.style in {None, ""} and event.tag is None
+            node = _Node("scalar", self._place(event), self._end(event), text, plain=plain)
             node.secret = event.tag == TAG
         else:
             node = self._collection(event, depth)
@@ -197,19 +198,19 @@ class _Composer:
     def _alias(self, event: Any) -> _Node:
         node = self.anchors.get(event.anchor)
         if node is None:
-            raise self._error("there is no anchor &{} above", "", self._place(event), event.anchor)
+            raise self._error("unknown anchor &{}", "", self._place(event), event.anchor)
         self.aliased += node.size
         if self.aliased > MAX_ALIASED:
-            raise self._error("aliases make this document too large", "", self._place(event))
+            raise self._error("aliases make the document too large", "", self._place(event))
         return node
 
     def _check_tag(self, event: Any) -> None:
         scalar = isinstance(event, yaml.ScalarEvent)
         if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
-            why = f"{TAG} marks one text, with a blank between" if scalar else f"{TAG} marks one text, and no list"
+            why = f"{TAG} needs a space after it" if scalar else f"{TAG} marks a text, not a list or mapping"
             raise self._error(why, "mark each text by itself", self._place(event))
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
-            raise self._error("the tag {} is not understood", "leave it out", self._place(event), event.tag)
+            raise self._error("unknown tag {}", "remove it", self._place(event), event.tag)
 
     def _place(self, event: Any) -> SourceLocation:
         return SourceLocation(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
@@ -222,18 +223,14 @@ class _Composer:
         return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
 
     def _error(self, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
-        """Return what is wrong; ``name`` goes into the ``{}`` of the message, unless it may be part of a secret."""
+        """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
         document = Document(self.file, lines=redact_lines(self.lines))
         shown = name if name in document.excerpt(place) else HIDDEN
         return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
 
 
-def _is_plain(event: Any) -> bool:
-    return event.style in {None, ""} and event.tag is None
-
-
 class _Constructor:
-    """Nodes to data and places, merges resolved."""
+    """Nodes to data and places; resolves merge keys."""
 
     def __init__(self, file: str, lines: tuple[str, ...]) -> None:
         self.file = file
@@ -257,7 +254,7 @@ class _Constructor:
         if node.kind == "map":
             return self._mapping(node, path)
         if node.secret or (_is_secret(path) and "{{" not in node.value) or USER_IN_URL.search(node.value):
-            self.hidden[(node.place.line, node.place.column, *shown_until(node.value, node.end, self.lines))] = None
+            self.hidden[(node.place.line, node.place.column, *_end_of_secret(node.value, node.end, self.lines))] = None
         if node.secret:
             return self._marked(node)
         try:
@@ -268,7 +265,7 @@ class _Constructor:
             return 0
 
     def _marked(self, node: _Node) -> TaintedText:
-        """Return a text that is tagged as secret; whether a template yields one that can be hidden comes out later."""
+        """Return a text that is tagged as secret; the result of a template is checked later."""
         if "{{" not in node.value and not can_redact(node.value):
             self._flaw(*why_too_short(node.value), node.place)
         return TaintedText(node.value)
@@ -294,12 +291,12 @@ class _Constructor:
     def _left_out(
         self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, SourceLocation]
     ) -> None:
-        """Tell why a key does not count; what stands under it is looked at for flaws and secrets all the same."""
+        """Report a key that is ignored, and the flaws and secrets below it."""
         if name is None:
             self.broken.add(path)
         else:
             line = seen[name].line
-            self._flaw(f"the key {name!r} stands twice (first in line {line})", "keep one of them", key.place)
+            self._flaw(f"duplicate key {name!r} (first in line {line})", "keep one of them", key.place)
         aside = _Constructor(self.file, self.lines)
         aside.found, aside.hidden = self.found, self.hidden
         aside._value(value, (*path, str(key.value) if name is None else name))
@@ -313,14 +310,14 @@ class _Constructor:
 
     def _key(self, node: _Node) -> str | None:
         if node.kind != "scalar":
-            self._flaw("a key must be a text", "quote it: templates too need quotes", node.place)
+            self._flaw("a key must be a text", "quote it; templates need quotes, too", node.place)
             return None
         if node.secret:
             self.hidden[(node.place.line, node.place.column, *node.end)] = None
-            self._flaw("a key cannot be secret: keys are names", "mark the value", node.place)
+            self._flaw("a key cannot be secret", "mark its value", node.place)
             return None
         if node.plain and not isinstance(_scalar_or_text(node), str):
-            self._flaw(f"the key {node.value or 'null'} is no text", "quote it", node.place)
+            self._flaw(f"the key {node.value or 'null'} is not a text", "quote it", node.place)
             return None
         return str(node.value)
 
@@ -328,7 +325,7 @@ class _Constructor:
         sources = node.items if node.kind == "list" else [node]
         for source in sources:
             if source.kind != "map":
-                self._flaw("<< merges mappings only", "", source.place)
+                self._flaw("<< merges only mappings", "", source.place)
                 self.broken.add(path)
                 continue
             inner = _Node("map", source.place, source.end, items=[])
@@ -345,6 +342,32 @@ class _Constructor:
                 self.broken.add(path)
         for value in nested:
             self._merge(data, value, path)
+
+
+def _end_of_secret(text: str, end: tuple[int, int], lines: tuple[str, ...]) -> tuple[int, int]:
+    """Return where a secret ends; one that seems empty may start with ``#``, which YAML reads as a comment."""
+    return end if text or end[0] > len(lines) else (end[0], len(lines[end[0] - 1]) + 1)
+
+
+def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
+    """Translate an error of PyYAML; returns message and remedy."""
+    problem, context = error.problem or "", error.context or ""
+    if "\\t" in problem or line.lstrip(" ").startswith("\t"):
+        return "a tab cannot indent YAML", "use spaces"
+    if "mapping values are not allowed" in problem:
+        return "a colon that starts a value is not allowed here", "quote the text, or check the indentation"
+    if any(sign in problem for sign in ("'%'", "'@'", "'`'")):
+        return "a text cannot start with this character", "quote it"
+    if "unexpected end of stream" in problem or "quoted scalar" in context:
+        return "the closing quote is missing", ""
+    if "<block end>" in problem or "block mapping" in context or "block collection" in context:
+        return "invalid structure", "check the indentation of this line and of those above it"
+    return f"invalid YAML: {problem or context or 'unreadable'}", ""
+
+
+def _joined_surrogates(text: str) -> str:
+    r"""Join ``"\ud83d\ude00"``: JSON writes an emoji like this, and YAML 1.2 includes JSON."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _is_merge(key: _Node) -> bool:

@@ -1,8 +1,8 @@
-r"""Plain values to YAML text that a person likes to read: the counterpart of :mod:`.yaml`, for exported playbooks.
+"""Plain values to readable YAML: the counterpart of :mod:`.loader`, for exported playbooks.
 
-A text is written plain only where every YAML reader, of 1.1 or 1.2, reads that same text; otherwise quoted, or as a
-literal block where it has several lines. Nothing is ever an anchor or an alias. A text that looks like a template is
-wrapped so that it renders to itself.
+A text is written plain only if every YAML reader, of 1.1 or 1.2, reads the same text. Otherwise it is quoted, or a
+literal block if it has several lines. There are no anchors and aliases. A text that looks like a template is wrapped so
+that it renders to itself.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from msauto.playbook.schema.values import is_template
 from msauto.playbook.yaml.loader import resolve_scalar
 
 WIDTH = 110
-"""Columns that a mapping or list on one line may take."""
+"""The maximum length of a line with a mapping or list."""
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w .()/+-]*[\w.()/+-])?")
 _PLAIN_KEY = re.compile(r"[^\W\d_][\w.-]*(?::[\w.-]+)*")
 _YAML_1_1 = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_JINJA_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStyle:
-    """A mapping or a list that stands on one line where it fits, in braces or brackets."""
+    """A mapping or list that is written on one line, in braces or brackets, if it fits."""
 
     value: Mapping[str, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CommentedValue:
-    """A value with comments above it; for an item of a list, or a value of a mapping. Without a value: comments."""
+    """An item of a list, or a value of a mapping, with comments above it; without a value, only the comments."""
 
     notes: tuple[str, ...]
     value: Any = None
 
 
 def literal(text: str) -> str:
-    """Return a text that, rendered as a template, is ``text``; texts that are no templates are themselves.
+    """Return a template that renders to ``text``; a text that is not a template stays as it is.
 
     >>> literal("50% {{ off }}")
     '{% raw %}50% {{ off }}{% endraw %}'
@@ -49,82 +50,55 @@ def literal(text: str) -> str:
         return text
     if "endraw" not in text:
         return f"{{% raw %}}{text}{{% endraw %}}"
-    quoted = "".join(_jinja_sign(sign) for sign in text)
+    quoted = "".join(_JINJA_ESCAPES.get(character, character) for character in text)
     return f'{{{{ "{quoted}" }}}}'
 
 
-def _jinja_sign(sign: str) -> str:
-    return {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r"}.get(sign, sign)
-
-
 def comment(text: str) -> str:
-    """Return a text as one line of a comment: nothing in it can end the line."""
-    return f"# {''.join(_escaped(sign) if not _is_shown(sign) else sign for sign in text)}".rstrip()
+    """Return a text as a comment; its line ends are escaped."""
+    return f"# {''.join(each if each.isprintable() else _escaped(each) for each in text)}".rstrip()
 
 
 def yaml_lines(value: Any, indent: int = 0) -> Iterator[str]:
-    """Yield the lines of a value, ``indent`` columns to the right, without line ends."""
+    """Yield the lines of a value, indented by ``indent`` columns, without line ends."""
     pad = " " * indent
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _pair(key, each, pad, indent)
+            yield from _entry(f"{pad}{_key(key)}:", each, indent)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _item(each, pad, indent)
+            yield from _entry(f"{pad}-", each, indent)
     else:
         yield f"{pad}{_scalar(value)}"
 
 
-def _pair(key: str, value: Any, pad: str, indent: int) -> Iterator[str]:
+def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
+    """Yield the lines of a value of a mapping, or an item of a list; ``head`` is its key or dash."""
     if isinstance(value, CommentedValue):
-        yield from (f"{pad}{comment(note)}" for note in value.notes)
+        yield from (f"{' ' * indent}{comment(note)}" for note in value.notes)
         value = value.value
         if value is None:
             return
-    name = f"{pad}{_key(key)}:"
     if isinstance(value, FlowStyle):
         one = _one_line(value.value)
-        if one is not None and len(name) + 1 + len(one) <= WIDTH:
-            yield f"{name} {one}"
+        if one is not None and len(head) + 1 + len(one) <= WIDTH:
+            yield f"{head} {one}"
             return
         value = value.value
     if isinstance(value, str) and _is_block(literal(value)):
-        yield from _block(name, literal(value), indent + 2)
-    elif isinstance(value, Mapping | list | tuple):
-        if not value:
-            yield f"{name} {'{}' if isinstance(value, Mapping) else '[]'}"
-            return
-        yield name
-        yield from yaml_lines(value, indent + 2)
+        yield from _block(head, literal(value), indent + 2)
+    elif not isinstance(value, Mapping | list | tuple):
+        yield f"{head} {_scalar(value)}"
+    elif not value:
+        yield f"{head} {'{}' if isinstance(value, Mapping) else '[]'}"
     else:
-        yield f"{name} {_scalar(value)}"
-
-
-def _item(value: Any, pad: str, indent: int) -> Iterator[str]:
-    if isinstance(value, CommentedValue):
-        yield from (f"{pad}{comment(note)}" for note in value.notes)
-        value = value.value
-        if value is None:
-            return
-    if isinstance(value, FlowStyle):
-        one = _one_line(value.value)
-        if one is not None and len(pad) + 2 + len(one) <= WIDTH:
-            yield f"{pad}- {one}"
-            return
-        value = value.value
-    if isinstance(value, str) and _is_block(literal(value)):
-        yield from _block(f"{pad}-", literal(value), indent + 2)
-        return
-    if isinstance(value, Mapping | list | tuple) and not value:
-        yield f"{pad}- {'{}' if isinstance(value, Mapping) else '[]'}"
-        return
-    lines = yaml_lines(value, indent + 2)
-    yield f"{pad}- {next(lines).lstrip(' ')}"
-    yield from lines
+        lines = yaml_lines(value, indent + 2)
+        yield f"{head} {next(lines).lstrip(' ')}" if head.endswith("-") else head
+        yield from lines
 
 
 def _one_line(value: Any) -> str | None:
-    """Return a value in braces or brackets; ``None`` where it has more than one line."""
+    """Return a value in braces or brackets; ``None`` if it needs more than one line."""
     if isinstance(value, FlowStyle):
         value = value.value
     if isinstance(value, Mapping):
@@ -147,7 +121,7 @@ def _scalar(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if not isinstance(value, str):
-        raise TypeError(f"no plain value: {type(value).__name__}")
+        raise TypeError(f"not a plain value: {type(value).__name__}")
     text = literal(value)
     return text if _is_plain(text) else _quoted(text)
 
@@ -163,28 +137,23 @@ def _key(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    if ('"' in text or "\\" in text) and "'" not in text and all(map(_is_shown, text)):
+    if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
-    signs = (_escaped(sign) if sign in _ESCAPES or not _is_shown(sign) else sign for sign in text)
-    return f'"{"".join(signs)}"'
+    return '"' + "".join(_escaped(each) if each in _ESCAPES or not each.isprintable() else each for each in text) + '"'
 
 
-def _escaped(sign: str) -> str:
-    code = ord(sign)
+def _escaped(character: str) -> str:
+    code = ord(character)
     width = "x%02X" if code < 0x100 else "u%04X" if code < 0x10000 else "U%08X"
-    return _ESCAPES.get(sign) or "\\" + width % code
-
-
-def _is_shown(sign: str) -> bool:
-    return sign.isprintable()
+    return _ESCAPES.get(character) or "\\" + width % code
 
 
 def _is_block(text: str) -> bool:
-    """Tell whether a text can be a literal block, and survive editors that strip the ends of lines."""
+    """Return whether a text can be a literal block that survives editors which strip the ends of lines."""
     if "\n" not in text.rstrip("\n") or text.endswith("\n\n") or text[0] in {" ", "\n"}:
         return False
     lines = text.removesuffix("\n").split("\n")
-    return all(line == line.rstrip() and all(map(_is_shown, line)) for line in lines)
+    return all(line == line.rstrip() and line.isprintable() for line in lines)
 
 
 def _block(head: str, text: str, indent: int) -> Iterator[str]:

@@ -134,7 +134,7 @@ all:
 """,
     )
     inventory = load_inventory([str(tmp_path / "inventory.yml")], Files())
-    sourced = Variables(inventory.hosts["h"].variables).sourced("x")
+    sourced = Variables(inventory.hosts["h"].variables).all_of("x")
     assert [each.value for each in sourced] == ["inner", "zz", "outer", "all"]
     assert [each.node.place.line for each in sourced] == [5, 6, 5, 3]
     assert inventory.groups["outer"] == ("h",)
@@ -169,8 +169,8 @@ def test_vars_of_nobody_are_told(tmp_path: Path) -> None:
     )
     warnings = run(tmp_path).warnings
     assert [warning.partition(": ")[2] for warning in warnings] == [
-        "there is no group 'nobody' (available: all)",
-        "there is no host 'studoi' (did you mean 'studio'?)",
+        "unknown group 'nobody' (available: all)",
+        "unknown host 'studoi' (did you mean 'studio'?)",
     ]
 
 
@@ -225,7 +225,7 @@ def test_one_server_by_url(tmp_path: Path) -> None:
     assert [(work.server.name, work.server.url) for work in resolved.work] == [("127.0.0.1", "http://127.0.0.1:8000")]
     with pytest.raises(InputError, match="--server and -i cannot be given together"):
         run(tmp_path, inventories=("x",), server_url="http://h")
-    with pytest.raises(InputError, match="no server is named"):
+    with pytest.raises(InputError, match="no inventory"):
         run(tmp_path, inventories=())
     with pytest.raises(InputError, match="must begin with http"):
         run(tmp_path, inventories=(), server_url="127.0.0.1:8000")
@@ -238,7 +238,7 @@ def test_limit(tmp_path: Path) -> None:
         play="- {hosts: all, tasks: []}",
     )
     assert [work.server.name for work in run(tmp_path, limit="b").work] == ["b"]
-    with pytest.raises(InputError, match="there is no host or group 'c'"):
+    with pytest.raises(InputError, match="unknown host or group 'c'"):
         run(tmp_path, limit="c")
 
 

@@ -61,7 +61,7 @@ def test_secret_files_lie_beside_the_inventory(tmp_path: Path, end: str) -> None
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "cannot be read"), (b"", "is empty"), (b"\n", "is empty"), (b"\xff\xfe", "UTF-8"), (b"x" * 70000, "large")],
+    [(None, "cannot read"), (b"", "is empty"), (b"\n", "is empty"), (b"\xff\xfe", "UTF-8"), (b"x" * 70000, "large")],
 )
 def test_files_that_hold_no_secret(tmp_path: Path, content: bytes | None, told: str) -> None:
     if content is not None:
@@ -73,7 +73,7 @@ def test_files_that_hold_no_secret(tmp_path: Path, content: bytes | None, told: 
 
 
 def test_folder_is_no_secret_file(tmp_path: Path) -> None:
-    assert "cannot be read" in problem(tmp_path, auth={"bearer_file": "."})
+    assert "cannot read" in problem(tmp_path, auth={"bearer_file": "."})
 
 
 def test_keyring_is_asked_for_service_and_user(tmp_path: Path, keyring: Any) -> None:
@@ -93,7 +93,7 @@ def test_keyring_without_the_entry_or_locked(tmp_path: Path, keyring: Any) -> No
         raise RuntimeError("hunter2")
 
     keyring(locked)
-    assert "cannot be asked (RuntimeError)" in problem(tmp_path, auth={"bearer_keyring": "msauto"})
+    assert "cannot read the system keyring (RuntimeError)" in problem(tmp_path, auth={"bearer_keyring": "msauto"})
 
 
 def test_keyring_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msauto.errors import InputError, SourceLocation
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import load_settings
-from msauto.playbook.variables.variable_report import tell_variables
+from msauto.playbook.variables.variable_report import report_variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
 from msauto.secrets.names import SECRET_WORDS, is_secret_name
@@ -87,5 +87,5 @@ def test_a_password_in_a_url_of_valid_settings(tmp_path: Path) -> None:
 def test_variables_of_these_names_are_not_told(tmp_path: Path, name: str) -> None:
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(f"all: {{hosts: {{a: {{{name}: hunter2, x: {{{name}: hunter2}}}}}}}}\n", encoding="utf-8")
-    told = tell_variables(ResolveOptions(playbooks=(), inventories=(str(inventory),)), "a", None)
+    told = report_variables(ResolveOptions(playbooks=(), inventories=(str(inventory),)), "a", None)
     assert "hunter2" not in repr(told)

@@ -237,7 +237,7 @@ def test_lookups(folder: Path, render: Render) -> None:
         ("{{ lookup('file', 'link') }}", "outside the playbook's repository"),
         ("{{ lookup('file', 'nowhere') }}", "there is no such file|not found"),
         ("{{ lookup('json', 'bad') }}", "is not valid JSON"),
-        ("{{ lookup('yaml', 'bad') }}", "cannot begin|no YAML|never closed|structure"),
+        ("{{ lookup('yaml', 'bad') }}", "cannot start|invalid YAML|closing quote|structure"),
         ("{{ lookup('csv', 'ragged') }}", "not as many values"),
         ("{{ lookup('env', 'NOPE') }}", "NOPE is not set"),
         ("{{ lookup('file') }}", "needs a name"),

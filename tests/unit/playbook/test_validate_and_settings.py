@@ -41,7 +41,7 @@ def test_a_folder_is_walked_and_files_are_told_apart(tmp_path: Path) -> None:
     assert messages(tmp_path) == [
         "undefined variable 'hous'",
         "unknown key 'titel'",
-        "the key 'a' stands twice (first in line 1)",
+        "duplicate key 'a' (first in line 1)",
     ]
 
 

@@ -42,7 +42,7 @@ def test_a_key_that_stands_twice_hides_no_other_error_of_its_file(tmp_path: Path
         "    - asset: {titel: B}\n",
     )
     assert told(found) == [
-        "playbook.yml:4: the key 'name' stands twice (first in line 3)",
+        "playbook.yml:4: duplicate key 'name' (first in line 3)",
         "playbook.yml:5: undefined variable 'nobody'",
         "playbook.yml:6: unknown key 'titel'",
     ]
@@ -58,9 +58,9 @@ def test_nor_those_of_other_files(tmp_path: Path) -> None:
         shows="show: One\nshow: Two\n",
     )
     assert told(found) == [
-        "inventory.yml:3: the key 'vars' stands twice (first in line 2)",
+        "inventory.yml:3: duplicate key 'vars' (first in line 2)",
         "playbook.yml:4: undefined variable 'nowhere'",
-        "shows.yml:2: the key 'show' stands twice (first in line 1)",
+        "shows.yml:2: duplicate key 'show' (first in line 1)",
     ]
 
 
