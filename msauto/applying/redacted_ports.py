@@ -77,7 +77,7 @@ class RedactedObserver:
         self._observer = observer
         self._hider = hider
 
-    def tell(self, event: events.Event) -> None:
+    def notify(self, event: events.Event) -> None:
         """Pass on what may be shown."""
         hider = self._hider
         if isinstance(event, events.RequestSettled):
@@ -89,4 +89,4 @@ class RedactedObserver:
             event = replace(event, result=hider.result(event.result))
         elif not isinstance(event, events.RunStarted):
             event = replace(event, target=hider.target(event.target))
-        self._observer.tell(event)
+        self._observer.notify(event)

@@ -27,7 +27,7 @@ def impossible_positions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
         for position, source in _positions(desired) if isinstance(desired, DesiredAsset) else ():
             for code in (position.timecode, position.origin):
                 if code is not None and _left_out(code):
-                    message = f"{code} does not exist: drop frame leaves it out"
+                    message = f"{code} does not exist: drop frame omits it"
                     yield Problem(message, source.place, f"the next one is {_next(code)}")
 
 

@@ -155,9 +155,9 @@ def test_time_codes_that_exist_at_no_rate(tmp_path: Path) -> None:
         'asset: {title: C, segments: [{number: 1, start: "00:01:00:00", duration: "00:01:00;00"}]}',
     )
     assert found == [
-        "00:01:00;01 does not exist: drop frame leaves it out",
-        "00:09:00;00 does not exist: drop frame leaves it out",
-        "00:01:00;00 does not exist: drop frame leaves it out",
+        "00:01:00;01 does not exist: drop frame omits it",
+        "00:09:00;00 does not exist: drop frame omits it",
+        "00:01:00;00 does not exist: drop frame omits it",
     ]
 
 
