@@ -17,81 +17,48 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from msauto.version import __version__
+from msauto.version import __version__ as __version__
 
 TYPE_CHECKING = False  # not from typing: a Ctrl-C while that is loaded is not handled yet
 if TYPE_CHECKING:
     from typing import Any
 
-    from msauto.errors import (
-        DownloadError,
-        InDoubtError,
-        MsautoError,
-        NotFoundError,
-        NotSentError,
-        RefusedError,
-        RejectedError,
-        ServerError,
-        UnreachableError,
-        UnreadableError,
-        UnsupportedError,
-    )
-    from msauto.interface.dialect import Dialect
-    from msauto.model.live import (
-        Asset,
-        Database,
-        Entry,
-        Link,
-        Listing,
-        MamAsset,
-        Marker,
-        RssChannel,
-        RssItem,
-        Segment,
-    )
-    from msauto.model.plan import Address, Request
-    from msauto.model.ports import Answer
-    from msauto.model.server import Auth, Secret, ServerSpec, Timeouts, Tls
-    from msauto.server.client import AsyncMediaServer
-    from msauto.server.sync import MediaServer
-
-__all__ = [
-    "Address",
-    "Answer",
-    "Asset",
-    "AsyncMediaServer",
-    "Auth",
-    "Database",
-    "Dialect",
-    "DownloadError",
-    "Entry",
-    "InDoubtError",
-    "Link",
-    "Listing",
-    "MamAsset",
-    "Marker",
-    "MediaServer",
-    "MsautoError",
-    "NotFoundError",
-    "NotSentError",
-    "RefusedError",
-    "RejectedError",
-    "Request",
-    "RssChannel",
-    "RssItem",
-    "Secret",
-    "Segment",
-    "ServerError",
-    "ServerSpec",
-    "Timeouts",
-    "Tls",
-    "UnreachableError",
-    "UnreadableError",
-    "UnsupportedError",
-    "__version__",
-]
+    from msauto.errors import DownloadError as DownloadError
+    from msauto.errors import InDoubtError as InDoubtError
+    from msauto.errors import MsautoError as MsautoError
+    from msauto.errors import NotFoundError as NotFoundError
+    from msauto.errors import NotSentError as NotSentError
+    from msauto.errors import RefusedError as RefusedError
+    from msauto.errors import RejectedError as RejectedError
+    from msauto.errors import ServerError as ServerError
+    from msauto.errors import UnreachableError as UnreachableError
+    from msauto.errors import UnreadableError as UnreadableError
+    from msauto.errors import UnsupportedError as UnsupportedError
+    from msauto.interface.dialect import Dialect as Dialect
+    from msauto.model.live import Asset as Asset
+    from msauto.model.live import Database as Database
+    from msauto.model.live import Entry as Entry
+    from msauto.model.live import Link as Link
+    from msauto.model.live import Listing as Listing
+    from msauto.model.live import MamAsset as MamAsset
+    from msauto.model.live import Marker as Marker
+    from msauto.model.live import RssChannel as RssChannel
+    from msauto.model.live import RssItem as RssItem
+    from msauto.model.live import Segment as Segment
+    from msauto.model.plan import Address as Address
+    from msauto.model.plan import Request as Request
+    from msauto.model.ports import Answer as Answer
+    from msauto.model.server import Auth as Auth
+    from msauto.model.server import Secret as Secret
+    from msauto.model.server import ServerSpec as ServerSpec
+    from msauto.model.server import Timeouts as Timeouts
+    from msauto.model.server import Tls as Tls
+    from msauto.server.client import AsyncMediaServer as AsyncMediaServer
+    from msauto.server.sync import MediaServer as MediaServer
 
 _HOMES = {
+    "msauto.errors": "DownloadError InDoubtError MsautoError NotFoundError NotSentError RefusedError RejectedError "
+    "ServerError UnreachableError UnreadableError UnsupportedError",
     "msauto.model.live": "Asset Database Entry Link Listing MamAsset Marker RssChannel RssItem Segment",
     "msauto.model.plan": "Address Request",
     "msauto.model.ports": "Answer",
@@ -101,13 +68,15 @@ _HOMES = {
     "msauto.server.client": "AsyncMediaServer",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = ["__version__"]
+__all__ += list(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module (PEP 562)."""
-    if name not in __all__:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'msauto' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF.get(name, "msauto.errors")), name)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

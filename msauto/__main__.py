@@ -1,6 +1,6 @@
 """``python -m msauto``, and the ``msauto`` of the console script.
 
-Almost nothing is imported before the ``try``: a Ctrl-C during the other imports also ends with 130 and one line.
+Next to nothing is imported before the ``try``: a Ctrl-C while the rest is loaded ends with 130 and one line as well.
 """
 
 import sys

@@ -29,7 +29,7 @@ from msauto.model.events import Observer
 from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
-from msauto.model.ports import Clock, Journal, Memory, Reader
+from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import Result, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.assembly import assemble
@@ -114,7 +114,6 @@ async def make_plan(
                 work,
                 reader,
                 remembered,
-                clock,
                 forks=forks,
                 find_links=bool(limits.protected),
                 disk=LocalDisk(),
@@ -138,19 +137,16 @@ async def recheck_plan(
     since the plan was made. Sends GET and HEAD only.
     """
     remembered = MemoryByUrl(memory, specs)
-    async with AsyncExitStack() as stack:
-        readers: dict[str, Reader] = {}
-        for spec in specs:
-            client = await stack.enter_async_context(PlanningClient(spec, read_only=True))
-            readers[spec.name] = ServerReader(client, clock=clock)
+    async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
 
         async def recheck(target: Target) -> tuple[Target, bool]:
             if target.error is not None:
                 return target, False
+            reader = servers[target.server].reader
             try:
-                why = await why_stale(target, readers[target.server], remembered)
+                why = await why_stale(target, reader, remembered)
                 if find_links and why is None:
-                    target = await placed_anew(target, readers[target.server])
+                    target = await placed_anew(target, reader)
             except MsautoError as error:
                 return replace(target, changes=(), requests=(), error=str(error)), False
             return (replace(target, changes=(), requests=(), error=f"stale: {why}"), True) if why else (target, False)
@@ -161,12 +157,12 @@ async def recheck_plan(
 
 @asynccontextmanager
 async def _connect(
-    specs: Sequence[ServerSpec], clock: Clock, *, read_only: bool = False
+    specs: Sequence[ServerSpec], clock: Clock, client_of: Callable[[ServerSpec], AsyncMediaServer] = AsyncMediaServer
 ) -> AsyncIterator[dict[str, ServerConnection]]:
     async with AsyncExitStack() as stack:
         servers = {}
         for spec in specs:
-            client = await stack.enter_async_context(AsyncMediaServer(spec, read_only=read_only))
+            client = await stack.enter_async_context(client_of(spec))
             servers[spec.name] = ServerConnection(reader=ServerReader(client, clock=clock), sender=Delivery(client))
         yield servers
 
@@ -192,7 +188,7 @@ async def recover_runs(
     lines: list[str] = []
     journal: Journal = RedactedJournal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = MemoryByUrl(ledger.memory, specs)
-    async with _connect(specs, clock, read_only=True) as servers:
+    async with _connect(specs, clock, partial(AsyncMediaServer, read_only=True)) as servers:
         for run in reversed(killed):
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}

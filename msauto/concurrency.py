@@ -1,4 +1,4 @@
-"""Bounded, in-order, concurrent map: the one place that knows about asyncio tasks."""
+"""Bounded concurrency: ordered map, slots, and cancellation of asyncio tasks."""
 
 from __future__ import annotations
 
@@ -10,65 +10,60 @@ from typing import Any, Final, Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-MOST_WAITING: Final = 1000
-"""Results of :func:`concurrent_map` that may wait for an older one. A planned target or an asset takes some 10 kB, so
-they hold 10 MB; at 400 assets a second, one that takes 2.5 s idles nobody."""
-_MOMENT: Final = 0.001
+MAX_WAITING: Final = 1000
+"""How many results of :func:`concurrent_map` may wait for an older one: some 10 MB of planned targets."""
 
 
 def is_over(left: float) -> bool:
-    """Tell whether a wait of which ``left`` seconds remain is over: a rest below a millisecond is rounding.
-
-    A pause of 1e-14 s may not move the clock at all, and then the wait never ends.
-    """
-    return left < _MOMENT
+    """Tell whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
+    return left < 0.001
 
 
 class _LookAhead(Generic[R]):
-    """What was drawn and is not yet yielded, oldest first; keeps ``limit`` under way as long as items come."""
+    """The started calls whose results are not yet yielded, oldest first; keeps ``limit`` of them running."""
 
     def __init__(self, calls: Iterator[Coroutine[Any, Any, R]], limit: int) -> None:
-        self.drawn: deque[asyncio.Task[R]] = deque()
+        self.tasks: deque[asyncio.Task[R]] = deque()
         self._calls = calls
         self._limit = limit
-        self._under_way = 0
-        self._all_drawn = False
-        self._news = asyncio.Event()
+        self._running = 0
+        self._exhausted = False
+        self._finished = asyncio.Event()
 
-    def draw(self) -> None:
-        """Draw items for the free places; none where too many results wait, or where one has failed."""
-        room = self._limit + MOST_WAITING
-        while not self._all_drawn and self._under_way < self._limit and len(self.drawn) < room:
+    def start(self) -> None:
+        """Start calls up to the limit; none if too many results wait, or one has failed."""
+        capacity = self._limit + MAX_WAITING
+        while not self._exhausted and self._running < self._limit and len(self.tasks) < capacity:
             try:
                 call = next(self._calls)
             except StopIteration:
-                self._all_drawn = True
+                self._exhausted = True
             else:
                 task = asyncio.ensure_future(call)
-                self._under_way += 1
-                task.add_done_callback(self._over)
-                self.drawn.append(task)
+                self._running += 1
+                task.add_done_callback(self._end)
+                self.tasks.append(task)
 
     async def wait(self) -> None:
-        """Return once the oldest may be finished; others have a turn in any case."""
-        if self.drawn[0].done():
+        """Return when the oldest call may have finished; yields to other tasks in any case."""
+        if self.tasks[0].done():
             await asyncio.sleep(0)
             return
-        self._news.clear()
-        await self._news.wait()
+        self._finished.clear()
+        await self._finished.wait()
 
-    def _over(self, task: asyncio.Task[R]) -> None:
-        self._under_way -= 1
-        self._all_drawn |= task.cancelled() or task.exception() is not None
-        self._news.set()
+    def _end(self, task: asyncio.Task[R]) -> None:
+        self._running -= 1
+        self._exhausted |= task.cancelled() or task.exception() is not None
+        self._finished.set()
 
 
 async def concurrent_map(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> AsyncIterator[R]:
-    """Yield ``await function(item)`` for each item, in the order of the items, with at most ``limit`` under way.
+    """Yield ``await function(item)`` for each item, in the order of the items, with at most ``limit`` running.
 
-    A slow item holds up none of the others: they go on until ``MOST_WAITING`` results wait for it. Items are drawn as
-    places become free, so a generator of 300,000 items is never held whole. The first exception is raised where its
-    item stands in the order, and no items are drawn after it; what is under way then is cancelled and awaited.
+    A slow item does not delay the others, until ``MAX_WAITING`` results wait for it. Items are taken as calls finish,
+    so a generator of 300,000 items is never stored. The first exception is raised in the order of the items, and no
+    items are taken after it; the running calls are cancelled and awaited.
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
@@ -76,26 +71,26 @@ async def concurrent_map(function: Callable[[T], Awaitable[R]], items: Iterable[
     in_a_row = 0
     try:
         while True:
-            ahead.draw()
-            if not ahead.drawn:
+            ahead.start()
+            if not ahead.tasks:
                 return
-            if ahead.drawn[0].done() and in_a_row < limit:
+            if ahead.tasks[0].done() and in_a_row < limit:
                 in_a_row += 1
-                yield ahead.drawn.popleft().result()
-            else:  # results that waited come in a row: others have their turn between them
+                yield ahead.tasks.popleft().result()
+            else:  # let other tasks run between the results that were waiting
                 in_a_row = 0
                 await ahead.wait()
     finally:
-        await _cancel(ahead.drawn)
+        await _cancel(ahead.tasks)
 
 
 async def concurrent_list(function: Callable[[T], Awaitable[R]], items: Iterable[T], *, limit: int) -> list[R]:
-    """Gather :func:`concurrent_map` as a list."""
+    """Return the results of :func:`concurrent_map` as a list."""
     return [result async for result in concurrent_map(function, items, limit=limit)]
 
 
 async def in_turns(items: Iterable[T], *, each: int = 500) -> AsyncIterator[T]:
-    """Yield the items, and after ``each`` of them let everybody else have a turn: for loops over 300,000 of them."""
+    """Yield the items, and let other tasks run after ``each`` of them: for loops over 300,000 items."""
     for number, item in enumerate(items, 1):
         yield item
         if number % each == 0:
@@ -103,57 +98,57 @@ async def in_turns(items: Iterable[T], *, each: int = 500) -> AsyncIterator[T]:
 
 
 class ConcurrencySlot:
-    """One of a limited number of places; whoever waits for long may leave it and come back."""
+    """One of a limited number of slots; a task that waits for long may leave its slot and enter again."""
 
-    __slots__ = ("_held", "_places")
+    __slots__ = ("_held", "_slots")
 
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places = places
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots = slots
         self._held = True
 
     def leave(self) -> None:
-        """Give the place to somebody else."""
+        """Give the slot to another task."""
         if self._held:
             self._held = False
-            self._places.release()
+            self._slots.release()
 
     async def enter(self) -> None:
-        """Wait for a place again."""
+        """Wait for a slot again."""
         if not self._held:
-            await self._places.acquire()
+            await self._slots.acquire()
             self._held = True
 
 
 async def run_each(
     function: Callable[[T, ConcurrencySlot], Awaitable[None]], items: Iterable[T], *, limit: int
 ) -> None:
-    """Run ``function(item, place)`` for each item, begun in order, at most ``limit`` of them in a place at once.
+    """Run ``function(item, slot)`` for each item, started in order, with at most ``limit`` slots.
 
-    Items are drawn only as places become free; a slow one holds up no other. The first exception cancels the rest.
+    Items are taken as slots become free; a slow one delays no other. The first exception cancels the rest.
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    places = asyncio.Semaphore(limit)
+    slots = asyncio.Semaphore(limit)
     source = iter(items)
     async with asyncio.TaskGroup() as group:
         while True:
-            await places.acquire()
+            await slots.acquire()
             try:
                 item = next(source)
             except StopIteration:
-                places.release()
+                slots.release()
                 return
-            group.create_task(_occupy(function, item, ConcurrencySlot(places)))
+            group.create_task(_run_in(ConcurrencySlot(slots), function, item))
 
 
-async def run_unless(work: Coroutine[Any, Any, None], alarm: asyncio.Event) -> bool:
-    """Run ``work`` until it ends or ``alarm`` is set, which cancels it; tell whether it ended by itself."""
+async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:
+    """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; tell whether it ended by itself."""
     task = asyncio.ensure_future(work)
-    bell = asyncio.ensure_future(alarm.wait())
+    waiting = asyncio.ensure_future(cancelled.wait())
     try:
-        await asyncio.wait({task, bell}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await _cancel((task, bell))
+        await _cancel((task, waiting))
     if task.cancelled():
         return False
     task.result()
@@ -161,28 +156,28 @@ async def run_unless(work: Coroutine[Any, Any, None], alarm: asyncio.Event) -> b
 
 
 async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) -> tuple[T, bool]:
-    """Await what must be done to its end, and tell whether somebody cancelled it meanwhile.
+    """Await work that should be finished even if cancelled once; tell whether it was cancelled.
 
-    The first time that is told to ``interrupted``, and it goes on; the second time it ends, and so does the caller.
+    The first cancellation calls ``interrupted``, and the work continues; the second one cancels it.
     """
     task = asyncio.ensure_future(work)
-    asked = False
+    was_cancelled = False
     while True:
         try:
-            return await asyncio.shield(task), asked
+            return await asyncio.shield(task), was_cancelled
         except asyncio.CancelledError:
-            if asked:
+            if was_cancelled:
                 await _cancel((task,))
                 raise
-            asked = True
+            was_cancelled = True
             interrupted()
 
 
-async def _occupy(function: Callable[[T, ConcurrencySlot], Awaitable[None]], item: T, place: ConcurrencySlot) -> None:
+async def _run_in(slot: ConcurrencySlot, function: Callable[[T, ConcurrencySlot], Awaitable[None]], item: T) -> None:
     try:
-        await function(item, place)
+        await function(item, slot)
     finally:
-        place.leave()
+        slot.leave()
 
 
 async def _call(function: Callable[[T], Awaitable[R]], item: T) -> R:

@@ -1,1 +1,1 @@
-"""A plan becomes results: each request is journalled, sent once, settled by reading, and its target proved."""
+"""Apply a plan: each request is journalled, sent once and settled, and its target is verified."""

@@ -40,4 +40,4 @@ class ApplyContext:
     def notify(self, event: events.Event) -> None:
         """Notify the observer; its errors are ignored."""
         with suppress(Exception):
-            self.observer.tell(event)
+            self.observer.notify(event)

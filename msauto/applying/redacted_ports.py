@@ -73,7 +73,7 @@ class RedactedObserver:
         self._observer = observer
         self._redactor = redactor
 
-    def tell(self, event: events.Event) -> None:
+    def notify(self, event: events.Event) -> None:
         """Pass on what may be shown."""
         redactor = self._redactor
         if isinstance(event, events.RequestSettled):
@@ -85,4 +85,4 @@ class RedactedObserver:
             event = replace(event, result=redactor.result(event.result))
         elif not isinstance(event, events.RunStarted):
             event = replace(event, target=redactor.target(event.target))
-        self._observer.tell(event)
+        self._observer.notify(event)

@@ -5,40 +5,12 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from msauto.applying import states
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.circuit_breaker import TargetContact
 from msauto.applying.download_progress import DownloadProgress
 from msauto.applying.group_commit import Call
-from msauto.applying.states import (
-    Accepted,
-    Blocked,
-    Command,
-    Event,
-    ExpectationRead,
-    Failed,
-    Finish,
-    InDoubt,
-    Journalled,
-    NotSent,
-    Pause,
-    PauseEnded,
-    ReadExpectation,
-    Rejected,
-    RetryPolicy,
-    RunCancelled,
-    Send,
-    State,
-    TargetProgress,
-    TargetRead,
-    Transition,
-    Unreadable,
-    Verify,
-    WriteAhead,
-    abandon,
-    begin,
-    conclude,
-    step,
-)
+from msauto.applying.states import RetryPolicy
 from msauto.applying.target_memory import TargetMemory
 from msauto.applying.target_reader import TargetReader
 from msauto.concurrency import ConcurrencySlot
@@ -60,7 +32,7 @@ class TargetExecutor:
         server: ServerConnection,
         target: Target,
         slot: ConcurrencySlot,
-        resumed: Transition | None = None,
+        resumed: states.Transition | None = None,
     ) -> None:
         self._context = context
         self._sender = server.sender
@@ -69,7 +41,7 @@ class TargetExecutor:
         self._contact = TargetContact(server.breaker)
         self._reader = TargetReader(server, target, self._contact)
         self._memory = TargetMemory(context, target)
-        self._progress: TargetProgress
+        self._progress: states.TargetProgress
         self._resumed = resumed
         self._started = resumed is not None
         self._guard_holds = False
@@ -84,23 +56,24 @@ class TargetExecutor:
             await self._run()
         except asyncio.CancelledError:
             if self._is_downloading():
-                self._apply(step(self._progress, Failed("stopped at once: the file was not fetched"), self._policy))
-            self._apply(abandon(self._progress, "stopped at once"))
+                failed = states.Failed("stopped at once: the file was not fetched")
+                self._apply(states.step(self._progress, failed, self._policy))
+            self._apply(states.abandon(self._progress, "stopped at once"))
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
-            self._apply(abandon(self._progress, f"internal error: {one_line(error)}"))
+            self._apply(states.abandon(self._progress, f"internal error: {one_line(error)}"))
         finally:
             self._finish()
 
     async def _run(self) -> None:
-        command = self._apply(self._resumed or begin(len(self._target.requests), wait=self._target.wait))
-        while not isinstance(command, Finish):
+        command = self._apply(self._resumed or states.begin(len(self._target.requests), wait=self._target.wait))
+        while not isinstance(command, states.Finish):
             event = await self._carry_out(command)
-            command = self._apply(step(self._progress, event, self._policy))
+            command = self._apply(states.step(self._progress, event, self._policy))
 
     def _is_downloading(self) -> bool:
         """Tell whether a download is in progress: it changes nothing on the server, so it is not in doubt."""
-        sent = self._progress.state is State.SENT
+        sent = self._progress.state is states.State.SENT
         return sent and self._target.requests[self._progress.index].dest is not None
 
     @property
@@ -108,7 +81,7 @@ class TargetExecutor:
         policy = self._context.policy
         return policy.half_open if self._contact.half_open else policy
 
-    def _apply(self, transition: Transition) -> Command:
+    def _apply(self, transition: states.Transition) -> states.Command:
         """Adopt the progress of a transition, and record the request that it settled."""
         self._progress, command, settled = transition
         if settled is not None:
@@ -118,31 +91,31 @@ class TargetExecutor:
             self._memory.request_settled(settled, results)
         return command
 
-    async def _carry_out(self, command: Command) -> Event:
+    async def _carry_out(self, command: states.Command) -> states.Event:
         match command:
-            case WriteAhead(index):
+            case states.WriteAhead(index):
                 return await self._write_ahead(index)
-            case Send(index):
+            case states.Send(index):
                 return await self._send(index)
-            case ReadExpectation(index):
+            case states.ReadExpectation(index):
                 return await self._settle(index)
-            case Pause():
+            case states.Pause():
                 return await self._pause(command)
-            case Verify():
+            case states.Verify():
                 return await self._verify()
-            case Finish():
+            case states.Finish():
                 raise AssertionError("nothing is left to carry out")
 
-    async def _write_ahead(self, index: int) -> Event:
+    async def _write_ahead(self, index: int) -> states.Event:
         context, target, breaker = self._context, self._target, self._contact.breaker.state
         if context.cancellation.requested:
-            return RunCancelled()
+            return states.RunCancelled()
         if breaker.open:
-            return Blocked(breaker.message(target.server, context.run))
+            return states.Blocked(breaker.message(target.server, context.run))
         if target.requests[index].guarded and not self._guard_holds:
             failed = await self._check_guard(index)
             if failed is not None:
-                return Blocked(failed)
+                return states.Blocked(failed)
         first = index == 0 and not self._progress.tries
         calls: list[Call] = [partial(context.journal.sending, context.run, target, index)]
         if first:
@@ -152,8 +125,8 @@ class TargetExecutor:
         try:
             await context.commits.write(*calls, *self._memory.before_request(index, first=first))
         except MsautoError as error:
-            return Blocked(one_line(error))
-        return Journalled()
+            return states.Blocked(one_line(error))
+        return states.Journalled()
 
     async def _check_guard(self, index: int) -> str | None:
         """Return why a guarded request must not be sent; ``None`` once reading shows all requests before it."""
@@ -166,7 +139,7 @@ class TargetExecutor:
             return f"the rest was not sent, because reading does not show what was written: {', '.join(missing)}"
         return None
 
-    async def _send(self, index: int) -> Event:
+    async def _send(self, index: int) -> states.Event:
         self._context.notify(events.RequestSending(self._target, index, self._progress.tries))
         request = self._target.requests[index]
         if request.dest is not None:
@@ -177,26 +150,26 @@ class TargetExecutor:
             self._contact.failed(error, read=False)
             return _event_of(error)
         self._contact.answered()
-        return Accepted(answer.status)
+        return states.Accepted(answer.status)
 
-    async def _download(self, request: Request, index: int) -> Event:
+    async def _download(self, request: Request, index: int) -> states.Event:
         """Download a file. It changes nothing on the server, so an error is never in doubt."""
         contact = self._contact
         if contact.breaker.state.failures:  # other targets wait for an answer, and a file may take an hour
             await self._reader.ping()
             if contact.unauthorized:
-                return Failed(contact.breaker.state.message(self._target.server, self._context.run))
+                return states.Failed(contact.breaker.state.message(self._target.server, self._context.run))
         try:
             progress = DownloadProgress(self._context, self._target, index, self._memory)
             answer = await self._sender.fetch(request, progress)
         except Exception as error:  # noqa: BLE001 - after any error the file is not complete
             contact.failed(error, read=False)  # a download that breaks off does not show that the server is unreachable
-            return Failed(one_line(error), getattr(error, "status", None))
+            return states.Failed(one_line(error), getattr(error, "status", None))
         contact.answered()
         self._memory.downloaded(index, answer.sha256)
-        return Accepted(answer.status)
+        return states.Accepted(answer.status)
 
-    async def _pause(self, pause: Pause) -> Event:
+    async def _pause(self, pause: states.Pause) -> states.Event:
         context = self._context
         if pause.frees_slot:
             context.notify(events.WaitingForRestore(self._target, self._elapsed(), self._target.wait))
@@ -204,31 +177,31 @@ class TargetExecutor:
         if not pause.cancellable:
             await context.clock.sleep(pause.seconds)
         elif not await context.cancellation.sleep(context.clock, pause.seconds):
-            return RunCancelled()
+            return states.RunCancelled()
         await self._slot.enter()
-        return PauseEnded()
+        return states.PauseEnded()
 
-    async def _settle(self, index: int) -> Event:
+    async def _settle(self, index: int) -> states.Event:
         try:
-            in_doubt = isinstance(self._progress.failure, InDoubt)
-            return ExpectationRead(await self._reader.verdict(index, in_doubt=in_doubt))
+            in_doubt = isinstance(self._progress.failure, states.InDoubt)
+            return states.ExpectationRead(await self._reader.verdict(index, in_doubt=in_doubt))
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
-            return Unreadable(one_line(error))
+            return states.Unreadable(one_line(error))
 
-    async def _verify(self) -> Event:
+    async def _verify(self) -> states.Event:
         done = verifying.only(self._target, 0, self._progress.done)
         if not verifying.can_see(done):
             self._memory.keep(memories(done, LiveTarget()))
             self._shown = verifying.shown(done, LiveTarget())
-            return TargetRead((), self._elapsed())
+            return states.TargetRead((), self._elapsed())
         try:
             live = await self._reader.read(0, self._progress.done, sent=self._progress.index)
             differences = verifying.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
-            return Unreadable(one_line(error), self._elapsed())
+            return states.Unreadable(one_line(error), self._elapsed())
         self._learned, self._shown = verifying.learned(done, live), verifying.shown(done, live)
         self._memory.verified(done, live, differences)
-        return TargetRead(differences, self._elapsed())
+        return states.TargetRead(differences, self._elapsed())
 
     def _elapsed(self) -> float:
         """Seconds since the first call, which follows the last request."""
@@ -239,7 +212,7 @@ class TargetExecutor:
 
     def _finish(self) -> None:
         context, progress = self._context, self._progress
-        outcome, message = conclude(progress)
+        outcome, message = states.conclude(progress)
         self._contact.end(failed=outcome in {"failed", "unverified"})
         results, differences = progress.all_results, progress.differences
         self.result = TargetResult(self._target, outcome, message, results, differences, self._learned, *self._shown)
@@ -249,10 +222,10 @@ class TargetExecutor:
         context.notify(events.TargetFinished(self.result))
 
 
-def _event_of(error: Exception) -> NotSent | Rejected | InDoubt:
+def _event_of(error: Exception) -> states.NotSent | states.Rejected | states.InDoubt:
     """Return what an error shows about a write: not sent, rejected, or in doubt."""
     if isinstance(error, NotSentError):
-        return NotSent(one_line(error))
+        return states.NotSent(one_line(error))
     if isinstance(error, RejectedError):
-        return Rejected(error.status, one_line(error), error.retry_after)
-    return InDoubt(one_line(error))
+        return states.Rejected(error.status, one_line(error), error.retry_after)
+    return states.InDoubt(one_line(error))

@@ -16,99 +16,7 @@ VERSION = 1
 APPLICATION = 0x6D736175  # "msau": the mark of our files
 BUSY = 10.0  # seconds to wait for another msauto that is writing
 
-TABLES = (
-    """
-    CREATE TABLE run (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        started TEXT NOT NULL,
-        ended TEXT,
-        status TEXT NOT NULL CHECK (status IN ('running', 'ok', 'failed', 'interrupted')),
-        playbooks TEXT NOT NULL,
-        summary TEXT NOT NULL,
-        msauto TEXT NOT NULL,
-        pid INTEGER NOT NULL,
-        host TEXT NOT NULL
-    )""",
-    """
-    CREATE TABLE target (
-        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        server TEXT NOT NULL,
-        database TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        name TEXT NOT NULL,
-        planned TEXT NOT NULL,
-        begun TEXT,
-        outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unverified', 'skipped', 'not attempted')),
-        message TEXT NOT NULL DEFAULT '',
-        differences TEXT NOT NULL DEFAULT '[]',
-        PRIMARY KEY (run, position)
-    ) WITHOUT ROWID""",
-    """
-    CREATE TABLE request (
-        run INTEGER NOT NULL,
-        target INTEGER NOT NULL,
-        position INTEGER NOT NULL,
-        planned TEXT NOT NULL,
-        state TEXT NOT NULL DEFAULT 'planned'
-            CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unverified', 'not sent')),
-        tries INTEGER NOT NULL DEFAULT 0,
-        status INTEGER,
-        message TEXT NOT NULL DEFAULT '',
-        sent TEXT,
-        settled TEXT,
-        PRIMARY KEY (run, target, position),
-        FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
-    ) WITHOUT ROWID""",
-    """
-    CREATE TABLE memory (
-        server TEXT NOT NULL,
-        database TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        name TEXT NOT NULL,
-        link_id TEXT NOT NULL,
-        create_time TEXT NOT NULL,
-        item TEXT NOT NULL,
-        value TEXT NOT NULL,
-        written TEXT NOT NULL,
-        PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
-    ) WITHOUT ROWID""",
-)
-
-LATER_TABLES = (
-    """
-    CREATE TABLE IF NOT EXISTS note (
-        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-        name TEXT NOT NULL,
-        text TEXT NOT NULL,
-        PRIMARY KEY (run, name)
-    ) WITHOUT ROWID""",
-    """
-    CREATE TABLE IF NOT EXISTS learned (
-        run INTEGER NOT NULL,
-        target INTEGER NOT NULL,
-        item TEXT NOT NULL,
-        value TEXT NOT NULL,
-        PRIMARY KEY (run, target, item),
-        FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
-    ) WITHOUT ROWID""",
-    """
-    CREATE TABLE IF NOT EXISTS attempt (
-        name TEXT PRIMARY KEY,
-        started TEXT NOT NULL,
-        ended TEXT NOT NULL,
-        status TEXT NOT NULL,
-        playbooks TEXT NOT NULL,
-        summary TEXT NOT NULL,
-        code INTEGER NOT NULL,
-        reason TEXT NOT NULL,
-        user TEXT NOT NULL,
-        host TEXT NOT NULL,
-        folder TEXT NOT NULL
-    ) WITHOUT ROWID""",
-)
-"""Tables that a ledger of an earlier msauto may lack; they are added when it is opened for writing."""
+TABLES = Path(__file__).with_name("tables.sql")
 
 
 class ForeignError(Exception):
@@ -222,12 +130,10 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not _is_ledger(connection):
-            for table in TABLES:
-                connection.execute(table)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-        for table in LATER_TABLES:
-            connection.execute(table)
+        for statement in TABLES.read_text(encoding="utf-8").split(";"):
+            connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk

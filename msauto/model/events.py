@@ -1,4 +1,4 @@
-"""What applying tells while it goes on: frozen values for a progress display, a log, or a script."""
+"""Events of a run in progress: frozen values for a progress display, a log, or a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msauto.model.result import RequestResult, Result, TargetResult
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run is in the ledger; nothing was sent yet. Counts are of what may be sent."""
+    """The run is recorded in the ledger, and nothing was sent yet; the counts of its targets and requests."""
 
     run: str
     targets: int
@@ -20,14 +20,14 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class TargetStarted:
-    """A target's first request is about to be journalled."""
+    """The first request of a target is about to be journalled."""
 
     target: Target
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSending:
-    """The request is in the ledger and leaves now; ``tries`` counts from 1."""
+    """The request is journalled and is sent now; ``tries`` counts from 1."""
 
     target: Target
     index: int
@@ -36,7 +36,7 @@ class RequestSending:
 
 @dataclass(frozen=True, slots=True)
 class RequestSettled:
-    """It is known what came of the request, or that it cannot be known."""
+    """The request is settled: its outcome is known, or known to be unverified."""
 
     target: Target
     index: int
@@ -45,9 +45,9 @@ class RequestSettled:
 
 @dataclass(frozen=True, slots=True)
 class DownloadAsked:
-    """A file is asked for, ``received`` bytes of it being there; the server may be making it.
+    """A file is requested, of which ``received`` bytes are saved; the server may be creating it.
 
-    It is given up where nothing comes for ``patience`` seconds.
+    The download fails if nothing is received for ``time_limit`` seconds.
     """
 
     target: Target
@@ -58,7 +58,7 @@ class DownloadAsked:
 
 @dataclass(frozen=True, slots=True)
 class DownloadReceived:
-    """So many bytes of a file are there, of ``total`` if the server told."""
+    """``received`` bytes of a file are saved; ``total``: its size, if the server reports it."""
 
     target: Target
     index: int
@@ -68,7 +68,7 @@ class DownloadReceived:
 
 @dataclass(frozen=True, slots=True)
 class WaitingForRestore:
-    """All is sent, and the high-resolution file is not there yet: ``waited`` of at most ``wait`` seconds."""
+    """All requests are done, but the high-resolution file is missing: ``waited`` of at most ``wait`` seconds."""
 
     target: Target
     waited: float
@@ -77,7 +77,7 @@ class WaitingForRestore:
 
 @dataclass(frozen=True, slots=True)
 class TargetFinished:
-    """The target is proved, or has failed, or was not reached."""
+    """The target has its result."""
 
     result: TargetResult
 
@@ -96,14 +96,14 @@ Event = (
 
 
 class Observer(Protocol):
-    """Is told of everything, in order, in the thread that applies. What it raises is ignored: it only looks on."""
+    """Receives all events in order, in the thread that applies; its errors are ignored."""
 
-    def tell(self, event: Event) -> None:
-        """Take note; be quick."""
+    def notify(self, event: Event) -> None:
+        """Receive an event; must return quickly."""
 
 
 class SilentObserver:
-    """An observer that nobody looks at."""
+    """An observer that ignores all events."""
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""Ports: what planning and applying need of the world, handed in; tests pass real small ones."""
+"""Ports: the effects that planning and applying need, passed in as parameters."""
 
 from __future__ import annotations
 
@@ -17,63 +17,63 @@ from msauto.model.result import RequestResult, Result, TargetResult
 
 @dataclass(frozen=True, slots=True)
 class XmpAnswer:
-    """XMP fields of an asset; ``fields`` is ``None`` where the server's answer cannot be read, or never is.
+    """XMP fields of an asset; ``fields`` is ``None`` if the server's answer cannot be read.
 
-    A name that was asked for and is not in ``fields`` is empty on the server.
+    A requested name that is not in ``fields`` is empty on the server.
     """
 
     fields: Xmp | None
 
 
 class Reader(Protocol):
-    """Reads one server. Within one reader each answer is asked for once; errors are ``ServerError``."""
+    """Reads one server, and remembers each answer; errors are ``ServerError``."""
 
     @property
     def reads(self) -> int:
         """Requests sent so far."""
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        """Return the asset, or ``None`` where the server says that there is none."""
+        """Return the asset; ``None`` if the server reports that it does not exist."""
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
-        """Return the XMP fields; ``names`` (empty: all) matter only where the server must be asked one by one."""
+        """Return the XMP fields; ``names`` (empty: all) are read one by one if the server needs that."""
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
-        """Return a folder's listing, or ``None`` where there is no such folder."""
+        """Return the listing of a folder; ``None`` if the folder does not exist."""
 
     async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
-        """Return the entries that the listing's own filters leave, ``None`` where the folder is unknown.
+        """Return the entries that match the listing's own filters; ``None`` if the folder does not exist.
 
-        ``where`` is not looked at. Filters are applied once more on our side, for a server may ignore them.
+        ``where`` is not evaluated. The filters are applied again here, because a server may ignore them.
         """
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
-        """Return all shortcuts to an asset: a listing of the whole database unless the clip lists them itself."""
+        """Return all links to an asset: from a listing of the whole database, unless the clip lists them itself."""
 
     async def read_entries(self, database: str, asset: Asset) -> ClipEntries:
-        """Return the entries that may show an asset, its home among them: one listing of the whole database for a run.
+        """Return the entries that may show an asset, its home among them, from one listing of the database per run.
 
         Entries of another title are candidates: their creation time and length are equal.
         """
 
     async def read_other_clips(self, database: str, asset: Asset, most: int) -> Sequence[Entry]:
-        """Return some entries of clips that surely are others: their creation time, length or original name differ."""
+        """Return some entries of other clips: their creation time, length or original name differs."""
 
     async def read_channel(self, name: str) -> RssChannel | None:
-        """Return a channel, or ``None`` where there is no such channel."""
+        """Return a channel; ``None`` if it does not exist."""
 
     async def has_database(self, name: str) -> bool:
-        """Tell whether the database itself is there."""
+        """Tell whether the database exists."""
 
     def fresh(self) -> Reader:
-        """Return a reader of the same server that has asked nothing yet: for proofs."""
+        """Return a reader of the same server that remembers no answers: for verification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to a write that it did not reject. Nothing in it is relied on.
+    """A server's answer to a write that it did not reject. Nothing depends on its content.
 
-    ``sha256`` is that of the file, in hex, where the request was a download.
+    ``sha256``: that of the file, in hex, if the request was a download.
     """
 
     status: int
@@ -83,10 +83,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PartialDownload:
-    """The beginning of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
+    """The received part of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
 
-    ``request`` is the path that was asked for, ``sha256`` that of the bytes in hex, ``validator`` the server's word for
-    the very content (a strong ETag, or a date), ``total`` the bytes of the whole file, if it told.
+    ``request``: the requested path; ``sha256``: that of the part, in hex; ``validator``: the server's identifier of the
+    content (a strong ETag, or a date); ``total``: the size of the whole file, if reported.
     """
 
     name: str
@@ -98,47 +98,47 @@ class PartialDownload:
 
 
 class DownloadObserver(Protocol):
-    """Is told how a download goes, and keeps what is needed to go on with it another time."""
+    """Receives the progress of a download, and remembers what is needed to resume it."""
 
     @property
     def part(self) -> PartialDownload | None:
-        """What an earlier run has left."""
+        """The part that an earlier run left."""
 
     @property
     def keeps(self) -> bool:
-        """Whether what is kept is found again."""
+        """Whether a kept part is found again by the next run."""
 
     def keep(self, part: PartialDownload | None) -> None:
-        """Keep what is needed to go on from here; ``None``: nothing is left."""
+        """Remember the part; ``None``: nothing is left."""
 
     def asked(self, received: int, seconds: float) -> None:
-        """The request leaves, ``received`` bytes being there; the server may be silent for so many ``seconds``."""
+        """The request is sent, ``received`` bytes are saved; the server may be silent for ``seconds``."""
 
     def received(self, size: int, total: int | None) -> None:
-        """So many bytes are there, of ``total`` if the server told."""
+        """``size`` bytes are saved, of ``total`` if the server reports it."""
 
 
 class Sender(Protocol):
-    """Sends one write, once. Raises ``NotSentError``, ``FateUnknownError`` or ``RejectedError``.
+    """Sends one write, once. Raises ``NotSentError``, ``InDoubtError`` or ``RejectedError``.
 
-    A request with a ``dest`` is a download, and fetched: saved whole, and any error means that it was not.
+    A request with a ``dest`` is a download: it is saved completely, or an error is raised.
     """
 
     async def send(self, request: Request) -> Answer:
-        """Send; returning means that the server accepted it, not that it is proved."""
+        """Send; returning means that the server accepted the request, not that it is verified."""
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         """Save the answer to a request with a ``dest`` as that file; raises ``ServerError`` or ``DownloadError``."""
 
 
 class Clock(Protocol):
-    """Time, handed in."""
+    """Time, as a parameter."""
 
     def now(self) -> datetime:
         """The time of day, with a zone."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Monotonic seconds."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -148,13 +148,13 @@ class Disk(Protocol):
     """Files of this machine."""
 
     async def sha256(self, path: str) -> str | None:
-        """Return the SHA-256 of a file in hex; ``None`` where there is no such file, or it cannot be read."""
+        """Return the SHA-256 of a file in hex; ``None`` if the file does not exist, or cannot be read."""
 
 
 class NoDisk:
     """A disk without files."""
 
-    async def sha256(self, path: str) -> str | None:  # noqa: ARG002 - there is nothing to look at
+    async def sha256(self, path: str) -> str | None:  # noqa: ARG002 - no file is found
         """Return ``None``."""
         return None
 
@@ -163,51 +163,51 @@ class Memory(Protocol):
     """What was last written of a target. Items are named ``aspect:key``, e.g. ``field:comment``."""
 
     def recall(self, target: TargetId) -> Mapping[str, Json]:
-        """Return the items that we remember of a target; empty if none."""
+        """Return the items remembered of a target."""
 
     def remember(self, target: TargetId, items: Mapping[str, Json]) -> None:
-        """Keep items; a value of ``None`` forgets the item."""
+        """Remember items; a value of ``None`` forgets the item."""
 
     def forget_assets(self, server: str, database: str, prefix: str) -> None:
-        """Forget the items of all assets of a database whose names begin so."""
+        """Forget the items of all assets of a database that start with ``prefix``."""
 
     def pending(self, server: str) -> frozenset[tuple[str, str]]:
-        """Return database and title of the assets of which an ``pending:…`` item is remembered: what a run left undone."""
+        """Return database and title of the assets that have a ``pending:…`` item: a request that a run left."""
 
 
 class Journal(Protocol):
     """The write-ahead record of a run. Every call is durable when it returns, or when its ``together`` ends."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Make the calls inside, and those of the memory beside it, durable as one: all of them or none."""
+        """Make the calls inside, also those to the memory, in one transaction."""
 
     def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
-        """Make the calls as :meth:`together` does; the future is fulfilled, by any thread, once they are durable.
+        """Make the calls in one transaction; the future ends, in any thread, once they are durable.
 
-        Raises what a call raises, and then nothing of them is kept; the future carries what a commit raises. Whatever
-        else is asked of the journal or the memory meanwhile waits for it.
+        Raises what a call raises, after a rollback; the future carries what the commit raises. Other calls to the
+        journal or the memory wait for the commit.
         """
 
     def start(self, plan: Plan, playbooks: Sequence[str]) -> str:
         """Open a run with its plan; return the run's name."""
 
     def reopen(self, run: str, targets: Sequence[Target]) -> bool:
-        """Go on writing about a run that died, ``targets`` being all of its; ``False`` where it is alive after all."""
+        """Continue the record of a run that died, with all its ``targets``; ``False`` if it is still alive."""
 
     def leave(self, run: str) -> None:
-        """Let go of a run that was reopened and is not closed: it stays one that died."""
+        """Release a run that was reopened and is not closed: it remains one that died."""
 
     def planned(self, run: str, target: Target) -> None:
-        """All requests of a target, before its first is sent."""
+        """Record that a target is started, before its first request is sent."""
 
     def sending(self, run: str, target: Target, index: int) -> None:
-        """The request is about to leave."""
+        """Record that a request is about to be sent."""
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
-        """What came of the request."""
+        """Record the outcome of a request."""
 
     def finished(self, run: str, result: TargetResult) -> None:
-        """What came of the target."""
+        """Record the outcome of a target."""
 
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
@@ -215,10 +215,10 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LiveTarget:
-    """All that proving one target reads again. ``asset`` ``None``: not there.
+    """Everything that the verification of one target reads. ``asset``: ``None`` if it does not exist.
 
-    ``folders`` maps each folder that a link is wanted in to its entries, ``None`` for a folder that is not there.
-    ``links`` are all shortcuts to the asset, ``None`` where nobody asked. ``xmp`` ``None``: not read, or unreadable.
+    ``folders`` maps each folder of a desired link to its entries, ``None`` if the folder does not exist. ``links``: all
+    links to the asset, ``None`` if not read. ``xmp``: ``None`` if not read, or unreadable.
     """
 
     asset: Asset | None = None

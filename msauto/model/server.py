@@ -1,4 +1,4 @@
-"""A media server as an inventory describes it: address, authentication, TLS, time-outs, version, dialect."""
+"""A media server as an inventory declares it: address, authentication, TLS, time-outs, version, dialect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PORT = 7901
 
 
 class Secret:
-    """A text that must never show. Only :meth:`reveal` gives it out, at the edge where it is sent."""
+    """A text that must never be shown. Only :meth:`reveal` returns it, where it is sent."""
 
     __slots__ = ("_text",)
 
@@ -38,9 +38,9 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds: to connect, between bytes of an answer, for a listing, for a web proxy that is made meanwhile.
+    """Time-outs in seconds: to connect, between bytes of an answer, for a listing, for a web proxy being created.
 
-    A whole answer may take ten times as long; of a file that is fetched 64 KiB must come within one.
+    A whole answer may take ten times as long. A download must receive 64 KiB within one time-out.
     """
 
     connect: float = 5.0
@@ -51,7 +51,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How to get in; at most one of basic and bearer, and any headers (interface, «Authentication»: not shown)."""
+    """Credentials: at most one of basic and bearer, and any headers (interface, «Authentication»)."""
 
     username: str | None = None
     password: Secret | None = None
@@ -61,9 +61,9 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """TLS towards an ``https`` server; paths of PEM files. ``verify=False`` trusts anybody.
+    """TLS for an ``https`` server; paths of PEM files. ``verify=False`` accepts any certificate.
 
-    ``key_password`` opens a key that is encrypted.
+    ``key_password`` decrypts the key.
     """
 
     verify: bool = True
@@ -75,7 +75,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy on the way to the server; ``url`` is ``http://``, host and port."""
+    """An HTTP proxy in front of the server; ``url`` is ``http://``, host and port."""
 
     url: str
     username: str | None = None
@@ -86,9 +86,9 @@ class Proxy:
 class ServerSpec:
     """One media server: the ``server:`` block of a host.
 
-    ``url`` is scheme, host and port without a path; ``version`` the product version as numbers, ``None`` means
-    newest; ``timezone`` an IANA name for times that carry none; ``request_line`` the cap in bytes. ``proxy`` is
-    the only proxy used: the environment is not looked at.
+    ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
+    ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. No other ``proxy`` is
+    used: the environment is not read.
     """
 
     name: str

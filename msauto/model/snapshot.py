@@ -1,4 +1,4 @@
-"""Snapshots: live state as ``msauto export`` gathers it, one target at a time."""
+"""Snapshots: live state as ``msauto export`` reads it, one target at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msauto.model.live import Asset, Entry, Folder, Link, RssChannel, Xmp
 
 @dataclass(frozen=True, slots=True)
 class AssetSnapshot:
-    """One asset with all that an asset task can say of it.
+    """One asset with everything that an asset task can declare.
 
-    ``title`` is how it was asked for. ``xmp`` and ``links`` are ``None`` where nobody looked, or the server does not
-    tell. ``strangers`` are entries of other clips that bear its title: no link, but taken for one by title.
-    ``origin`` is the frame of the file from which the server counts positions.
+    ``title``: the requested title. ``xmp`` and ``links``: ``None`` if not read, or not reported. ``strangers``: entries
+    of other clips with the same title, which a search by title takes for links. ``origin``: the frame of the file from
+    which the server counts positions.
     """
 
     database: str
@@ -34,7 +34,7 @@ class ChannelSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SkippedEntry:
-    """An entry of a listing that is no target of its own, and why. ``broken``: somebody should look at it."""
+    """An entry of a listing that is not exported, and why. ``broken``: the user should check it."""
 
     database: str
     folder: Folder
@@ -48,12 +48,12 @@ Snapshot = AssetSnapshot | SkippedEntry
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """An entry of a listing, with just enough kept to find and to order it."""
+    """The folder and title of an entry: what is needed to find and to order it."""
 
     folder: Folder
     title: str
 
     @classmethod
     def of(cls, entry: Entry) -> ListedEntry:
-        """Keep folder and title."""
+        """Return the folder and title of an entry."""
         return cls(entry.folder, entry.title)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 DROP_FRAME_RATES = {Fraction(30000, 1001): 2, Fraction(60000, 1001): 4}
-"""Frame numbers left out at the start of each minute that is no multiple of ten (SMPTE 12M)."""
+"""The frame numbers that drop frame omits at the start of each minute, except each tenth (SMPTE 12M)."""
 
 _TIMECODE = re.compile(
     r"(?P<h>\d{2,6}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:(?P<sep>[:;])(?P<f>\d{2,3})|\.(?P<dec>\d{1,12}))", re.ASCII
@@ -22,12 +22,12 @@ _MOST_FRAMES = 10**15 - 1
 
 
 class TimecodeError(ValueError):
-    """A time code that cannot be read, or that does not exist at the rate."""
+    """A time code that is invalid, or does not exist at the frame rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timecode:
-    """A position or a duration as somebody wrote it; a number of frames only once the rate is known.
+    """A position or a duration as written; converted to frames once the frame rate is known.
 
     ``kind``: ``frames`` (a number), ``non_drop`` (``HH:MM:SS:FF``), ``drop`` (``HH:MM:SS;FF``),
     ``seconds`` (``HH:MM:SS.ss``).
@@ -41,7 +41,7 @@ class Timecode:
 
     @classmethod
     def parse(cls, value: str | int) -> Timecode:
-        """Read a frame number or a time code.
+        """Parse a frame number or a time code.
 
         >>> Timecode.parse("00:00:10:05").to_frames(Fraction(25))
         255
@@ -50,7 +50,7 @@ class Timecode:
             if value < 0:
                 raise TimecodeError("a position cannot be negative")
             if value > _MOST_FRAMES:
-                raise TimecodeError("a number of frames is too large")
+                raise TimecodeError(f"a number of frames is at most {_MOST_FRAMES}")
             return cls(str(value), "frames", frames=value)
         text = value.strip()
         if _FRAMES.fullmatch(text):
@@ -58,7 +58,7 @@ class Timecode:
         match = _TIMECODE.fullmatch(text)
         if match is None:
             raise TimecodeError(
-                f"{text[:60]!r} is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
+                f"{text[:60]!r} is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames"
             )
         whole = int(match["h"]) * 3600 + int(match["m"]) * 60 + int(match["s"])
         if match["dec"] is not None:
@@ -68,7 +68,7 @@ class Timecode:
         return cls(text, kind, seconds=whole, frames=int(match["f"]))
 
     def to_frames(self, rate: Fraction) -> int:
-        """Whole frames at ``rate`` (frames a second); seconds are rounded to the nearest frame, halves up."""
+        """Return whole frames at ``rate`` (frames per second); seconds are rounded to the nearest frame, halves up."""
         if self.kind == "frames":
             return self.frames
         if self.kind == "seconds":
@@ -91,7 +91,7 @@ class Timecode:
             )
         minutes, second = divmod(self.seconds, 60)
         if second == 0 and minutes % 10 and self.frames < per_minute:
-            raise TimecodeError(f"{self.text} does not exist: drop frame leaves it out")
+            raise TimecodeError(f"{self.text} does not exist: drop frame omits it")
         return per_minute * (minutes - minutes // 10)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Timecode:
 
 
 def rate_of(frame_time: str) -> Fraction:
-    """Return the exact rate that a ``frame_time`` (decimal seconds per frame, ten digits) stands for.
+    """Return the exact rate of a ``frame_time`` (decimal seconds per frame, ten digits).
 
     >>> rate_of("0.0333666667")
     Fraction(30000, 1001)
@@ -107,31 +107,31 @@ def rate_of(frame_time: str) -> Fraction:
     try:
         period = Fraction(frame_time.strip())
     except (ValueError, ZeroDivisionError) as error:
-        raise TimecodeError(f"frame_time {frame_time!r} is no decimal number of seconds") from error
+        raise TimecodeError(f"frame_time {frame_time!r} is not a decimal number of seconds") from error
     if period <= 0:
-        raise TimecodeError(f"frame_time {frame_time!r} is not above zero")
+        raise TimecodeError(f"frame_time {frame_time!r} is not greater than zero")
     return (1 / period).limit_denominator(1001)
 
 
 def nominal_rate(rate: Fraction) -> int:
-    """Frames that a time code counts in a second: 30 for 30000/1001."""
+    """Return the frames per second that a time code counts: 30 for 30000/1001."""
     return -(-rate.numerator // rate.denominator)
 
 
 def show_rate(rate: Fraction) -> str:
-    """Return ``25 fps`` or ``29.97 fps``, as people say it."""
+    """Return the rate as text, for example ``25 fps`` or ``29.97 fps``."""
     return f"{rate.numerator} fps" if rate.denominator == 1 else f"{float(rate):.2f} fps"
 
 
 def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
-    """Write frames as ``HH:MM:SS:FF`` (or ``;FF`` with ``drop``), hours running past 24."""
+    """Return frames as ``HH:MM:SS:FF`` (``;FF`` with ``drop``); hours continue after 24."""
     nominal = nominal_rate(rate)
     separator = ":"
     if drop:
         per_minute = DROP_FRAME_RATES.get(rate)
         if per_minute is None:
-            raise TimecodeError(f"{show_rate(rate)} has no drop frame")
-        frames += _left_out(frames, nominal, per_minute)
+            raise TimecodeError(f"{show_rate(rate)} does not support drop frame")
+        frames += _dropped_before(frames, nominal, per_minute)
         separator = ";"
     seconds, frame = divmod(frames, nominal)
     minutes, second = divmod(seconds, 60)
@@ -139,7 +139,7 @@ def show_timecode(frames: int, rate: Fraction, *, drop: bool = False) -> str:
     return f"{hours:02}:{minute:02}:{second:02}{separator}{frame:0{max(2, len(str(nominal - 1)))}}"
 
 
-def _left_out(frames: int, nominal: int, per_minute: int) -> int:
+def _dropped_before(frames: int, nominal: int, per_minute: int) -> int:
     ten_minutes = 600 * nominal - 9 * per_minute
     minute = 60 * nominal - per_minute
     tens, rest = divmod(frames, ten_minutes)

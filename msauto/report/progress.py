@@ -114,7 +114,7 @@ class ProgressDisplay:
         self.erase()
         self._every = None
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Count the event, and draw if it is time."""
         self._note(event)
         if isinstance(event, RunEnded):

@@ -147,11 +147,11 @@ def test_any_text_is_a_time_code_or_an_error(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 5000, "9" * 5000 + ":00:00:00", "00:00:00." + "9" * 5000, "١٢", "١٢:٠٠:٠٠:٠٠"])
 def test_monsters_are_no_time_codes(text: str) -> None:
-    with pytest.raises(TimecodeError, match="is no time code") as caught:
+    with pytest.raises(TimecodeError, match="is not a valid time code") as caught:
         Timecode.parse(text)
     assert len(str(caught.value)) < 300
 
 
 def test_a_number_of_frames_has_an_end() -> None:
-    with pytest.raises(TimecodeError, match="too large"):
+    with pytest.raises(TimecodeError, match="at most"):
         Timecode.parse(10**5000)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 
-from msauto.concurrency import MOST_WAITING, concurrent_list, concurrent_map
+from msauto.concurrency import MAX_WAITING, concurrent_list, concurrent_map
 
 
 def in_loop(test: Callable[[], Coroutine[object, object, None]]) -> Callable[[], None]:
@@ -78,11 +78,11 @@ async def test_a_slow_item_idles_nobody() -> None:
 @in_loop
 async def test_what_waits_for_a_slow_item_is_bounded() -> None:
     work = Work(slow=frozenset({0}))
-    results = asyncio.ensure_future(concurrent_list(work.do, work.items(MOST_WAITING * 3), limit=2))
-    await turns(MOST_WAITING * 6)
-    assert len(work.drawn) == MOST_WAITING + 2
+    results = asyncio.ensure_future(concurrent_list(work.do, work.items(MAX_WAITING * 3), limit=2))
+    await turns(MAX_WAITING * 6)
+    assert len(work.drawn) == MAX_WAITING + 2
     work.gate.set()
-    assert await results == list(range(MOST_WAITING * 3))
+    assert await results == list(range(MAX_WAITING * 3))
 
 
 @in_loop

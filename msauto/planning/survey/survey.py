@@ -11,7 +11,7 @@ from msauto.diffing.builder import refuse
 from msauto.errors import MsautoError
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents, TaskSource
 from msauto.model.plan import Settlement, Target, TargetId
-from msauto.model.ports import Clock, Disk, LiveTarget, Memory, NoDisk, Reader
+from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
@@ -43,7 +43,6 @@ async def survey(
     work: ServerIntents,
     reader: Reader,
     memory: Memory,
-    clock: Clock,
     *,
     forks: int,
     find_links: bool = False,
@@ -57,7 +56,6 @@ async def survey(
     for limits that protect folders. ``disk`` is where downloads may be already. ``forget_pending`` takes what earlier runs
     have left open as settled. ``secrets`` tells those that came up so far.
     """
-    del clock  # templates have their own `now`; kept in the seam for waits that later aspects need
     pending = memory.pending(work.server.name)
     world = SurveyContext(
         work.server, reader, memory, find_links, disk or NoDisk(), pending, forget_pending, secrets=secrets

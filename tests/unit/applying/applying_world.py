@@ -263,7 +263,7 @@ class Events:
     def __init__(self) -> None:
         self.told: list[Event] = []
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         self.told.append(event)
         raise RuntimeError("an observer's mistake is not the run's affair")
 

@@ -1,23 +1,11 @@
-"""Small real ports for planning: a clock that stands, a memory and a disk in dicts."""
+"""Small real ports for planning: a memory and a disk in dicts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from msauto.model.plan import Json, TargetId
-
-
-class Clock:
-    def now(self) -> datetime:
-        return datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        raise AssertionError("planning never waits")
 
 
 @dataclass

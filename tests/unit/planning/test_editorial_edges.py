@@ -96,7 +96,7 @@ def test_drop_frame_where_it_is() -> None:
     assert plan({"markers": [{"at": "00:01:00;02"}]}, frames=1801, frame_time=NTSC) == (None, [], 1)
     error, *_ = plan({"markers": [{"at": "00:01:00;00"}]}, frames=1801, frame_time=NTSC)
     assert error is not None
-    assert "00:01:00;00 does not exist: drop frame leaves it out" in error
+    assert "00:01:00;00 does not exist: drop frame omits it" in error
     assert "1801 frames long" in error
     error, *_ = plan({"markers": [{"at": "00:01:00;02"}]}, frames=1800, frame_time=NTSC)
     assert error is not None

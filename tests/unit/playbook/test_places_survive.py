@@ -54,7 +54,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
                 "        markers:\n          - at: '{{ at }}'\n"
             ),
             {},
-            "p.yml:7:17: '1:2' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+            "p.yml:7:17: '1:2' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
         ),
         (
             "a list that a template makes: the template",
@@ -69,7 +69,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "an item of a loop: the value that uses it",
             "- hosts: all\n  tasks:\n    - loop: [5, x]\n      asset: {title: A, fields: {icon_pos: '{{ item }}'}}\n",
             {},
-            "p.yml:4:44: 'x' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+            "p.yml:4:44: 'x' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
         ),
         (
             "a template in a loop's items",
@@ -129,7 +129,7 @@ def found(folder: Path, playbook: str, **files: str) -> list[str]:
             "a value of the inventory that does not fit: where it is used",
             "- hosts: all\n  tasks:\n    - asset: {title: A, fields: {icon_pos: '{{ length }}'}}\n",
             {},
-            "p.yml:3:44: '1:2' is no time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
+            "p.yml:3:44: '1:2' is not a valid time code: HH:MM:SS:FF, HH:MM:SS;FF (drop frame), HH:MM:SS.ss or frames",
         ),
         (
             "a file of variables",

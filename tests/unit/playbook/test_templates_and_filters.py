@@ -141,7 +141,7 @@ def test_values(text: str, value: Any, render: Render) -> None:
         ("{% include 'x' %}", "the template fails"),
         ("{{ '2.x' is version('1') }}", "is not a valid version"),
         ("{{ 1 | frames('abc') }}", "the template fails"),
-        ("{{ '00:01:00;00' | frames('29.97') }}", "drop frame leaves it out"),
+        ("{{ '00:01:00;00' | frames('29.97') }}", "drop frame omits it"),
         ("{{ 5 | shift(-6) }}", "before the start"),
         ("{{ 'a' | hash('nothing') }}", "unknown hash"),
     ],

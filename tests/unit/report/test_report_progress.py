@@ -41,7 +41,7 @@ def run_of(*events: Event, live: bool = True, step: float = 1.0, **more: object)
     progress = ProgressDisplay(stream, clock, live=live, **more)  # type: ignore[arg-type]
     for event in events:
         clock.time += step
-        progress.tell(event)
+        progress.notify(event)
     return stream.getvalue()
 
 
@@ -83,7 +83,7 @@ def test_line_is_gone_whatever_happens() -> None:
     stream = io.StringIO()
     try:
         with ProgressDisplay(stream, Ticking(), live=True) as progress:
-            progress.tell(STORY[0])
+            progress.notify(STORY[0])
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         pass
@@ -95,8 +95,8 @@ def test_line_is_gone_whatever_happens() -> None:
 def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
     stream, clock = io.StringIO(), Ticking()
     progress = ProgressDisplay(stream, clock, live=False)
-    progress.tell(RunStarted("r", 1, 1))
-    progress.tell(DownloadAsked(film(), 0, 0, 3600.0))
+    progress.notify(RunStarted("r", 1, 1))
+    progress.notify(DownloadAsked(film(), 0, 0, 3600.0))
     for _ in range(9):
         clock.time += 10
         progress.tick()
@@ -125,10 +125,10 @@ def test_no_time_goes_by_before_and_after_a_run() -> None:
     clock.time = 100
     progress.tick()
     assert stream.getvalue() == ""
-    progress.tell(RunStarted("r", 1, 1))
+    progress.notify(RunStarted("r", 1, 1))
     clock.time = 200
     progress.tick()
-    progress.tell(RunEnded(mixed_result()))
+    progress.notify(RunEnded(mixed_result()))
     clock.time = 300
     progress.tick()
     assert stream.getvalue().count("requests") == 2
@@ -166,7 +166,7 @@ def test_bar_is_full_at_the_end() -> None:
 def test_streams_that_cannot_write_our_signs() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
-    ProgressDisplay(stream, Ticking(), live=True).tell(STORY[0])
+    ProgressDisplay(stream, Ticking(), live=True).notify(STORY[0])
     assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())
 
 
@@ -174,7 +174,7 @@ def test_nothing_is_drawn_after_closing() -> None:
     stream = io.StringIO()
     progress = ProgressDisplay(stream, Ticking(), live=True)
     progress.close()
-    progress.tell(STORY[0])
+    progress.notify(STORY[0])
     assert stream.getvalue() == ""
 
 
@@ -182,7 +182,7 @@ def test_a_stream_that_is_no_terminal_gets_no_live_line() -> None:
     stream, clock = io.StringIO(), Ticking()
     progress = ProgressDisplay(stream, clock)
     clock.time = 31
-    progress.tell(STORY[0])
+    progress.notify(STORY[0])
     assert stream.getvalue() == "0/4 targets · 0/8 requests\n"
 
 
@@ -190,7 +190,7 @@ def test_a_terminal_is_asked_for_its_width() -> None:
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 30))
     with os.fdopen(slave, "w") as stream:
-        ProgressDisplay(stream, Ticking()).tell(STORY[0])
+        ProgressDisplay(stream, Ticking()).notify(STORY[0])
         drawn = os.read(master, 1000).decode().removeprefix(ERASE)
     os.close(master)
     assert display_width(drawn) < 30

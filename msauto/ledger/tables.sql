@@ -1,0 +1,88 @@
+-- The tables of the ledger. A ledger of an earlier msauto gets the missing ones when it is opened for writing.
+
+CREATE TABLE IF NOT EXISTS run (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    started TEXT NOT NULL,
+    ended TEXT,
+    status TEXT NOT NULL CHECK (status IN ('running', 'ok', 'failed', 'interrupted')),
+    playbooks TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    msauto TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    host TEXT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS target (
+    run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    server TEXT NOT NULL,
+    database TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    planned TEXT NOT NULL,
+    begun TEXT,
+    outcome TEXT CHECK (outcome IN ('changed', 'unchanged', 'failed', 'unverified', 'skipped', 'not attempted')),
+    message TEXT NOT NULL DEFAULT '',
+    differences TEXT NOT NULL DEFAULT '[]',
+    PRIMARY KEY (run, position)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS request (
+    run INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    planned TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'planned'
+        CHECK (state IN ('planned', 'sending', 'done', 'failed', 'unverified', 'not sent')),
+    tries INTEGER NOT NULL DEFAULT 0,
+    status INTEGER,
+    message TEXT NOT NULL DEFAULT '',
+    sent TEXT,
+    settled TEXT,
+    PRIMARY KEY (run, target, position),
+    FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS memory (
+    server TEXT NOT NULL,
+    database TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    link_id TEXT NOT NULL,
+    create_time TEXT NOT NULL,
+    item TEXT NOT NULL,
+    value TEXT NOT NULL,
+    written TEXT NOT NULL,
+    PRIMARY KEY (server, database, kind, name, link_id, create_time, item)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS note (
+    run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS learned (
+    run INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    item TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (run, target, item),
+    FOREIGN KEY (run, target) REFERENCES target (run, position) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS attempt (
+    name TEXT PRIMARY KEY,
+    started TEXT NOT NULL,
+    ended TEXT NOT NULL,
+    status TEXT NOT NULL,
+    playbooks TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    code INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    user TEXT NOT NULL,
+    host TEXT NOT NULL,
+    folder TEXT NOT NULL
+) WITHOUT ROWID;
