@@ -1,6 +1,6 @@
-"""The embedded media server: the whole interface over real HTTP, with dialects, faults and a request log.
+"""The embedded media server: the whole interface over HTTP, with dialects, faults and a request log.
 
-It imports nothing of the rest of msauto, so that it cannot share the mistakes it is to find.
+It imports no other package of msauto, so that it cannot share mistakes with the code that it tests.
 
     from msauto.simulator import Simulator
     with Simulator(dialect=["segment_update=overwrite"], faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
@@ -10,7 +10,7 @@ It imports nothing of the rest of msauto, so that it cannot share the mistakes i
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.faults import Fault, Faults
 from msauto.simulator.http.log import LogEntry
-from msauto.simulator.server import DEFAULT_PORT, Simulator, serve
+from msauto.simulator.server import Simulator
 from msauto.simulator.state.seed import bulk_state, empty_state, sample_state, state_from_seed
 from msauto.simulator.state.state import (
     Folder,
@@ -26,7 +26,6 @@ from msauto.simulator.state.state import (
 )
 
 __all__ = [
-    "DEFAULT_PORT",
     "Fault",
     "Faults",
     "Folder",
@@ -45,6 +44,5 @@ __all__ = [
     "bulk_state",
     "empty_state",
     "sample_state",
-    "serve",
     "state_from_seed",
 ]

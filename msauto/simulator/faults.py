@@ -1,54 +1,46 @@
-"""Faults: what goes wrong, for which requests, how often. `delivery.py` enacts them."""
+"""Faults: which ones exist, which requests they apply to, and what each one does."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-_EXAMPLES = {"status": 503, "cut_at": 100}
-_NEEDS_ARGUMENT = ("status", "delay", "late", "cut_at")
-KINDS = (
-    "status",
-    "delay",
-    "cut_before",
-    "cut_after",
-    "garbage",
-    "truncate",
-    "cut_at",
-    "swallow",
-    "late",
-    "html",
-    "slow_body",
-)
+from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer
+from msauto.simulator.http.asgi import HttpExchange
+from msauto.simulator.http.log import LogEntry
+
+_EXAMPLES = {"status": 503, "delay": 5, "late": 5, "cut_at": 100}  # the kinds that need a number
 _TEXT = re.compile(
     r"(?P<kind>[a-z_]+(?::[\d.:]+)?)@(?P<match>.+?)"
     r"(?:\*(?P<times>\d+))?(?:\+(?P<after>\d+))?(?:~(?P<chance>[\d.]+))?"
 )
+_LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>Please sign in</form></body></html>"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong for requests whose `METHOD raw_path?query` matches (a search, not a full match).
+    """A fault for requests in whose `METHOD raw_path?query` the pattern `match` is found.
 
     Kinds (the work is what the request asks for):
         status:CODE[:RETRY_AFTER]  answers with the status; work not done
-        delay:SECONDS              waits, then all is well
+        delay:SECONDS              waits, then does the work and answers
         cut_before                 closes the connection; work not done
         cut_after                  work done, then closes the connection without an answer
         garbage                    work done, answers random bytes
-        truncate                   work done, sends half of the body under its full Content-Length, then closes
-        cut_at:BYTES[:SECONDS]     work done, sends so many bytes of the body under its full length, waits, then closes
-        swallow                    answers as if all were well; work not done
+        truncate                   work done, sends half of the body with its full Content-Length, then closes
+        cut_at:BYTES[:SECONDS]     work done, sends that much of the body with its full length, waits, then closes
+        swallow                    answers as after success; work not done
         late:SECONDS               closes the connection now; work done after the seconds
         html                       answers 200 with a login page; work not done
-        slow_body[:SECONDS]        work done, the body dribbles over the seconds (1)
+        slow_body[:SECONDS]        work done, sends the body in ten parts over the seconds (1)
 
-    `times`: how often (None: always). `after`: how many matching requests pass first.
-    `probability`: of each match, drawn from `seed`.
+    `times`: how often (None: always). `after`: how many matching requests are skipped first.
+    `probability`: for each match, from the random seed `seed`.
     """
 
     match: str
@@ -62,10 +54,10 @@ class Fault:
         name, colon, argument = self.kind.partition(":")
         if name not in KINDS:
             raise ValueError(f"unknown fault {name!r}; known: {', '.join(KINDS)}")
-        if name in _NEEDS_ARGUMENT and not colon:
-            raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES.get(name, 5)}")
+        if name in _EXAMPLES and not colon:
+            raise ValueError(f"the fault {name} needs a number, such as {name}:{_EXAMPLES[name]}")
         try:
-            numbers = [float(part) for part in argument.split(":") if colon]
+            numbers = self.arguments
             re.compile(self.match)
         except (ValueError, re.error) as problem:
             raise ValueError(f"fault {self.kind}@{self.match}: {problem}") from None
@@ -84,32 +76,24 @@ class Fault:
         return cls(found["match"], found["kind"], times, int(found["after"] or 0), float(found["chance"] or 1))
 
     @property
-    def name(self) -> str:
-        """The kind without its argument."""
-        return self.kind.partition(":")[0]
-
-    @property
-    def arguments(self) -> tuple[float, ...]:
+    def arguments(self) -> list[float]:
         """The numbers after the kind."""
-        return tuple(float(part) for part in self.kind.split(":")[1:])
+        return [float(part) for part in self.kind.split(":")[1:]]
 
 
 @dataclass(slots=True)
-class _Armed:
+class _ActiveFault:
     fault: Fault
-    pattern: re.Pattern[str]
     random: random.Random
     seen: int = 0
     hits: int = 0
 
-    def takes(self, line: str) -> bool:
+    def applies(self, line: str) -> bool:
         fault = self.fault
-        if (fault.times is not None and self.hits >= fault.times) or not self.pattern.search(line):
+        if (fault.times is not None and self.hits >= fault.times) or not re.search(fault.match, line):
             return False
         self.seen += 1
-        if self.seen <= fault.after:
-            return False
-        if fault.probability < 1 and self.random.random() >= fault.probability:
+        if self.seen <= fault.after or (fault.probability < 1 and self.random.random() >= fault.probability):
             return False
         self.hits += 1
         return True
@@ -117,37 +101,153 @@ class _Armed:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults in force; the first one that takes a request has it. Safe to change from another thread."""
+    """The active faults; the first one that applies to a request is used. Any thread can change them."""
 
-    _armed: list[_Armed] = field(default_factory=list)
+    _active: list[_ActiveFault] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, *faults: Fault | str) -> None:
-        """Arm faults, given as values or as text."""
-        for given in faults:
-            fault = Fault.parse(given) if isinstance(given, str) else given
-            armed = _Armed(fault, re.compile(fault.match), random.Random(fault.seed))
-            with self._lock:
-                self._armed.append(armed)
+        """Activate faults, given as values or as texts; after a ValueError nothing is changed."""
+        values = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
+        with self._lock:
+            self._active += [_ActiveFault(fault, random.Random(fault.seed)) for fault in values]
 
     def replace(self, faults: Iterable[Fault | str]) -> None:
-        """Disarm all and arm these; on a ValueError nothing is changed."""
-        parsed = [Fault.parse(given) if isinstance(given, str) else given for given in faults]
-        self.clear()
-        self.add(*parsed)
+        """Activate these faults only; after a ValueError nothing is changed."""
+        previous = len(self._active)
+        self.add(*faults)
+        with self._lock:
+            del self._active[:previous]
 
     def clear(self) -> None:
-        """Disarm all."""
-        with self._lock:
-            self._armed.clear()
+        """Deactivate all faults."""
+        self.replace(())
 
     def hits(self) -> dict[str, int]:
-        """How often each fault in force struck, by `KIND@REGEX`."""
-        return {f"{armed.fault.kind}@{armed.fault.match}": armed.hits for armed in self._armed}
+        """Return how often each active fault was applied, by `KIND@REGEX`."""
+        return {f"{active.fault.kind}@{active.fault.match}": active.hits for active in self._active}
 
     def take(self, line: str) -> Fault | None:
-        """The fault that strikes this request (`METHOD target`), counted; or None."""
-        if not self._armed:
+        """Return the fault for this request (`METHOD target`) and count it; or None."""
+        if not self._active:
             return None
         with self._lock:
-            return next((armed.fault for armed in self._armed if armed.takes(line)), None)
+            return next((active.fault for active in self._active if active.applies(line)), None)
+
+
+@dataclass(slots=True)
+class FaultedRequest:
+    """A request and its fault. `work` does what it asks for; `pretend` only answers as after success.
+
+    `background` runs a coroutine that outlives the exchange.
+    """
+
+    fault: Fault
+    exchange: HttpExchange
+    entry: LogEntry
+    work: Callable[[], Awaitable[HttpAnswer]]
+    pretend: Callable[[], Awaitable[HttpAnswer]]
+    background: Callable[[Awaitable[None]], None]
+
+    async def apply(self) -> None:
+        """Apply the fault."""
+        name, _, _ = self.fault.kind.partition(":")
+        await KINDS[name](self, *self.fault.arguments)
+
+    async def send(self, answer: HttpAnswer) -> None:
+        """Send an answer; its status is in the log before the client has it."""
+        self.entry.status = answer.status
+        await self.exchange.send_answer(answer)
+
+    async def done(self) -> HttpAnswer:
+        """Do the work, and note in the log whether it was done."""
+        answer = await self.work()
+        answer.whole_body()
+        self.entry.done = answer.done
+        return answer
+
+    async def send_some(self, answer: HttpAnswer, most: int, seconds: float = 0.0) -> None:
+        """Send at most so many bytes of the body, wait, and close the connection."""
+        self.entry.status = answer.status
+        # If the whole body is sent, the Content-Length is one byte too large.
+        await self.exchange.start(answer, max(len(answer.body), most + 1))
+        await self.exchange.send_body(answer.body[:most])
+        await asyncio.sleep(seconds)
+        await self.exchange.cut(after_sending=True)
+
+
+async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
+    answer = text_answer("Error: simulated fault", int(code), done=False)
+    answer.headers = [(b"retry-after", b"%d" % int(seconds)) for seconds in retry_after]
+    await request.send(answer)
+
+
+async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
+    await asyncio.sleep(seconds)
+    await request.send(await request.done())
+
+
+async def _cut_before(request: FaultedRequest, *_: float) -> None:
+    await request.exchange.cut()
+
+
+async def _cut_after(request: FaultedRequest, *_: float) -> None:
+    await request.done()
+    await request.exchange.cut()
+
+
+async def _garbage(request: FaultedRequest, *_: float) -> None:
+    answer = await request.done()
+    await request.send(HttpAnswer(200, garbage(request.entry.number), answer.content_type))
+
+
+async def _truncate(request: FaultedRequest, *_: float) -> None:
+    answer = await request.done()
+    await request.send_some(answer, len(answer.body) // 2)
+
+
+async def _cut_at(request: FaultedRequest, most: float, *seconds: float) -> None:
+    await request.send_some(await request.done(), int(most), *seconds[:1])
+
+
+async def _swallow(request: FaultedRequest, *_: float) -> None:
+    await request.send(await request.pretend())
+
+
+async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
+    async def work_later() -> None:
+        await asyncio.sleep(seconds)
+        await request.done()
+
+    request.background(work_later())
+    await request.exchange.cut()
+
+
+async def _html(request: FaultedRequest, *_: float) -> None:
+    await request.send(HttpAnswer(200, _LOGIN, "text/html; charset=utf-8", done=False))
+
+
+async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -> None:
+    answer = await request.done()
+    step = max(1, -(-len(answer.body) // 10))
+    request.entry.status = answer.status
+    await request.exchange.start(answer, len(answer.body))
+    for place in range(0, len(answer.body), step):
+        await asyncio.sleep(seconds / 10)
+        await request.exchange.send_body(answer.body[place : place + step])
+    await request.exchange.send_body(b"", more=False)
+
+
+KINDS: dict[str, Callable[..., Awaitable[None]]] = {
+    "status": _status,
+    "delay": _delay,
+    "cut_before": _cut_before,
+    "cut_after": _cut_after,
+    "garbage": _garbage,
+    "truncate": _truncate,
+    "cut_at": _cut_at,
+    "swallow": _swallow,
+    "late": _late,
+    "html": _html,
+    "slow_body": _slow_body,
+}

@@ -1,4 +1,4 @@
-"""The simulator in a thread (tests, the demo), and in the foreground (`msauto simulate`)."""
+"""The simulator in a thread (tests, the demo) or in the foreground (`msauto simulate`)."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from msauto.simulator.state.state_file import StateFile, load_state, state_from_
 if TYPE_CHECKING:
     from msauto.simulator.http.listener import Listener
 
-DEFAULT_PORT = 7901
-# A reset goes back to a copy of the first house; a copy of a benchmark's house would cost more than it is worth.
+# A reset needs a copy of the first state; the copy of a benchmark's state takes too much time and memory.
 _RESET_LIMIT = 20_000
 
 
 class Simulator:
-    """An embedded media server on loopback, in a thread of its own.
+    """An embedded media server on loopback, in its own thread.
 
         with Simulator(faults=["cut_after@POST .*CREATEMARKER*1"]) as sim:
-            requests go to sim.url; sim.state, sim.log and sim.faults tell and change what happens
+            send requests to sim.url, and use sim.state, sim.log, sim.faults and sim.dialect
 
-    house: what it holds; default the seeded one. state_file: kept there, and read from there if it exists.
-    dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free one.
-    restore_seconds, proxy_seconds: how long RESTORE and the making of a web proxy take.
+    state: the content, or a seed (`sample`, `empty`, `bulk:N`). state_file: keeps the state; an existing file is read.
+    dialect: a SimDialect or `key=value` texts. faults: Fault values or texts. port: 0 takes any free port.
+    restore_seconds, proxy_seconds: the duration of RESTORE, and of making a web proxy.
+    Raises ValueError for an unknown seed, dialect or fault, or an invalid state file.
     """
 
     def __init__(
         self,
-        state: ServerState | None = None,
+        state: ServerState | str = "sample",
         dialect: SimDialect | Iterable[str] = (),
         faults: Iterable[Fault | str] = (),
         *,
@@ -59,34 +59,31 @@ class Simulator:
     ) -> None:
         self._state_file = StateFile(Path(state_file)) if state_file else None
         self._log_file = Path(log_file) if log_file else None
-        start = self._first_state(state)
-        self._snapshot = json.dumps(state_to_json(start)) if start.size() <= _RESET_LIMIT else None
+        if self._state_file and self._state_file.path.exists():
+            state = load_state(self._state_file.path)
+        elif isinstance(state, str):
+            state = state_from_seed(state)
+        self._snapshot = json.dumps(state_to_json(state)) if state.size() <= _RESET_LIMIT else None
         given = dialect if isinstance(dialect, SimDialect) else SimDialect.parse(dialect)
-        self._routes = Routes(start, given, restore_seconds, proxy_seconds)
+        self._routes = Routes(state, given, restore_seconds, proxy_seconds)
         self.faults = Faults()
         self.faults.add(*faults)
-        self._address = (host, port)
+        self._host = host
         self._log = RequestLog()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listener: Listener | None = None
         self._saving: asyncio.TimerHandle | None = None
-        self.port = port
-
-    def _first_state(self, state: ServerState | None) -> ServerState:
-        if self._state_file and self._state_file.path.exists():
-            return load_state(self._state_file.path)
-        return state if state is not None else state_from_seed("sample")
+        self._port = self.port = port
 
     @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`."""
-        host = self._address[0]
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        return f"http://[{self._host}]:{self.port}" if ":" in self._host else f"http://{self._host}:{self.port}"
 
     @property
     def state(self) -> ServerState:
-        """What it holds; read and changed in place, it is the live state."""
+        """The content; can be changed in place."""
         return self._routes.state
 
     @state.setter
@@ -95,7 +92,7 @@ class Simulator:
 
     @property
     def dialect(self) -> SimDialect:
-        """How it answers; may be set while it runs."""
+        """The dialect; can be set while the simulator runs."""
         return self._routes.dialect
 
     @dialect.setter
@@ -103,25 +100,16 @@ class Simulator:
         self._routes.dialect = dialect
 
     @property
-    def restore_seconds(self) -> float:
-        """How long a RESTORE takes; may be set while it runs."""
-        return self._routes.restore_seconds
-
-    @restore_seconds.setter
-    def restore_seconds(self, seconds: float) -> None:
-        self._routes.restore_seconds = seconds
-
-    @property
     def log(self) -> list[LogEntry]:
         """Every request, oldest first (a copy)."""
         return self._log.entries()
 
     def writes(self) -> list[LogEntry]:
-        """The requests other than GET and HEAD."""
+        """Return the requests other than GET and HEAD."""
         return self._log.writes()
 
     def clear_log(self) -> None:
-        """Forget the requests so far."""
+        """Remove all requests from the log."""
         self._log.clear()
 
     def __enter__(self) -> Self:
@@ -134,7 +122,7 @@ class Simulator:
         self.stop()
 
     def start(self) -> None:
-        """Bind (OSError when the port is taken) and serve from a thread; returns when it answers."""
+        """Serve from a thread, and return when it answers; OSError if the port or the log file cannot be used."""
         listening = self._open()
         started, ended = threading.Event(), threading.Event()
 
@@ -149,23 +137,30 @@ class Simulator:
         self._thread.start()
         started.wait()
         if ended.is_set():
-            raise RuntimeError("the simulator did not start; its thread has told why")
+            raise RuntimeError("the simulator did not start; its thread has printed the reason")
 
     def stop(self) -> None:
-        """Close every connection, save the state, end the thread; a second time does nothing."""
+        """Close every connection, save the state, end the thread; a second call does nothing."""
         if self._thread is not None:
             self._signal_stop()
             self._thread.join()
             self._thread = None
 
     def run(self, on_started: Callable[[str], None]) -> None:
-        """Serve in the calling thread until SIGINT or SIGTERM."""
+        """Serve in the calling thread until SIGINT or SIGTERM; OSError as `start`. `on_started` receives the URL."""
         listening = self._open()
+        gc.freeze()  # a large state lives as long as the process: the collector need not visit it
         asyncio.run(self._serve(listening, lambda: on_started(self.url), signals=True))
 
     def _open(self) -> socket.socket:
-        """The listening socket and the log, or neither."""
-        listening = self._bind()
+        """Open the listening socket and the log."""
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        try:
+            listening = socket.create_server((self._host, self._port), family=family, backlog=2048)
+        except OSError as problem:
+            reason = "is taken" if problem.errno == errno.EADDRINUSE else f"cannot be used: {problem.strerror}"
+            raise OSError(problem.errno, f"port {self._port} on {self._host} {reason}") from None
+        self.port = int(listening.getsockname()[1])
         try:
             self._log = RequestLog(self._log_file)
         except OSError:
@@ -173,93 +168,39 @@ class Simulator:
             raise
         return listening
 
-    def _bind(self) -> socket.socket:
-        host, port = self._address
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            listening = socket.create_server((host, port), family=family, backlog=2048)
-        except OSError as problem:
-            reason = "is taken" if problem.errno == errno.EADDRINUSE else f"cannot be used: {problem.strerror}"
-            raise OSError(problem.errno, f"port {port} on {host} {reason}") from None
-        self.port = int(listening.getsockname()[1])
-        return listening
-
     async def _serve(self, listening: socket.socket, ready: Callable[[], object], signals: bool = False) -> None:
-        # uvicorn takes a tenth of a second to import: not for those who only import the package.
+        # uvicorn takes a tenth of a second to import, which only a running server needs.
         from msauto.simulator.http.listener import Listener
 
-        control = Control(self._routes, self.faults, self._log, self._again)
-        app = App(self._routes, self.faults, self._log, control, self._written)
+        control = Control(self._routes, self.faults, self._log, self._initial_state)
         self._loop = asyncio.get_running_loop()
-        self._listener = Listener(app, ready)
-        if signals:
-            self._catch_signals()
+        self._listener = Listener(App(self._routes, self.faults, self._log, control, self._save_soon), ready)
+        for number in (signal.SIGINT, signal.SIGTERM) if signals else ():
+            # Windows does not support signal handlers; there Ctrl-C ends asyncio.run.
+            with contextlib.suppress(NotImplementedError):
+                self._loop.add_signal_handler(number, self._signal_stop)
         try:
             await self._listener.serve([listening])
         finally:
-            self._stopped()
+            if self._saving is not None:
+                self._saving.cancel()
+            self._save()
             self._log.close()
-
-    def _catch_signals(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # Windows loops take no handlers; there Ctrl-C ends asyncio.run.
-            with contextlib.suppress(NotImplementedError):
-                asyncio.get_running_loop().add_signal_handler(number, self._signal_stop)
 
     def _signal_stop(self) -> None:
         if self._loop is not None and self._listener is not None:
             self._loop.call_soon_threadsafe(self._listener.stop)
 
-    def _written(self) -> None:
-        if self._state_file is None or self._saving is not None or self._loop is None:
-            return
-        self._saving = self._loop.call_later(self._state_file.pause, self._save)
+    def _save_soon(self) -> None:
+        if self._state_file is not None and self._saving is None:
+            self._saving = asyncio.get_running_loop().call_later(self._state_file.pause, self._save)
 
     def _save(self) -> None:
         self._saving = None
         if self._state_file is not None:
             self._state_file.save(self.state)
 
-    def _again(self) -> ServerState:
+    def _initial_state(self) -> ServerState:
         if self._snapshot is None:
-            raise ValueError("the house is too big to be reset")
+            raise ValueError("the state is too large for a reset")
         return state_from_json(json.loads(self._snapshot))
-
-    def _stopped(self) -> None:
-        if self._saving is not None:
-            self._saving.cancel()
-        self._save()
-
-
-def serve(
-    host: str = "127.0.0.1",
-    port: int = DEFAULT_PORT,
-    state_file: str | Path | None = None,
-    dialect: SimDialect | Iterable[str] = (),
-    faults: Iterable[Fault | str] = (),
-    log_file: str | Path | None = None,
-    restore_seconds: float = 5.0,
-    proxy_seconds: float = 0.0,
-    seed: str = "sample",
-    on_started: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Run in the foreground until SIGINT or SIGTERM, then save the state.
-
-    seed: `sample`, `empty` or `bulk:N`; not used when the state file exists. `on_started` gets the URL.
-    Raises OSError when the port cannot be had, ValueError for an unknown dialect, fault, seed or state file.
-    """
-    there = state_file is not None and Path(state_file).exists()
-    simulator = Simulator(
-        None if there else state_from_seed(seed),
-        dialect,
-        faults,
-        host=host,
-        port=port,
-        restore_seconds=restore_seconds,
-        proxy_seconds=proxy_seconds,
-        state_file=state_file,
-        log_file=log_file,
-    )
-    # A big house lives as long as the process: the collector need not look at it again.
-    gc.freeze()
-    simulator.run(on_started)

@@ -155,7 +155,7 @@ def _put_clip(state: ServerState, case: Case, sourced: Mapping[str, Any]) -> Non
         finalized=sourced.get("finalized", True),
         online=sourced.get("hires", "here") != "",
         archive=sourced.get("archive") or "",
-        untold=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
+        omitted=tuple(name for name, value in (("frames", frames), ("frame_time", rate)) if value is None),
     )
     news = state.databases["NEWS"]
     for link in sourced.get("links", []):

@@ -303,7 +303,7 @@ def test_a_copy_is_fetched_again_when_the_clip_or_the_file_has_changed(stage: Th
 
 def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
-    stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
+    stage.sim.dialect = stage.sim.dialect.with_values({"ranges": "yes"})
     stage.sim.state.clip("Long Film").frames = 25
     stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")
     assert outcomes(stage.apply(play(copy()))) == ["studio Long Film: failed"]
@@ -323,7 +323,7 @@ def test_a_copy_that_broke_off_is_gone_on_with_by_the_next_run(stage: Theatre, m
 
 def test_what_another_clip_has_left_is_not_gone_on_with(stage: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msauto.server.downloads.fetching.WORTH", 10)
-    stage.sim.dialect = stage.sim.dialect.with_pairs(["ranges=yes"])
+    stage.sim.dialect = stage.sim.dialect.with_values({"ranges": "yes"})
     clip = stage.sim.state.clip("Long Film")
     clip.frames = 25
     stage.sim.faults.add("cut_at:1000:0.5@/WP2*1", "status:403@/WP2*1")

@@ -236,7 +236,7 @@ def test_clips_of_equal_values_are_united_with_their_own_links_alone(stage: Stag
 @pytest.mark.parametrize("missing", ["orig_name", "create_time", "frames"])
 @pytest.mark.parametrize("title", ["Promo 1", "Promo 1 tonight"])
 def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: str, title: str) -> None:
-    stage.sim.state.databases["NEWS"].clip("Promo 1").untold = (missing,)
+    stage.sim.state.databases["NEWS"].clip("Promo 1").omitted = (missing,)
     (error,) = errors(stage.plan(asset(title, state="absent")))
     assert TONIGHT in error
     limits = replace(BOLD, protected=("Playout/*",))
@@ -247,8 +247,8 @@ def test_links_are_found_where_one_value_is_not_reported(stage: Stage, missing: 
 @pytest.mark.parametrize("missing", [("create_time",), ("create_time", "orig_name"), ("create_time", "frames")])
 def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tuple[str, ...]) -> None:
     news = stage.sim.state.databases["NEWS"]
-    film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", untold=missing)
-    news.clip("EP001").untold = missing
+    film = news.add_clip("EP001", "Films", frames=9000, orig_name="film.mxf", omitted=missing)
+    news.clip("EP001").omitted = missing
     film.home.link_id = news.clip("EP001").home.link_id
     (error,) = errors(
         stage.plan(selected({"folder": "Films", "where": 'asset.title == "EP001"'}, fields={"type": "x"}))
@@ -258,7 +258,7 @@ def test_a_link_id_that_all_entries_have_tells_nothing(stage: Stage, missing: tu
 
 def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -> None:
     for number, each in enumerate(stage.sim.state.databases["NEWS"].clips()):
-        each.archive, each.untold = f"LTO/{number}.mxf", ("orig_name",)
+        each.archive, each.omitted = f"LTO/{number}.mxf", ("orig_name",)
     stage.sim.state.databases["NEWS"].clip("Promo 1").online = False
     tasks = (asset("Promo 1", markers=[MARKER]), asset("Promo 1 tonight", markers=[MARKER]))
     assert stage.apply(*tasks).ok
@@ -268,7 +268,7 @@ def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -
 def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
     """Another clip stands where the link should be, and the length is all that the server reports."""
     news = stage.sim.state.databases["NEWS"]
-    values = {"online": False, "untold": ("orig_name", "create_time")}
+    values = {"online": False, "omitted": ("orig_name", "create_time")}
     for name, value in values.items():
         setattr(news.clip("EP002"), name, value)
     news.add_clip("Other", "Playout", frames=news.clip("EP002").frames, **values)

@@ -69,21 +69,21 @@ def command(
 ) -> None:
     """Run a media server to try playbooks on: the whole interface, realistic content, dialects, faults."""
     require_simulator()
-    from msauto.simulator import SimDialect, serve
+    from msauto.simulator import Simulator
 
     try:
-        serve(
+        simulator = Simulator(
+            seed,
+            dialect,
+            fault,
             host=host,
             port=port,
-            state_file=state,
-            dialect=SimDialect.parse(dialect),
-            faults=list(fault),
-            log_file=log,
             restore_seconds=restore_seconds,
             proxy_seconds=proxy_seconds,
-            seed=seed,
-            on_started=lambda url: say(f"A media server listens at {url} (Ctrl-C stops it)."),
+            state_file=state,
+            log_file=log,
         )
+        simulator.run(lambda url: say(f"A media server listens at {url} (Ctrl-C stops it)."))
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         remedy = "--port 0 takes a free port" if taken else "see msauto simulate --help"

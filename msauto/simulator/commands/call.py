@@ -1,4 +1,4 @@
-"""What a command is given, and how it reads its parameters."""
+"""One command call, and how a command reads its parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msauto.simulator.http.answers import RefusalError
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.state.state import ServerState, SimClip, SimDatabase, SimEntry
 
-# Python's own int() takes `1_000`, ` 7` and Arabic digits as well.
+# int() also accepts `1_000`, ` 7` and Arabic digits.
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One command on one entry. `restore_seconds` is how long a restore takes."""
+    """One command on one entry. `restore_seconds` is the duration of a restore."""
 
     state: ServerState
     database: SimDatabase
@@ -28,27 +28,27 @@ class CommandCall:
 
     @property
     def clip(self) -> SimClip:
-        """The clip behind the entry."""
+        """The clip of the entry."""
         return self.entry.clip
 
     @property
     def origin(self) -> int:
-        """The frame of the file that positions count from."""
+        """The frame of the file where positions start to count."""
         return self.entry.first_frame if self.dialect.position_origin == "in" else 0
 
     def text(self, name: str) -> str:
-        """A parameter that must be there."""
+        """Return a required parameter."""
         value = self.request.param(name)
         if value is None:
             raise RefusalError(400, f"{name} is missing")
         return value
 
     def integer(self, name: str) -> int:
-        """A parameter that must be a whole number."""
+        """Return a required whole number."""
         return integer_value(name, self.text(name))
 
     def frames(self, name: str) -> int:
-        """A position or duration as frames."""
+        """Return a required position or duration in frames."""
         try:
             return parse_frames(self.text(name), self.clip.rate)
         except ValueError as problem:
@@ -56,7 +56,7 @@ class CommandCall:
 
 
 def integer_value(name: str, value: str) -> int:
-    """Text → int, or a refusal that names the parameter."""
+    """Text → int; the refusal names the parameter."""
     if _WHOLE.fullmatch(value) is None:
         raise RefusalError(400, f"{name} is not a number: {value}")
     return int(value)

@@ -1,4 +1,4 @@
-"""Positions and durations as the commands take them: frames, time codes, seconds. All exact.
+"""Positions and durations of commands: frames, time codes, seconds. All calculations are exact.
 
 Source: interface "Asset commands", CREATESEGMENT: HH:MM:SS[:;]FF or HH:MM:SS.ss, or a frame number.
 """
@@ -14,12 +14,12 @@ _DROPPING = (Fraction(30000, 1001), Fraction(60000, 1001))
 
 
 def parse_frames(text: str, rate: Fraction) -> int:
-    """A position or duration → frames at this rate; ValueError says what is wrong."""
+    """A position or duration → frames at this rate; ValueError for an invalid one."""
     if re.fullmatch(r"\d+", text, re.ASCII):
         return int(text)
     match = _CODE.fullmatch(text)
     if match is None:
-        raise ValueError(f"not a position: {text!r}")
+        raise ValueError(f"not a valid position: {text!r}")
     hours, minutes, seconds = (int(part) for part in match.group(1, 2, 3))
     if match[4] is None:
         whole = Fraction((hours * 60 + minutes) * 60 + seconds) + Fraction(f"0.{match[6] or 0}")
@@ -31,27 +31,27 @@ def _code_frames(code: tuple[int, int, int], rate: Fraction, drop: bool) -> int:
     minutes, seconds, frame = code
     nominal = -(-rate.numerator // rate.denominator)
     if frame >= nominal:
-        raise ValueError(f"no frame {frame} at {nominal} frames a second")
+        raise ValueError(f"frame {frame} is out of range at {nominal} frames per second")
     count = (minutes * 60 + seconds) * nominal + frame
     if not drop:
         return count
     if rate not in _DROPPING:
-        raise ValueError("no drop frame at this rate")
+        raise ValueError("this rate does not support drop frame")
     skipped = nominal // 15
     if minutes % 10 and seconds == 0 and frame < skipped:
-        raise ValueError("a time code that drop frame leaves out")
+        raise ValueError("drop frame skips this time code")
     return count - skipped * (minutes - minutes // 10)
 
 
 def format_frames(frames: int, rate: Fraction) -> str:
-    """Frames → non-drop `HH:MM:SS:FF`; hours run past 24."""
+    """Frames → non-drop `HH:MM:SS:FF`; the hours can exceed 24."""
     nominal = -(-rate.numerator // rate.denominator)
     seconds, frame = divmod(frames, nominal)
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}:{frame:02d}"
 
 
 def format_length(frames: int, rate: Fraction) -> str:
-    """Frames → `HH:MM:SS.sss` of real time, the fraction left out when it is nought (the mam shape)."""
+    """Frames → real time `HH:MM:SS.sss`, without a fraction of 0 (the mam shape)."""
     millis = round(frames / rate * 1000)
     seconds, rest = divmod(millis, 1000)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -60,6 +60,6 @@ def format_length(frames: int, rate: Fraction) -> str:
 
 @lru_cache(maxsize=64)
 def frame_time(rate: Fraction) -> str:
-    """The rate as the server tells it: seconds a frame, ten decimals, `0.0400000000`."""
+    """Return the duration of a frame in seconds with ten decimals, `0.0400000000`."""
     ticks = round(10**10 / rate)
     return f"{ticks // 10**10}.{ticks % 10**10:010d}"

@@ -1,19 +1,25 @@
-"""What goes back to the client, and the two ways in which a request is told no."""
+"""Answers, the two kinds of refusal, and partial downloads."""
 
 from __future__ import annotations
 
+import hashlib
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import format_datetime
 
 from msauto.simulator.dialect import SimDialect
+from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.http.xml_out import document, element
 
 PLAIN = "text/plain; charset=utf-8"
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 class RefusalError(Exception):
-    """The server will not do it; `status` is how the `errors=status` dialect tells it."""
+    """The server refuses the request; `status` is the status in the dialect `errors=status`."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -22,12 +28,12 @@ class RefusalError(Exception):
 
 
 class ResourceNotFoundError(Exception):
-    """There is no such object (interface "Errors": the error text Object not found)."""
+    """The object does not exist (interface "Errors": the error text Object not found)."""
 
 
 @dataclass(slots=True)
 class HttpAnswer:
-    """A response. `done` tells whether the work behind it was done; `chunks` is a body made while it is sent."""
+    """A response. `done`: whether the work was done. `chunks`: a body that is made while it is sent."""
 
     status: int = 200
     body: bytes = b""
@@ -37,7 +43,7 @@ class HttpAnswer:
     chunks: Iterator[bytes] | None = None
 
     def whole_body(self) -> bytes:
-        """The body in one piece."""
+        """Return the whole body."""
         if self.chunks is not None:
             self.body += b"".join(self.chunks)
             self.chunks = None
@@ -45,33 +51,26 @@ class HttpAnswer:
 
 
 def text_answer(text: str, status: int = 200, done: bool = True) -> HttpAnswer:
-    """Plain text."""
+    """Return an answer in plain text."""
     return HttpAnswer(status, text.encode(), done=done)
 
 
 def xml_answer(root: str, dialect: SimDialect, status: int = 200, done: bool = True) -> HttpAnswer:
-    """An XML document around a root element, in the dialect's encoding and wrapping."""
+    """Return an XML document with this root element, in the encoding and frame of the dialect."""
     return HttpAnswer(status, document(root, dialect), f"text/xml; charset={dialect.xml_encoding}", done=done)
 
 
 def not_found_answer(dialect: SimDialect) -> HttpAnswer:
-    """How this server says that something is not there (interface "Errors")."""
-    words = "Object not found"
-    match dialect.not_found:
-        case "404_empty":
-            return HttpAnswer(404, done=False)
-        case "200_text":
-            return text_answer(words, done=False)
-        case "200_xml":
-            return xml_answer(element("error", words), dialect, done=False)
-        case "500_text":
-            return text_answer(words, 500, done=False)
-        case _:
-            return text_answer(words, 404, done=False)
+    """Return the answer for an object that does not exist (interface "Errors")."""
+    message = "Object not found"
+    if dialect.not_found == "200_xml":
+        return xml_answer(element("error", message), dialect, done=False)
+    status, _, form = dialect.not_found.partition("_")
+    return text_answer("" if form == "empty" else message, int(status), done=False)
 
 
 def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
-    """How this server says no (interface "Errors": error body format not shown)."""
+    """Return the answer for a refusal (interface "Errors": error body format not shown)."""
     if dialect.errors == "200_text":
         return text_answer(f"Error: {refusal.text}", done=False)
     if dialect.errors == "200_xml":
@@ -81,7 +80,7 @@ def refusal_answer(refusal: RefusalError, dialect: SimDialect) -> HttpAnswer:
 
 
 def success_answer(dialect: SimDialect, clip_xml: str | None, seed: int) -> HttpAnswer:
-    """What a command that worked answers (interface: "Response bodies of all commands: not shown")."""
+    """Return the answer for a successful command (interface: "Response bodies of all commands: not shown")."""
     match dialect.command_body:
         case "ok_text":
             return text_answer("OK")
@@ -96,5 +95,44 @@ def success_answer(dialect: SimDialect, clip_xml: str | None, seed: int) -> Http
 
 
 def garbage(seed: int) -> bytes:
-    """Bytes that are no text in any encoding, the same for the same seed."""
+    """Return bytes that are not text in any encoding; the same seed gives the same bytes."""
     return b"\x00\xff\xfe<" + random.Random(seed).randbytes(60)
+
+
+def file_answer(
+    request: HttpRequest, content: bytes, content_type: str, made: datetime, dialect: SimDialect
+) -> HttpAnswer:
+    """Return the file or the requested part (RFC 9110, 13.1.5 and 14); `made` is its last modification (UTC).
+
+    The interface does not describe partial downloads: `ranges` of the dialect decides.
+    """
+    headers = _validators(content, made, dialect)
+    desired = _RANGE.fullmatch(request.headers.get("range", "")) if _may_be_partial(request, headers, dialect) else None
+    if desired is None or desired.group(1, 2) == ("", ""):
+        return HttpAnswer(200, content, content_type, headers)
+    first, last = desired.group(1, 2)
+    start = int(first) if first else max(0, len(content) - int(last))
+    end = min(int(last), len(content) - 1) if first and last else len(content) - 1
+    if start > end:
+        return HttpAnswer(416, b"", content_type, [(b"content-range", b"bytes */%d" % len(content))], done=False)
+    headers.append((b"content-range", b"bytes %d-%d/%d" % (start, end, len(content))))
+    return HttpAnswer(206, content[start : end + 1], content_type, headers)
+
+
+def _validators(content: bytes, made: datetime, dialect: SimDialect) -> list[tuple[bytes, bytes]]:
+    if dialect.ranges == "no":
+        return []
+    headers = [] if dialect.ranges == "ignore" else [(b"accept-ranges", b"bytes")]
+    if dialect.ranges == "date":
+        return [*headers, (b"last-modified", format_datetime(made, usegmt=True).encode())]
+    tag = b'"%s"' % hashlib.sha256(content).hexdigest()[:16].encode()
+    return [*headers, (b"etag", b"W/" + tag if dialect.ranges == "weak" else tag)]
+
+
+def _may_be_partial(request: HttpRequest, headers: list[tuple[bytes, bytes]], dialect: SimDialect) -> bool:
+    """Whether `If-Range` holds; a weak validator never holds."""
+    if dialect.ranges in ("no", "ignore"):
+        return False
+    condition = request.headers.get("if-range")
+    validators = [value.decode() for name, value in headers if name != b"accept-ranges"]
+    return condition is None or (condition in validators and not condition.startswith("W/"))

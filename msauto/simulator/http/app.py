@@ -1,25 +1,27 @@
-"""The bare ASGI application: log, authentication, faults, and the work between them."""
+"""The ASGI application: log, authentication, faults, and the work."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
-from msauto.simulator.faulted_requests import FaultedRequest, strike
-from msauto.simulator.faults import Fault, Faults
-from msauto.simulator.http.answers import HttpAnswer
+from msauto.simulator.dialect import SimDialect
+from msauto.simulator.faults import FaultedRequest, Faults
+from msauto.simulator.http.answers import HttpAnswer, text_answer
 from msauto.simulator.http.asgi import HttpExchange, Receive, Scope, Send
-from msauto.simulator.http.authentication import refuse_stranger
 from msauto.simulator.http.control import CONTROL_PREFIX, Control
-from msauto.simulator.http.log import LogEntry, RequestLog
+from msauto.simulator.http.log import RequestLog
 from msauto.simulator.http.wire import HttpRequest
 from msauto.simulator.resources.routes import Reply, Routes
 
 
 @dataclass(slots=True)
 class App:
-    """One simulated server, as an ASGI application."""
+    """One simulated server as an ASGI application."""
 
     routes: Routes
     faults: Faults
@@ -48,50 +50,39 @@ class App:
                 return
             request.body = body
         if request.raw_path.startswith(CONTROL_PREFIX):
-            await exchange.deliver(self.control.answer(request))
+            await exchange.send_answer(self.control.answer(request))
             return
-        await self._serve(exchange, request)
-
-    async def _serve(self, exchange: HttpExchange, request: HttpRequest) -> None:
         entry = self.log.open(request.method, request.target)
         entry.body = request.body
         fault = self.faults.take(entry.line)
         if fault is not None:
             entry.fault = fault.kind
-            await self._strike(fault, exchange, request, entry)
-            self.log.settle(entry)
+            work, pretend = partial(self._work, request), partial(self._pretend, request)
+            await FaultedRequest(fault, exchange, entry, work, pretend, self._run_in_background).apply()
+            self.log.write(entry)
             return
         answer = await self._work(request)
         entry.status, entry.done = answer.status, answer.done
-        self.log.settle(entry)
-        await exchange.deliver(answer)
-
-    async def _strike(self, fault: Fault, exchange: HttpExchange, request: HttpRequest, entry: LogEntry) -> None:
-        async def work() -> HttpAnswer:
-            return await self._work(request)
-
-        async def pretend() -> HttpAnswer:
-            return await _settled(refuse_stranger(request, self.routes.dialect) or self.routes.pretend(request))
-
-        await strike(FaultedRequest(fault, exchange, entry, work, pretend, self._background))
+        self.log.write(entry)
+        await exchange.send_answer(answer)
 
     async def _work(self, request: HttpRequest) -> HttpAnswer:
-        stranger = refuse_stranger(request, self.routes.dialect)
-        if stranger is not None:
-            return stranger
         before = self.routes.writes
-        answer = await _settled(self.routes.answer(request))
+        answer = unauthorized(request, self.routes.dialect) or await _finished(self.routes.answer(request))
         if self.routes.writes != before:
             self.on_write()
         return answer
 
-    def _background(self, work: Awaitable[None]) -> None:
+    async def _pretend(self, request: HttpRequest) -> HttpAnswer:
+        return unauthorized(request, self.routes.dialect) or await _finished(self.routes.pretend(request))
+
+    def _run_in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self, requests: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel the requests in flight and what runs on behind closed connections."""
+        """Cancel the open requests and the background work."""
         self._stopping = True
         tasks = [*requests, *self._tasks]
         for task in tasks:
@@ -99,5 +90,24 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _settled(reply: Reply) -> HttpAnswer:
+async def _finished(reply: Reply) -> HttpAnswer:
     return reply if isinstance(reply, HttpAnswer) else await reply
+
+
+def unauthorized(request: HttpRequest, dialect: SimDialect) -> HttpAnswer | None:
+    """Return a 401 for a request without the right credentials, else None (interface "Authentication": not shown)."""
+    if dialect.auth == "none":
+        return None
+    pair = base64.b64encode(f"{dialect.auth_user}:{dialect.auth_password}".encode()).decode()
+    header, desired = {
+        "basic": ("authorization", f"Basic {pair}"),
+        "bearer": ("authorization", f"Bearer {dialect.auth_token}"),
+        "header": (dialect.auth_header.lower(), dialect.auth_token),
+    }[dialect.auth]
+    if hmac.compare_digest(request.headers.get(header, "").encode("latin-1"), desired.encode()):
+        return None
+    answer = text_answer("Error: authentication required", 401, done=False)
+    challenge = {"basic": b'Basic realm="media"', "bearer": b"Bearer"}.get(dialect.auth)
+    if challenge:
+        answer.headers.append((b"www-authenticate", challenge))
+    return answer

@@ -1,7 +1,7 @@
-"""One ASGI exchange: the raw request in, an answer out, or the connection cut.
+"""One ASGI exchange: the raw request, and an answer or a closed connection.
 
-uvicorn decodes and normalises the path that most applications use; `raw_path` is what was on the wire.
-The listener puts the connection's transport into the scope, so that it can truly be closed.
+uvicorn decodes and normalizes `path`; `raw_path` is the path on the wire.
+The listener puts the connection's transport into the scope, so that a fault can close the connection.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ TRANSPORT = "simulator.transport"
 
 @dataclass(slots=True)
 class HttpExchange:
-    """A request being answered."""
+    """One request and its answer."""
 
     scope: Scope
     receive: Receive
     send: Send
 
     def request(self) -> HttpRequest:
-        """The request's head; parameters are decoded by whoever knows the dialect."""
+        """Return the request without its body and parameters: decoding them depends on the dialect."""
         scope = self.scope
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         target = f"{path}?{query}" if query else path
@@ -39,7 +39,7 @@ class HttpExchange:
         return HttpRequest(scope["method"], target, path, query, headers)
 
     async def read_body(self) -> bytes | None:
-        """The whole body, or None when the client went away before it was sent."""
+        """Return the whole body, or None if the client closed the connection before."""
         body = b""
         while True:
             message = await self.receive()
@@ -49,27 +49,21 @@ class HttpExchange:
             if not message.get("more_body"):
                 return body
 
-    async def deliver(self, answer: HttpAnswer) -> None:
-        """Send the answer; a body in several chunks goes out while it is made."""
+    async def send_answer(self, answer: HttpAnswer) -> None:
+        """Send the answer; a body in several chunks is sent while it is made."""
+        first, second = answer.body, None
         if answer.chunks is not None:
-            await self._deliver_chunks(answer)
-            return
-        await self.start(answer, len(answer.body))
-        await self.send({"type": "http.response.body", "body": answer.body})
-
-    async def _deliver_chunks(self, answer: HttpAnswer) -> None:
-        chunks = answer.chunks or iter(())
-        first, second = next(chunks, b""), next(chunks, None)
-        if second is None:
-            answer.body, answer.chunks = first, None
-            await self.deliver(answer)
+            first, second = next(answer.chunks, b""), next(answer.chunks, None)
+        if answer.chunks is None or second is None:
+            await self.start(answer, len(first))
+            await self.send_body(first, more=False)
             return
         await self.start(answer, None)
-        await self.send({"type": "http.response.body", "body": first + second, "more_body": True})
-        for chunk in chunks:
-            await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await asyncio.sleep(0)  # other requests get their turn during a long listing
-        await self.send({"type": "http.response.body", "body": b""})
+        await self.send_body(first + second)
+        for chunk in answer.chunks:
+            await self.send_body(chunk)
+            await asyncio.sleep(0)  # serves other requests during a long listing
+        await self.send_body(b"", more=False)
 
     async def start(self, answer: HttpAnswer, length: int | None) -> None:
         """Send the status and headers."""
@@ -78,16 +72,13 @@ class HttpExchange:
             headers.append((b"content-length", b"%d" % length))
         await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
-    async def cut(self) -> None:
-        """Close the connection at once, whatever was promised, and wait until it is closed."""
-        self.scope[TRANSPORT].abort()
-        await self._gone()
+    async def send_body(self, body: bytes, *, more: bool = True) -> None:
+        """Send a part of the body."""
+        await self.send({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def cut_after_sending(self) -> None:
-        """Close the connection once what was handed over is sent."""
-        self.scope[TRANSPORT].close()
-        await self._gone()
-
-    async def _gone(self) -> None:
+    async def cut(self, *, after_sending: bool = False) -> None:
+        """Close the connection, at once or after the sent data, and wait until it is closed."""
+        transport = self.scope[TRANSPORT]
+        transport.close() if after_sending else transport.abort()
         while (await self.receive())["type"] != "http.disconnect":
             pass

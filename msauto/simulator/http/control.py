@@ -1,8 +1,8 @@
-"""The way in beside the interface, for a simulator in another process: `/_simulator/...`, all JSON.
+"""The control of a simulator in another process: `/_simulator/...`, all JSON.
 
-`GET log`, `GET state`, `GET dialect`, `POST reset` (the house as it was at the start, no log, no faults),
-`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts), `PUT state` (as `GET
-state` gives it: any house, also one that no request could make).
+`GET log`, `GET state`, `GET dialect`, `POST reset` (to the state at the start, without log and faults),
+`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts), `PUT state` (in the
+format of `GET state`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTROL_PREFIX = "/_simulator/"
 
 @dataclass(slots=True)
 class Control:
-    """What may be looked at and changed out of band. `make_house` makes the house a reset goes back to."""
+    """The control requests. `initial_state` makes the state of a reset."""
 
     routes: Routes
     faults: Faults
@@ -34,7 +34,7 @@ class Control:
     initial_state: Callable[[], ServerState]
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
-        """Answer one request of this side door; it is neither logged nor struck by faults."""
+        """Answer one control request; the log and the faults ignore it."""
         actions: dict[tuple[str, str], Callable[[HttpRequest], Any]] = {
             ("GET", "log"): lambda _: [entry.as_dict() for entry in self.log.entries()],
             ("GET", "state"): lambda _: state_to_json(self.routes.state),
@@ -46,7 +46,7 @@ class Control:
         }
         action = actions.get((request.method, request.raw_path.removeprefix(CONTROL_PREFIX)))
         if action is None:
-            return text_answer("no such thing in the simulator", 404, done=False)
+            return text_answer("unknown control request", 404, done=False)
         try:
             value = action(request)
         except (ValueError, TypeError) as problem:
@@ -55,8 +55,7 @@ class Control:
 
     def _reset(self) -> str:
         self.routes.state = self.initial_state()
-        self.routes.media.films.clear()
-        self.routes.media.made.clear()
+        self.routes.media.proxies.clear()
         self.routes.writes += 1
         self.faults.clear()
         self.log.clear()
@@ -66,7 +65,7 @@ class Control:
         try:
             self.routes.state = state_from_json(json.loads(request.body))
         except (KeyError, AttributeError) as problem:
-            raise ValueError(f"this is no state: {problem!r}") from None
+            raise ValueError(f"not a state: {problem!r}") from None
         self.routes.writes += 1
         return "changed"
 

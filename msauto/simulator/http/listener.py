@@ -1,4 +1,4 @@
-"""uvicorn, bent a little: the transport in the scope, a stop that does not wait for anybody."""
+"""uvicorn with the transport in the scope, and with an immediate stop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from msauto.simulator.http.asgi import TRANSPORT
 
 
 class CuttableProtocol(HttpToolsProtocol):
-    """Puts the connection's transport into each scope, so that a fault can truly close the connection."""
+    """Puts the connection's transport into each scope, so that a fault can close the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection."""
         super().connection_made(transport)
-        # asyncio does so only for sockets that name their protocol; without it an answer in two writes takes 40 ms.
+        # asyncio sets it only for sockets with a protocol number; without it an answer in two writes takes 40 ms.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def on_message_begin(self) -> None:
@@ -31,7 +31,7 @@ class CuttableProtocol(HttpToolsProtocol):
 
 
 class Listener(uvicorn.Server):
-    """A server that starts and stops at once; it leaves signals to whoever runs it."""
+    """A server that starts and stops immediately, and does not handle signals."""
 
     def __init__(self, app: App, on_start: Callable[[], object]) -> None:
         config = uvicorn.Config(
@@ -54,25 +54,25 @@ class Listener(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take no signals."""
+        """Handle no signals."""
         yield
 
     async def main_loop(self) -> None:
-        """Tell that it answers, and wait for `stop` instead of looking ten times a second."""
+        """Report the start, and wait for `stop` instead of polling ten times a second."""
         self._on_start()
         await self._stopping.wait()
 
     def stop(self) -> None:
-        """End the main loop; from another thread, through `call_soon_threadsafe`."""
+        """End the main loop; another thread uses `call_soon_threadsafe`."""
         self._stopping.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close everything now: kept-alive connections and requests in flight do not hold the stop up."""
+        """Close everything now, also idle connections and open requests."""
         for server in self.servers:
             server.close()
         for listening in sockets or []:
             listening.close()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        await asyncio.sleep(0)  # lets uvicorn hear of the lost connections: nothing is sent on them any more
+        await asyncio.sleep(0)  # uvicorn notices the lost connections and sends nothing on them
         await self._app.stop(self.server_state.tasks)

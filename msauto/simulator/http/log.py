@@ -1,23 +1,20 @@
-"""The request log: what came, what became of it."""
+"""The request log."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
-
-LOG_LIMIT = 1_000_000
-_READING = ("GET", "HEAD")
 
 
 @dataclass(slots=True)
 class LogEntry:
-    """One request. `target` is the path and query exactly as on the wire; `status` 0 means no answer was given.
+    """One request. `target` is the path and query exactly as on the wire; `status` 0 means that no answer was sent.
 
-    `done`: whether the server did the work and did not refuse it. `fault`: what struck it, such as `cut_after`.
+    `done`: whether the server did the work. `fault`: the fault that was applied, such as `cut_after`.
     """
 
     number: int
@@ -31,56 +28,47 @@ class LogEntry:
 
     @property
     def line(self) -> str:
-        """`METHOD target`: what faults are matched with."""
+        """`METHOD target`: the text that the patterns of faults are matched with."""
         return f"{self.method} {self.target}"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; the body as text, bytes that are no UTF-8 escaped with a backslash."""
-        return {
-            "number": self.number,
-            "method": self.method,
-            "target": self.target,
-            "body": self.body.decode("utf-8", "backslashreplace"),
-            "status": self.status,
-            "fault": self.fault,
-            "done": self.done,
-            "time": self.time,
-        }
+        """Return the entry for JSON; bytes of the body that are not UTF-8 are escaped with a backslash."""
+        return asdict(self) | {"body": self.body.decode("utf-8", "backslashreplace")}
 
 
 class RequestLog:
-    """The latest requests in memory, and all of them as JSON lines in a file if one is given.
+    """The latest requests in memory, and all requests as JSON lines in an optional file.
 
-    A line is written when the answer is due: work that a `late` fault does afterwards shows in memory only.
+    A line is written before the answer is sent. Only memory shows the later work of a `late` fault.
     """
 
-    def __init__(self, file: Path | None = None, limit: int = LOG_LIMIT) -> None:
+    def __init__(self, file: Path | None = None, limit: int = 1_000_000) -> None:
         self._entries: deque[LogEntry] = deque(maxlen=limit)
         self._number = 0
         self._file: TextIO | None = file.open("a", encoding="utf-8", buffering=1) if file else None
 
     def open(self, method: str, target: str) -> LogEntry:
-        """Enter a request that has arrived; the caller fills in what becomes of it."""
+        """Add a request; the caller sets its outcome."""
         self._number += 1
         entry = LogEntry(self._number, method, target)
         self._entries.append(entry)
         return entry
 
-    def settle(self, entry: LogEntry) -> None:
-        """Write an entry whose fate is known to the file."""
+    def write(self, entry: LogEntry) -> None:
+        """Write an entry to the file; its outcome is known."""
         if self._file is not None:
             self._file.write(json.dumps(entry.as_dict(), ensure_ascii=False) + "\n")
 
     def entries(self) -> list[LogEntry]:
-        """A copy, oldest first."""
+        """Return a copy, oldest first."""
         return list(self._entries)
 
     def writes(self) -> list[LogEntry]:
-        """The requests other than GET and HEAD."""
-        return [entry for entry in self.entries() if entry.method not in _READING]
+        """Return the requests other than GET and HEAD."""
+        return [entry for entry in self.entries() if entry.method not in ("GET", "HEAD")]
 
     def clear(self) -> None:
-        """Forget all; numbers go on."""
+        """Remove all entries; the numbers continue."""
         self._entries.clear()
 
     def close(self) -> None:

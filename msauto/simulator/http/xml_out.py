@@ -1,4 +1,4 @@
-"""XML by joining strings: escaping, and the frame around a document that the dialect chooses."""
+"""XML by joining strings: escaping, and the frame of a document by the dialect."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from msauto.simulator.dialect import SimDialect
 
 NAMESPACE = "urn:media-storage:1"
-# XML 1.0 cannot carry these at all, not even as references.
+# XML 1.0 cannot contain these characters, not even as references.
 _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _SPECIAL = re.compile('[&<>"\r\n\t\x00-\x1f\ufffe\uffff\ud800-\udfff]')
 _ROOT = re.compile(r"<[\w:.-]+")
 
 
 def text(value: str) -> str:
-    """Escape character data; what XML cannot carry becomes U+FFFD."""
+    """Escape character data; a character that is not valid in XML becomes U+FFFD."""
     if _SPECIAL.search(value) is None:
         return value
     value = _IMPOSSIBLE.sub("\ufffd", value)
@@ -24,29 +24,29 @@ def text(value: str) -> str:
 
 
 def attribute(value: str) -> str:
-    """Escape an attribute's value, without the quotes; line ends and tabs survive as references."""
+    """Escape an attribute's value, without the quotes; line ends and tabs become references."""
     if _SPECIAL.search(value) is None:
         return value
     return text(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def element(name: str, content: str) -> str:
-    """`<name>content</name>`, the content escaped."""
+    """Return `<name>content</name>`, the content escaped."""
     return f"<{name}>{text(content)}</{name}>"
 
 
 def attr(name: str, content: str) -> str:
-    """`<Attr name="...">content</Attr>`: how the interface gives named values."""
+    """Return `<Attr name="...">content</Attr>`."""
     return f'<Attr name="{attribute(name)}">{text(content)}</Attr>'
 
 
 def document(root: str, dialect: SimDialect) -> bytes:
-    """A whole document around its root element."""
+    """Return the document of a root element."""
     return b"".join(stream((root,), dialect))
 
 
 def stream(parts: Iterable[str], dialect: SimDialect) -> Iterator[bytes]:
-    """A document whose root comes in parts (the first holds the root's start tag), encoded part by part."""
+    """Encode a document whose root is in parts; the first part contains the root's start tag."""
     encoder = codecs.getincrementalencoder(dialect.xml_encoding)("xmlcharrefreplace")
     for part in _framed(parts, dialect):
         yield encoder.encode(part.replace("\n", "\r\n") if dialect.xml_newline == "crlf" else part)
@@ -66,12 +66,12 @@ def _framed(parts: Iterable[str], dialect: SimDialect) -> Iterator[str]:
 
 def _in_namespace(start: str, dialect: SimDialect) -> str:
     if dialect.xml_namespace == "none" or " xmlns=" in start[: start.find(">")]:
-        return start  # a root that has a namespace of its own (RSS, Atom) keeps it
+        return start  # RSS and Atom roots have a namespace already
     return _ROOT.sub(lambda match: f'{match[0]} xmlns="{NAMESPACE}"', start, count=1)
 
 
 def chunked(parts: Iterable[str], size: int = 65536) -> Iterator[str]:
-    """Join small parts to pieces of about `size` characters."""
+    """Join small parts into pieces of about `size` characters."""
     piece: list[str] = []
     length = 0
     for part in parts:

@@ -1,8 +1,8 @@
 """Listings of databases, folders and assets (interface "List databases", "List assets and folders").
 
-The interface does not say where the asked folder stands in the tree. The dialect's `listing_paths`:
-`relative`: the nameless top Folder is the asked one; `named`: the top Folder bears its name;
-`absolute`: the whole chain from the nameless root leads to it.
+The interface does not define the position of the requested folder in the tree. `listing_paths` of the dialect:
+`relative`: the top Folder without a name is the requested one; `named`: the top Folder has its name;
+`absolute`: the chain of Folders starts at the root, which has no name.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: 
 
 
 def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
-    # Copies: a long listing goes out in pieces, between which other requests may change the folder.
+    # Copies: a long listing is sent in pieces, and other requests can change the folder in between.
     for child in list(folder.folders.values()):
         yield f'<Folder name="{attribute(child.name)}">\n'
         if dialect.listing_depth == "deep":
@@ -115,9 +115,9 @@ def _mime_numbers(values: list[str], dialect: SimDialect) -> set[int]:
 
 
 def _after(value: str | None, dialect: SimDialect) -> str:
-    """The time as text: times of one shape and no zone compare as text does."""
+    """Return the time as text: times of one format without a zone compare like texts."""
     if value is None or dialect.datetime_filter == "ignored":
         return ""
     if _DATE.fullmatch(value) is None:
-        raise RefusalError(400, f"not a date-time: {value}")
+        raise RefusalError(400, f"not a valid date-time: {value}")
     return value if "T" in value else f"{value}T00:00:00"

@@ -1,4 +1,4 @@
-"""From a request to an answer: the endpoints of the interface, by path and method."""
+"""The endpoints of the interface, by path and method."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 from msauto.simulator.commands.call import CommandCall
-from msauto.simulator.commands.commands import COMMANDS, delete_asset
-from msauto.simulator.commands.connectors import load_batch
+from msauto.simulator.commands.commands import COMMANDS, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import (
     HttpAnswer,
@@ -29,9 +28,8 @@ from msauto.simulator.http.wire import (
 )
 from msauto.simulator.resources.asset_xml import clip_xml, xmp_answer
 from msauto.simulator.resources.listings import databases_answer, folder_answer
-from msauto.simulator.resources.media import Media
+from msauto.simulator.resources.media import Media, thumbnail_answer
 from msauto.simulator.resources.rss import channel_answer, channels_answer, delete_item, find_channel, put_item
-from msauto.simulator.state.lookup import find_entry
 from msauto.simulator.state.state import ServerState, SimDatabase, SimEntry
 
 Reply = HttpAnswer | Awaitable[HttpAnswer]
@@ -39,7 +37,7 @@ Reply = HttpAnswer | Awaitable[HttpAnswer]
 
 @dataclass(slots=True)
 class Routes:
-    """The endpoints over a house. `writes` counts what may have changed it."""
+    """The endpoints. `writes` counts the requests that can have changed the state."""
 
     state: ServerState
     dialect: SimDialect
@@ -49,7 +47,7 @@ class Routes:
     writes: int = 0
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Do what the request asks for; an awaitable where pictures or films have to be made."""
+        """Do what the request asks for; an awaitable for thumbnails and proxies."""
         limit = int(self.dialect.line_limit)
         if limit and len(request.target) > limit:
             return text_answer("Error: the request line is too long", 414, done=False)
@@ -64,7 +62,7 @@ class Routes:
             return text_answer(f"Error: {problem}", 400, done=False)
 
     def pretend(self, request: HttpRequest) -> Reply:
-        """The answer of a request that worked, without the work: reads are done, writes are not."""
+        """Return the answer of a successful request; a write is not done."""
         if request.method in ("GET", "HEAD"):
             return self.answer(request)
         return success_answer(self.dialect, None, len(request.target))
@@ -100,11 +98,11 @@ class Routes:
         if connector is None:
             raise RefusalError(400, "connector is missing")
         load_batch(database, connector, request.body)
-        return self._written(request, None)
+        return self._success(request)
 
     def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> Reply:
-        identifier = address.asset or ""
-        entry = find_entry(self.state, database, address.namespace, identifier, self.dialect)
+        any_case = self.dialect.title_case == "folded"
+        entry = self.state.find(database, address.namespace, address.asset or "", any_case)
         if entry is None:
             raise ResourceNotFoundError
         if address.tail:
@@ -114,7 +112,7 @@ class Routes:
             return self._command(request, database, entry)
         if request.method == "DELETE":
             delete_asset(database, entry, self.dialect)
-            return self._written(request, None)
+            return self._success(request)
         _only(request, "GET")
         return xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
@@ -123,23 +121,19 @@ class Routes:
             case ("GETUSERFIELDS",):
                 return xmp_answer(entry.clip, request.all_params("field"), self.dialect)
             case ("GETICON",):
-                return self.media.thumbnail(request, entry, self.dialect)
-            case ("PVW", profile):
-                return self._film(request, database, entry, profile, view=True)
-            case (profile,):
-                return self._film(request, database, entry, profile, view=False)
+                return thumbnail_answer(request, entry, self.dialect)
+            case ("PVW", profile) | (profile,):
+                seconds, view = self.proxy_seconds, len(tail) > 1
+                return self.media.answer(request, database, entry, profile, seconds, self.dialect, view=view)
             case _:
                 raise ResourceNotFoundError
-
-    def _film(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, profile: str, *, view: bool) -> Reply:
-        return self.media.film(request, database, entry, profile, self.proxy_seconds, self.dialect, view=view)
 
     def _command(self, request: HttpRequest, database: SimDatabase, entry: SimEntry) -> HttpAnswer:
         name = request.param("command") or ""
         if name not in COMMANDS:
             raise RefusalError(400, f"unknown command {name}")
         COMMANDS[name](CommandCall(self.state, database, entry, request, self.dialect, self.restore_seconds))
-        return self._written(request, entry)
+        return self._success(request, entry)
 
     def _rss(self, request: HttpRequest, segments: list[str]) -> HttpAnswer:
         match (request.method, [decode_percent(segment) for segment in segments]):
@@ -149,22 +143,19 @@ class Routes:
                 return channel_answer(self.state, name, self.dialect)
             case ("PUT", [name, file]):
                 put_item(find_channel(self.state, name), file, request.body, self.dialect)
-                return self._written(request, None)
+                return self._success(request)
             case ("DELETE", [name]):
-                self._delete_item(request, name)
-                return self._written(request, None)
+                channel, guid = find_channel(self.state, name), request.param("guid")
+                if guid is None:
+                    raise RefusalError(400, "guid is missing")
+                delete_item(channel, guid, self.dialect)
+                return self._success(request)
             case (_, [] | [_] | [_, _]):
-                raise RefusalError(405, f"{request.method} is not for this address")
+                raise RefusalError(405, f"{request.method} is not supported here")
             case _:
                 raise ResourceNotFoundError
 
-    def _delete_item(self, request: HttpRequest, name: str) -> None:
-        channel, guid = find_channel(self.state, name), request.param("guid")
-        if guid is None:
-            raise RefusalError(400, "guid is missing")
-        delete_item(channel, guid, self.dialect)
-
-    def _written(self, request: HttpRequest, entry: SimEntry | None) -> HttpAnswer:
+    def _success(self, request: HttpRequest, entry: SimEntry | None = None) -> HttpAnswer:
         self.writes += 1
         shown = clip_xml(entry, self.dialect) if entry and self.dialect.command_body == "clip" else None
         return success_answer(self.dialect, shown, len(request.target))
@@ -172,4 +163,4 @@ class Routes:
 
 def _only(request: HttpRequest, method: str) -> None:
     if request.method != method and not (method == "GET" and request.method == "HEAD"):
-        raise RefusalError(405, f"{request.method} is not for this address")
+        raise RefusalError(405, f"{request.method} is not supported here")

@@ -28,14 +28,14 @@ def channel_answer(state: ServerState, name: str, dialect: SimDialect) -> HttpAn
 
 
 def find_channel(state: ServerState, name: str) -> SimChannel:
-    """The channel of this name."""
+    """Return the channel with this name."""
     if name not in state.channels:
         raise ResourceNotFoundError
     return state.channels[name]
 
 
 def channel_xml(channel: SimChannel, dialect: SimDialect) -> str:
-    """The channel's items in order, in the shape of the dialect."""
+    """Return the channel's items in order, in the shape of the dialect."""
     if dialect.rss_shape == "atom":
         entries = "".join(_atom_entry(item, dialect) for item in channel.items)
         head = element("id", f"urn:channel:{channel.name}") + element("title", channel.title)
@@ -58,11 +58,11 @@ def put_item(channel: SimChannel, file: str, body: bytes, dialect: SimDialect) -
     elif dialect.rss_update == "replace":
         channel.items[places[0]] = item
     else:
-        raise RefusalError(409, f"{file} is there already")
+        raise RefusalError(409, f"{file} exists already")
 
 
 def delete_item(channel: SimChannel, guid: str, dialect: SimDialect) -> None:
-    """DELETE /rss/NAME?guid=GUID: every item that shows this guid, or the first one."""
+    """DELETE /rss/NAME?guid=GUID: every item with this guid, or the first one."""
     gone = [place for place, item in enumerate(channel.items) if shown_guid(item, dialect) == guid]
     if not gone or not guid:
         raise ResourceNotFoundError
@@ -71,14 +71,14 @@ def delete_item(channel: SimChannel, guid: str, dialect: SimDialect) -> None:
 
 
 def shown_guid(item: Item, dialect: SimDialect) -> str:
-    """The guid that the channel shows for an item; empty: it shows none."""
+    """Return the guid that the channel shows for an item; empty: none."""
     if dialect.rss_guid == "file":
         return item.file
     return _stem(item.file) if dialect.rss_guid == "stem" else item.guid
 
 
 def read_item(file: str, body: bytes, dialect: SimDialect) -> Item:
-    """A file's content → an item: text, or an RSS `item` document."""
+    """A file's content (text, or an RSS `item` document) → an item."""
     is_document = dialect.rss_body == "item" or (dialect.rss_body == "any" and file.lower().endswith(".xml"))
     if is_document:
         return _document_item(file, body)
@@ -93,27 +93,20 @@ def _document_item(file: str, body: bytes) -> Item:
     root = parse_document(body)
     item = root if root.tag == "item" else root.find(".//item")
     if item is None:
-        raise RefusalError(400, "no item in the document")
+        raise RefusalError(400, "the document does not contain an item")
     fields = {child.tag: child.text or "" for child in item}
-    return Item(
-        file,
-        body,
-        fields.get("guid") or _stem(file),
-        fields.get("title", ""),
-        fields.get("description", ""),
-        fields.get("link", ""),
-        fields.get("pubDate", ""),
-    )
+    texts = (fields.get(name, "") for name in ("title", "description", "link", "pubDate"))
+    return Item(file, body, fields.get("guid") or _stem(file), *texts)
 
 
 def parse_document(body: bytes) -> ET.Element:
-    """Parse XML that a client sent; a DTD is refused, whatever it says."""
+    """Parse XML of a client; any DTD is refused."""
     if b"<!DOCTYPE" in body:
         raise RefusalError(400, "a DTD is refused")
     try:
-        return ET.fromstring(body)  # noqa: S314 - entities need the DTD that was just refused
+        return ET.fromstring(body)  # noqa: S314 - entities need a DTD, which is refused
     except (ET.ParseError, ValueError, LookupError) as problem:
-        raise RefusalError(400, f"not XML: {problem}") from None
+        raise RefusalError(400, f"not valid XML: {problem}") from None
 
 
 def _rss_item(item: Item, dialect: SimDialect) -> str:

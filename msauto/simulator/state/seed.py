@@ -1,12 +1,10 @@
-"""Houses to start with: a believable one, the same at every start; an empty one; big ones for benchmarks."""
+"""The state at the start: realistic and always the same, empty, or large for benchmarks."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import re
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 
 from msauto.simulator.dialect import SimDialect
@@ -15,41 +13,28 @@ from msauto.simulator.state.state import (
     MIME_TYPES,
     ProgramCard,
     ServerState,
-    SimClip,
     SimDatabase,
     SimMarker,
     SimSegment,
 )
 
-RATES = (
-    Fraction(24),
-    Fraction(25),
-    Fraction(30),
-    Fraction(50),
-    Fraction(60),
-    Fraction(24000, 1001),
-    Fraction(30000, 1001),
-    Fraction(60000, 1001),
-)
-_COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips take all the memory there is
-SEEDS = ("sample", "empty", "bulk:N")
+RATES = (*map(Fraction, (24, 25, 30, 50, 60)), *(Fraction(rate, 1001) for rate in (24000, 30000, 60000)))
+_COUNT = re.compile(r"[0-9]{1,7}")  # ten million clips do not fit in memory
 _DEFAULT = SimDialect()
 
 
 def state_from_seed(seed: str) -> ServerState:
-    """The house of a seed text: `sample`, `empty` or `bulk:N`; ValueError for another."""
-    if seed == "sample":
-        return sample_state()
-    if seed == "empty":
-        return empty_state()
+    """Return the state of a seed: `sample`, `empty` or `bulk:N`; ValueError for another text."""
+    if seed in ("sample", "empty"):
+        return sample_state() if seed == "sample" else empty_state()
     name, _, number = seed.partition(":")
     if name == "bulk" and _COUNT.fullmatch(number):
         return bulk_state(int(number))
-    raise ValueError(f"a seed is one of {', '.join(SEEDS)}, not {seed!r}")
+    raise ValueError(f"a seed is one of sample, empty, bulk:N, not {seed!r}")
 
 
 def empty_state() -> ServerState:
-    """Databases NEWS and ARCHIVE without clips, the connector TRAFFIC, no channel."""
+    """Return databases NEWS and ARCHIVE without clips, with the connector TRAFFIC, and no channel."""
     state = ServerState()
     for name in ("NEWS", "ARCHIVE"):
         state.add_database(name).connectors["TRAFFIC"] = []
@@ -57,24 +42,17 @@ def empty_state() -> ServerState:
 
 
 def bulk_state(count: int) -> ServerState:
-    """NEWS with this many clips, `Bulk 000000` onward, a thousand to a folder of `Bulk`."""
+    """Return NEWS with this many clips, from `Bulk 000000`, a thousand in each folder of `Bulk`."""
     state = empty_state()
     database = state.add_database("NEWS")
-    with _no_garbage():
-        _fill(database, count)
-    return state
-
-
-@contextlib.contextmanager
-def _no_garbage() -> Iterator[None]:
-    """Building frees nothing, and the collector walks all clips again and again: it triples the time."""
-    was_on = gc.isenabled()
-    gc.disable()
+    was_enabled = gc.isenabled()
+    gc.disable()  # the collector would visit all clips again and again, which triples the time
     try:
-        yield
+        _fill(database, count)
     finally:
-        if was_on:
+        if was_enabled:
             gc.enable()
+    return state
 
 
 def _fill(database: SimDatabase, count: int) -> None:
@@ -85,7 +63,7 @@ def _fill(database: SimDatabase, count: int) -> None:
 
 
 def sample_state() -> ServerState:
-    """A news house: some 200 clips in NEWS and ARCHIVE, two channels, program cards."""
+    """Return the state of a newsroom: some 200 clips in NEWS and ARCHIVE, two channels, a program card."""
     state = empty_state()
     news, archive = state.databases["NEWS"], state.databases["ARCHIVE"]
     for folder in ("Playout/Tonight", "Playout/Tomorrow", "Master/Films", "Raw/2026/11", r"A\/B Tests"):
@@ -102,7 +80,7 @@ def sample_state() -> ServerState:
 
 
 def _story(news: SimDatabase) -> None:
-    """What the examples and the demo are about."""
+    """Add the clips of the examples and of the demo."""
     raw = news.add_clip("Evening News raw", "Raw/2026", frames=45000, create_time="2026-11-20T17:40:00")
     raw.segments = [SimSegment(1, 0, 9000, ["Wrong part"]), SimSegment(7, 40000, 1000, ["Leftover"])]
     raw.xmp = {"dc:title": ["Evening News"], "dc:subject": ["raw"]}
@@ -171,17 +149,13 @@ def _recording(news: SimDatabase) -> None:
 
 def _archive(news: SimDatabase, archive: SimDatabase) -> None:
     film = news.add_clip("Documentary 1987", "Archive", frames=78000, create_time="1987-05-04T20:00:00")
-    _put_away(film, "$(archive_path)/1987/documentary.mxf")
+    film.archive, film.online = "$(archive_path)/1987/documentary.mxf", False
     for number in range(24):
         year = 1990 + number
         clip = archive.add_clip(f"Новости {year}", "Архив/Новости", frames=45000, create_time=f"{year}-06-01T12:00:00")
         if number % 2:
-            _put_away(clip, f"$(archive_path)/{year}/news.mxf")
+            clip.archive, clip.online = f"$(archive_path)/{year}/news.mxf", False
     archive.add_clip("Jubilee 1999", "Galas", frames=150000, create_time="1999-12-31T20:00:00")
-
-
-def _put_away(clip: SimClip, path: str) -> None:
-    clip.archive, clip.online = path, False
 
 
 def _channels(state: ServerState) -> None:

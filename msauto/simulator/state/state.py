@@ -1,13 +1,13 @@
 """The state of the simulated server: databases, folders, clips, their entries, RSS channels.
 
-A clip lives in one place, its home entry; every further entry is a link to it (interface "Link").
+The first entry of a clip is its home. Every further entry is a link to it (interface "Link").
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +26,15 @@ MIME_TYPES = {
     "Graphics": 10,  # the only number the interface gives: "a graphic template has the value 10"
 }
 
+# The link fields that a clip's XML shows; True: SETFIELD takes only a number.
+LINK_FIELDS = {"type": False, "comment": False, "layer": True, "icon_pos": True}
+LINK_FIELDS |= {f"user_{number}": False for number in range(8)}
+_KEY_ATTRIBUTES = ("orig_name", "orig_type", "derived_from", "create_time", "rec_time", "hires", "proxy", "archive")
+
 
 @dataclass(slots=True)
 class SimMarker:
-    """A key frame marker; `fields` holds user, title, comment, track, keywords, rating and any other."""
+    """A key frame marker; `fields` contains user, title, comment, track, keywords, rating and unknown fields."""
 
     uid: int
     pos: int
@@ -52,9 +57,9 @@ class SimSegment:
 
 @dataclass(slots=True, eq=False)
 class SimClip:
-    """One asset. `file` is where its high-resolution file is when it is on disk, see `hires`.
+    """One asset. `file` is the path of its high-resolution file while that is on disk, see `hires`.
 
-    `untold` names attributes that answers leave out, as `frame_time` of what has no frames.
+    `omitted` names attributes that answers leave out, such as `frame_time` if there are no frames.
     """
 
     rate: Fraction = Fraction(25)
@@ -81,13 +86,13 @@ class SimClip:
     segments: list[SimSegment] = field(default_factory=list)
     xmp: dict[str, list[str]] = field(default_factory=dict)
     params: tuple[str, ...] = ()
-    untold: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     partner: tuple[dict[str, str], ...] = ()
     entries: list[SimEntry] = field(default_factory=list)
 
     @property
     def home(self) -> SimEntry:
-        """Where the clip lives."""
+        """The entry of the clip itself; all others are links."""
         return self.entries[0]
 
     @property
@@ -97,36 +102,33 @@ class SimClip:
 
     @property
     def hires(self) -> str:
-        """The path of the high-resolution file, empty while it is in the archive only."""
+        """The path of the high-resolution file; empty while only the archive has it."""
         restored = self.online_at is not None and time.time() >= self.online_at
         return self.file if self.online or restored else ""
 
     @property
     def length(self) -> int:
-        """Its frames now: a clip that is being recorded grows."""
+        """The current number of frames: a clip that is being recorded grows."""
         if self.recording_since is None:
             return self.frames
         return self.frames + int(max(0.0, time.time() - self.recording_since) * self.rate)
 
     def segment(self, number: int) -> SimSegment | None:
-        """The first segment with this number."""
+        """Return the first segment with this number."""
         return next((segment for segment in self.segments if segment.number == number), None)
 
     def marker(self, uid: int) -> SimMarker | None:
-        """The marker with this uid."""
+        """Return the marker with this uid."""
         return next((marker for marker in self.markers if marker.uid == uid), None)
 
     def new_uid(self) -> int:
-        """A uid that no marker of the clip has."""
+        """Return a uid that is not used in the clip."""
         return max((marker.uid for marker in self.markers), default=0) + 1
-
-
-_CLIP_FIELDS = {entry.name for entry in fields(SimClip)} - {"entries"}
 
 
 @dataclass(slots=True, eq=False)
 class SimEntry:
-    """A clip's place in a folder; `fields` holds the link fields that were ever set (SETFIELD)."""
+    """A clip in a folder; `fields` contains the link fields that were set (SETFIELD)."""
 
     link_id: int
     folder: FolderPath
@@ -136,7 +138,7 @@ class SimEntry:
 
     @property
     def is_home(self) -> bool:
-        """Whether the clip lives here; otherwise this is a link."""
+        """Whether this is the clip itself and not a link."""
         return self.clip.entries[0] is self
 
     @property
@@ -152,14 +154,14 @@ class SimEntry:
 
 @dataclass(slots=True, eq=False)
 class Folder:
-    """A folder: the folders and entries in it, in the order they came."""
+    """A folder: the folders and entries in it, in the order of their creation."""
 
     name: str
     folders: dict[str, Folder] = field(default_factory=dict)
     entries: dict[int, SimEntry] = field(default_factory=dict)
 
     def walk(self) -> Iterator[SimEntry]:
-        """All entries of the folder and of those below it."""
+        """Yield all entries of the folder and of its subfolders."""
         yield from list(self.entries.values())
         for folder in list(self.folders.values()):
             yield from folder.walk()
@@ -167,7 +169,7 @@ class Folder:
 
 @dataclass(slots=True, eq=False)
 class SimDatabase:
-    """A media database. `connectors` maps the configured metadata connectors to the bodies they were sent."""
+    """A media database. `connectors` maps each configured metadata connector to the bodies it received."""
 
     name: str
     root: Folder = field(default_factory=lambda: Folder(""))
@@ -178,33 +180,30 @@ class SimDatabase:
     next_link_id: int = 1
 
     def folder(self, path: str | FolderPath) -> Folder | None:
-        """The folder at a path, or None."""
+        """Return the folder at a path, or None."""
         folder: Folder | None = self.root
         for name in _path(path):
             folder = folder.folders.get(name) if folder else None
         return folder
 
     def make_folder(self, path: str | FolderPath) -> Folder:
-        """The folder at a path, made with all above it where missing."""
+        """Return the folder at a path; missing folders are created."""
         folder = self.root
         for name in _path(path):
             folder = folder.folders.setdefault(name, Folder(name))
         return folder
 
     def add_clip(self, title: str, folder: str | FolderPath = (), **attributes: Any) -> SimClip:
-        """Add a clip in a folder (made where missing); attributes are those of Clip, `rate` also an int."""
-        unknown = attributes.keys() - _CLIP_FIELDS
-        if unknown:
-            raise TypeError(f"not an attribute of a clip: {', '.join(sorted(unknown))}")
-        attributes["rate"] = Fraction(attributes.get("rate", 25))
+        """Add a clip in a folder, created if missing; the attributes are those of SimClip, `rate` also an int."""
         clip = SimClip(**attributes)
+        clip.rate = Fraction(clip.rate)
         clip.file = clip.file or f"$(video_path)/{self.name}/{self.next_link_id:08d}.mxf"
         clip.orig_name = clip.orig_name or title
         self.add_entry(clip, folder, title)
         return clip
 
     def add_entry(self, clip: SimClip, folder: str | FolderPath, title: str, link_id: int | None = None) -> SimEntry:
-        """Put a clip in a folder: its home when it is the first entry, a link otherwise."""
+        """Put a clip in a folder. The first entry of a clip is its home, a further one is a link."""
         path = _path(folder)
         entry = SimEntry(self.next_link_id if link_id is None else link_id, path, title, clip)
         self.next_link_id = max(self.next_link_id, entry.link_id) + 1
@@ -212,48 +211,39 @@ class SimDatabase:
         self._show(entry)
         return entry
 
-    def remove_entry(self, entry: SimEntry) -> None:
-        """Take one entry away; the home takes the whole clip."""
-        if entry.is_home:
-            self.remove_clip(entry.clip)
-        else:
-            self._hide(entry)
-            entry.clip.entries.remove(entry)
+    def remove_link(self, entry: SimEntry) -> None:
+        """Remove a link; the clip stays."""
+        self._hide(entry)
+        entry.clip.entries.remove(entry)
 
     def remove_clip(self, clip: SimClip) -> None:
-        """Take all entries of a clip out of the tree; who has it open by a handle still reads it."""
+        """Remove all entries of a clip from the tree; a handle still reads it (interface "States and transitions")."""
         for entry in clip.entries:
             self._hide(entry)
 
-    def rename(self, entry: SimEntry, title: str) -> None:
-        """Give an entry another title; the home entry's title is the clip's."""
+    def change_entry(self, entry: SimEntry, title: str | None = None, folder: FolderPath | None = None) -> None:
+        """Rename or move an entry; a missing folder is created."""
         shown = self._hide(entry)
-        entry.title = title
-        if shown:
-            self._show(entry)
-
-    def move(self, entry: SimEntry, folder: str | FolderPath) -> None:
-        """Move an entry to another folder, made where missing."""
-        shown = self._hide(entry)
-        entry.folder = _path(folder)
+        entry.title = entry.title if title is None else title
+        entry.folder = entry.folder if folder is None else folder
         if shown:
             self._show(entry)
 
     def find(self, title: str, any_case: bool = False) -> SimEntry | None:
-        """The entry with a title; homes win over links (a title names the clip before its shortcuts)."""
+        """Return the entry with a title, or None; a clip wins over a link."""
         candidates = self.by_title.get(title.casefold(), ())
         matching = candidates if any_case else [entry for entry in candidates if entry.title == title]
         return next((entry for entry in matching if entry.is_home), next(iter(matching), None))
 
     def clip(self, title: str) -> SimClip:
-        """The clip with a title; KeyError when there is none."""
+        """Return the clip with a title; KeyError if it does not exist."""
         entry = self.find(title)
         if entry is None:
             raise KeyError(title)
         return entry.clip
 
     def clips(self) -> Iterator[SimClip]:
-        """Every clip once."""
+        """Yield every clip once."""
         return (entry.clip for entry in self.root.walk() if entry.is_home)
 
     def _show(self, entry: SimEntry) -> None:
@@ -261,7 +251,7 @@ class SimDatabase:
         self.by_title.setdefault(entry.title.casefold(), []).append(entry)
 
     def _hide(self, entry: SimEntry) -> bool:
-        """Take an entry out of the tree; False when it was not there, as a deleted clip read by its handle."""
+        """Remove an entry from the tree; False if it was not in the tree, such as a deleted clip read by a handle."""
         folder = self.folder(entry.folder)
         if folder is None or folder.entries.pop(entry.link_id, None) is None:
             return False
@@ -274,7 +264,7 @@ class SimDatabase:
 
 @dataclass(slots=True)
 class Item:
-    """One data item of a channel: the file it came in, and what it says."""
+    """One item of a channel: its file, and the content of the file."""
 
     file: str
     body: bytes
@@ -304,7 +294,7 @@ class ProgramCard:
 
 @dataclass(slots=True)
 class ServerState:
-    """All that the server holds. `handles` maps identifiers of open files to clips, for `handle:<n>`."""
+    """The whole content of the server. `handles` maps identifiers of open files to clips, for `handle:<n>`."""
 
     databases: dict[str, SimDatabase] = field(default_factory=dict)
     channels: dict[str, SimChannel] = field(default_factory=dict)
@@ -312,26 +302,43 @@ class ServerState:
     handles: dict[str, SimClip] = field(default_factory=dict)
 
     def add_database(self, name: str) -> SimDatabase:
-        """The database of this name, made where missing."""
+        """Return the database with this name; created if missing."""
         return self.databases.setdefault(name, SimDatabase(name))
 
     def add_channel(self, name: str, title: str = "") -> SimChannel:
-        """The channel of this name, made where missing."""
+        """Return the channel with this name; created if missing."""
         return self.channels.setdefault(name, SimChannel(name, title or name))
 
     def add_clip(
         self, title: str, folder: str | FolderPath = (), *, database: str = "NEWS", **attributes: Any
     ) -> SimClip:
-        """Add a clip to a database (made where missing); see Database.add_clip."""
+        """Add a clip to a database, which is created if missing; see SimDatabase.add_clip."""
         return self.add_database(database).add_clip(title, folder, **attributes)
 
     def size(self) -> int:
-        """How many titles there are in all databases."""
+        """Return the number of titles in all databases."""
         return sum(len(database.by_title) for database in self.databases.values())
 
+    def find(self, database: SimDatabase, namespace: str | None, identifier: str, any_case: bool) -> SimEntry | None:
+        """Return the entry of a title, a handle, a link id or a unique value of a key field (interface "Asset")."""
+        if namespace is None or namespace == "title":
+            return database.find(identifier, any_case)
+        if namespace == "handle":
+            clip = self.handles.get(identifier)
+            return clip.home if clip else None
+        if namespace == "link_id":
+            return next((entry for entry in database.root.walk() if str(entry.link_id) == identifier), None)
+        return next((clip.home for clip in database.clips() if _has_key(clip, namespace, identifier)), None)
+
     def clip(self, title: str, database: str = "NEWS") -> SimClip:
-        """The clip with a title; KeyError when there is none."""
+        """Return the clip with a title; KeyError if it does not exist."""
         return self.databases[database].clip(title)
+
+
+def _has_key(clip: SimClip, key: str, value: str) -> bool:
+    if key in _KEY_ATTRIBUTES:
+        return bool(getattr(clip, key) == value)
+    return value in clip.xmp.get(key, ()) or clip.home.fields.get(key) == value
 
 
 def _path(folder: str | FolderPath) -> FolderPath:

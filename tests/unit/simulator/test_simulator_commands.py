@@ -150,13 +150,14 @@ def test_deleting_by_a_links_title(sim: Simulator, ask: Asker, way: str, status:
     assert (ask.get(asset("Promo 1")).status == 200) is clip
 
 
-def test_restore_takes_its_time(sim: Simulator, ask: Asker) -> None:
-    sim.restore_seconds = 0.2
-    assert ask.command("Documentary 1987", "RESTORE").status == 200
-    assert ask.clip("Documentary 1987").get("hires") == ""
-    ask.command("Documentary 1987", "RESTORE")
-    time.sleep(0.25)
-    assert (ask.clip("Documentary 1987").get("hires") or "").startswith("$(video_path)")
+def test_restore_takes_its_time() -> None:
+    with Simulator(restore_seconds=0.2) as sim:
+        ask = Asker(sim)
+        assert ask.command("Documentary 1987", "RESTORE").status == 200
+        assert ask.clip("Documentary 1987").get("hires") == ""
+        ask.command("Documentary 1987", "RESTORE")
+        time.sleep(0.25)
+        assert (ask.clip("Documentary 1987").get("hires") or "").startswith("$(video_path)")
 
 
 def test_restore_of_what_is_not_archived(sim: Simulator, ask: Asker) -> None:

@@ -136,9 +136,9 @@ def test_a_broken_state_file_is_named(tmp_path: Path, content: str) -> None:
 
 SERVE = textwrap.dedent("""
     import sys
-    from msauto.simulator import serve
-    serve(port=int(sys.argv[1]), state_file=sys.argv[2], dialect=["command_body=ok_text"],
-          faults=["status:500@GET /rss*1"], seed="bulk:3", on_started=lambda url: print(url, flush=True))
+    from msauto.simulator import Simulator
+    Simulator("bulk:3", ["command_body=ok_text"], ["status:500@GET /rss*1"], port=int(sys.argv[1]),
+              state_file=sys.argv[2]).run(lambda url: print(url, flush=True))
 """)
 
 

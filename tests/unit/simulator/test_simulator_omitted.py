@@ -1,4 +1,4 @@
-"""Attributes that a server does not tell of a clip: the length and the rate of what has none."""
+"""Attributes that answers leave out: the length and the rate of a clip without frames."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def names(ask: Asker, target: str) -> list[str | None]:
     return [each.get("name") for each in ask.get(target).xml.iter("Attr")]
 
 
-def test_what_is_untold_is_left_out_of_every_answer(ask: Asker, sim: Simulator) -> None:
+def test_omitted_attributes_are_in_no_answer(ask: Asker, sim: Simulator) -> None:
     assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
-    sim.state.clip("Long Film").untold = ("frames", "frame_time")
+    sim.state.clip("Long Film").omitted = ("frames", "frame_time")
     told = names(ask, "/storage/NEWS@Long%20Film")
     assert not {"frames", "frame_time"} & set(told)
     assert "title" in told
@@ -23,7 +23,7 @@ def test_what_is_untold_is_left_out_of_every_answer(ask: Asker, sim: Simulator) 
 
 
 def test_it_is_kept_in_the_state(sim: Simulator) -> None:
-    sim.state.clip("Long Film").untold = ("frames",)
+    sim.state.clip("Long Film").omitted = ("frames",)
     again = state_from_json(json.loads(json.dumps(state_to_json(sim.state))))
-    assert again.clip("Long Film").untold == ("frames",)
-    assert again.clip("EP001").untold == ()
+    assert again.clip("Long Film").omitted == ("frames",)
+    assert again.clip("EP001").omitted == ()
