@@ -1,38 +1,42 @@
-"""Every error that msauto raises on purpose, and how they hang together.
+"""All errors that msauto raises on purpose.
 
 ::
 
     MsautoError
-     ├── InputError            text from outside is wrong: playbook, inventory, settings, plan file
-     ├── PlanningError         one target cannot be planned: unknown asset, conflict, guard, failed assert
-     ├── RefusedError          a person must decide: limits, consent, stale plan, freeze
-     ├── AddressError          a name that no address can hold: empty, or no Unicode text (also a ValueError)
+     ├── InputError            a text is invalid: playbook, inventory, settings, plan file
+     ├── PlanningError         one target cannot be planned: asset not found, conflict, guard, failed assert
+     ├── RefusedError          a user must decide: limits, consent, stale plan, freeze
+     ├── AddressError          a name that no address can hold: empty, or not valid Unicode (also a ValueError)
      ├── LockedError           another run holds the lock
      ├── LedgerError           the ledger cannot be used: locked, corrupt, read-only, full
      ├── DownloadError         a file could not be written: disk full, no permission
-     └── ServerError           the server, or the way to it
-          ├── NotSentError     certain: the request never left
-          │    └── UnreachableError  ... for there is no way to the server: refused connection, its name, TLS, time-out
-          ├── FateUnknownError the request may have been done: no answer, or half of one
+     └── ServerError           the server, or the connection to it
+          ├── NotSentError     the request was certainly not sent
+          │    └── UnreachableError  no connection: refused, unknown host name, TLS, time-out
+          ├── InDoubtError     the request may have been done: no answer, or an incomplete one
           ├── RejectedError    the server answered with an error
-          │    └── NotFoundError   ... and the error is that there is no such thing
-          ├── UnreadableError  the answer is not what was asked for: HTML, garbage, a DTD, another clip
-          └── UnsupportedError the set product version lacks a feature
+          │    └── NotFoundError   the asset, folder, database or channel does not exist
+          ├── UnreadableError  the answer is not what the interface documents: HTML, a DTD, another clip
+          └── UnsupportedError the configured product version lacks a feature
 
-A message tells what is wrong and where; ``remedy`` tells what to do. The command line alone turns an error
-into an exit code. No message holds a secret.
+A message says what is wrong and where; ``remedy`` says what to do. Only the command line turns an error into an exit
+code. No message holds a secret.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+UNAUTHORIZED_STATUSES: Final = frozenset({401, 407})
+GATEWAY_STATUSES: Final = frozenset({502, 504})
+"""A gateway got no answer from the server; a 503 is the server's own."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceLocation:
-    """A place in a text file: ``line`` and ``column`` count from 1; 0 means the whole file."""
+    """A location in a text file: ``line`` and ``column`` count from 1; 0 means the whole file."""
 
     file: str
     line: int = 0
@@ -46,9 +50,9 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a text: where, what, what to do, and the line with a caret under it.
+    """One problem of a text: its location, the message, what to do, and the line with a caret under it.
 
-    A ``warning`` is told and stops nothing.
+    A ``warning`` is reported and stops nothing.
     """
 
     message: str
@@ -63,9 +67,9 @@ class Problem:
 
 
 class MsautoError(Exception):
-    """The root: ``except MsautoError`` catches all that msauto raises on purpose.
+    """The root: ``except MsautoError`` catches all errors that msauto raises on purpose.
 
-    ``shown``: the document on stdout has it already.
+    ``shown``: the document on stdout contains the error already.
     """
 
     shown = False
@@ -80,7 +84,7 @@ class MsautoError(Exception):
 
 
 class InputError(MsautoError):
-    """Texts from outside are wrong. ``problems`` holds all of them, in order of place."""
+    """Texts are invalid. ``problems`` holds all problems, ordered by location."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -88,7 +92,7 @@ class InputError(MsautoError):
 
 
 class PlanningError(MsautoError):
-    """One target cannot be planned; ``place`` is where the playbook asks for what cannot be."""
+    """One target cannot be planned; ``place`` is the location in the playbook."""
 
     def __init__(self, message: str, *, place: SourceLocation | None = None, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
@@ -100,15 +104,15 @@ class PlanningError(MsautoError):
 
 
 class RefusedError(MsautoError):
-    """Nothing was sent, for a person must decide first (exit code 4)."""
+    """Nothing was sent, because a user must decide first (exit code 4)."""
 
 
 class AddressError(MsautoError, ValueError):
-    """A name or value that no request can hold: it is empty, no Unicode text, or would be taken for another."""
+    """A name or value that no request can hold: empty, not valid Unicode, or read as another name by the server."""
 
 
 class LockedError(MsautoError):
-    """Another run holds what this run needs (exit code 5)."""
+    """Another run holds a lock that this run needs (exit code 5)."""
 
 
 class LedgerError(MsautoError):
@@ -116,13 +120,13 @@ class LedgerError(MsautoError):
 
 
 class DownloadError(MsautoError):
-    """A download could not be kept; no half file is left behind."""
+    """A download could not be saved; no incomplete file is left."""
 
 
 class ServerError(MsautoError):
-    """Something between us and the server. ``server`` is its name in the inventory, or its host.
+    """An error of the server or the connection. ``server`` is its name in the inventory, or its host.
 
-    ``url`` is set where the connection is what failed.
+    ``url`` is set if the connection failed.
     """
 
     url = ""
@@ -139,21 +143,21 @@ class ServerError(MsautoError):
 
 
 class NotSentError(ServerError):
-    """Certain: the server has seen nothing of the request."""
+    """The request certainly did not reach the server."""
 
 
 class UnreachableError(NotSentError):
-    """There is no connection to the server: refused, no such name, no trust, no answer within the time allowed."""
+    """No connection to the server: refused, unknown host name, TLS, or time-out."""
 
 
 class InDoubtError(ServerError):
-    """The request left, and no whole answer came: it may have been done, or may yet be."""
+    """The request was sent and no complete answer came: it may have been done, or may still be."""
 
 
 class RejectedError(ServerError):
     """The server answered with an error.
 
-    ``status`` is the HTTP status (it may be 200 with an error text), ``retry_after`` seconds if it said so.
+    ``status`` is the HTTP status (200 if the answer is an error text), ``retry_after`` in seconds.
     """
 
     def __init__(
@@ -172,12 +176,18 @@ class RejectedError(ServerError):
 
 
 class NotFoundError(RejectedError):
-    """The server says that there is no such asset, folder, database or channel (interface, «Errors»)."""
+    """The asset, folder, database or channel does not exist (interface, «Errors»)."""
 
 
 class UnreadableError(ServerError):
-    """The answer is not what the interface promises, and nothing can be concluded from it."""
+    """The answer is not what the interface documents; nothing follows from it."""
 
 
 class UnsupportedError(ServerError):
-    """The product version set for the server lacks the feature (interface, «Versioning»)."""
+    """The product version configured for the server lacks the feature (interface, «Versioning»)."""
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of any error in one line, without its remedy."""
+    text = error.message if isinstance(error, MsautoError) else str(error)
+    return " ".join(text.split()) or type(error).__name__
