@@ -39,10 +39,10 @@ from msauto.planning.undo import undo_run
 from msauto.secrets.redactor import Redactor
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
 from msauto.secrets.tokens import SecretTokenMemory
-from msauto.server.availability.planning_client import PlanningClient
-from msauto.server.availability.retry_policy import SystemClock
+from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads.delivery import Delivery, LocalDisk
+from msauto.server.planning_client import PlanningClient
 from msauto.server.reader import ServerReader
 from msauto.version import __version__
 

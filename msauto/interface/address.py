@@ -105,7 +105,7 @@ def encode(text: str) -> str:
     except UnicodeEncodeError:
         shown = text.encode("utf-8", "backslashreplace").decode()
         raise AddressError(
-            f"{shown!r} is no Unicode text: it holds half of a surrogate pair",
+            f"{shown!r} is not valid Unicode: it contains half of a surrogate pair",
             remedy="correct the text where it is written; it was probably read in the wrong encoding",
         ) from None
 

@@ -1,8 +1,8 @@
 """A constructor for each call of the interface: plain values in, a frozen :class:`Request` out («Endpoints»).
 
-Paths are relative to the server. Commands take the path that :func:`msauto.interface.address.asset_path` made. The
-order of parameters is fixed, so that the same plan is always the same bytes. Versions are no concern of this
-module; see :mod:`msauto.interface.versions`.
+Paths are relative to the server. Commands take the path from :func:`msauto.interface.address.asset_path`. The
+order of parameters is fixed, so that the same plan is always the same bytes. Versions are
+checked in :mod:`msauto.interface.versions`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from msauto.model.plan import Body, Request
 Format = Literal["StoredTree", "mam", "folderlist"]
 PROFILES: Final = tuple(f"WP{number}" for number in range(1, 9))
 NEW_MARKER: Final = -1
-"""The uid that makes a new identifier (interface, «Asset commands», CREATEMARKER)."""
+"""The uid that creates a new identifier (interface, «Asset commands», CREATEMARKER)."""
 
 Position = int | str
-"""Frames, or a time code as the interface takes it for segments."""
+"""Frames, or a time code in the format of the interface for segments."""
 
 # Commands on an asset (interface, «Asset commands») ------------------------------------------------------------
 
@@ -57,7 +57,7 @@ def set_user_fields(asset: str, fields: Mapping[str, Sequence[str]], separator: 
     The separator is encoded with the rest (``%2C``): a server decodes a parameter once, then splits it.
     """
     if not fields:
-        raise AddressError("SETUSERFIELDS without a field says nothing", remedy="name at least one field")
+        raise AddressError("SETUSERFIELDS needs a field", remedy="name at least one field")
     return command(asset, "SETUSERFIELDS", [(name, separator.join(values)) for name, values in fields.items()])
 
 
@@ -91,7 +91,7 @@ def create_marker(
     track: str | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> Request:
-    """CREATEMARKER: ``NEW_MARKER`` makes a new marker, an existing uid changes that one. ``frame`` in frames."""
+    """CREATEMARKER: ``NEW_MARKER`` creates a marker, an existing uid changes that one. ``frame`` in frames."""
     position = str(frame) if frame is not None else None
     parameters = [("uid", str(uid)), *_given(frame=position, track=track), *(fields or {}).items()]
     return command(asset, "CREATEMARKER", parameters)
@@ -109,7 +109,7 @@ def copy_link(asset: str, title: str, folder: Folder, dialect: Dialect = Dialect
 
 
 def restore(asset: str) -> Request:
-    """RESTORE: bring the high-resolution file back from the archive."""
+    """RESTORE: restore the high-resolution file from the archive."""
     return command(asset, "RESTORE")
 
 
@@ -144,7 +144,7 @@ def delete_rss(channel: str, guid: str) -> Request:
 
 
 def get_databases() -> Request:
-    """GET all databases, with a description of all that they hold: large (interface, «List databases»)."""
+    """GET all databases, with a description of all their content: large (interface, «List databases»)."""
     return Request("GET", "/storage")
 
 
@@ -172,9 +172,9 @@ def get_user_fields(asset: str, field: str | None = None) -> Request:
 
 
 def get_proxy(asset: str, profile: str, *, preview: bool = False) -> Request:
-    """GET a web proxy, which the server makes meanwhile if it must (interface, «Web proxy»)."""
+    """GET a web proxy, which the server creates first if needed (interface, «Web proxy»)."""
     if profile not in PROFILES:
-        raise AddressError(f"{profile!r} is no web-proxy profile", remedy="WP1 to WP8")
+        raise AddressError(f"{profile!r} is not a web-proxy profile", remedy="use WP1 to WP8")
     return Request("GET", f"{asset}{'/PVW' if preview else ''}/{profile}")
 
 
@@ -208,7 +208,7 @@ def get_channel(channel: str) -> Request:
 
 
 def request_line_length(request: Request) -> int:
-    """Return the bytes of the request line with its line end, which servers cap."""
+    """Return the length in bytes of the request line with its line end, which servers limit."""
     return len(f"{request.method} {request.path} HTTP/1.1\r\n".encode())
 
 
@@ -220,6 +220,6 @@ def _refuse_twice(names: Sequence[str], command_name: str) -> None:
     for position, name in enumerate(names):
         if name in names[:position]:
             raise AddressError(
-                f"{command_name} would carry the parameter {name!r} twice, and no server can tell which is meant",
+                f"{command_name} would have the parameter {name!r} twice",
                 remedy="the interface has no way to write a field of this name",
             )

@@ -1,4 +1,4 @@
-"""Items of a feed as files: which name a guid gives, and what a shown item was (field notes, «feed service»).
+"""RSS items as files: the file name of a guid, and the form of a reported item (field notes, «feed service»).
 
 A feed service turns a folder of ``.txt`` and ``.xml`` files into a channel. The channel shows no file names.
 """
@@ -16,13 +16,13 @@ _FORBIDDEN: Final = re.compile(r'[<>:"/\\|?*]')
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _DERIVED: Final = re.compile(r".*~[0-9a-f]{16}", re.DOTALL)
 _LONGEST: Final = 200
-"""Bytes of a guid that becomes a file name as it is: most file systems take 255, with the ending."""
+"""The limit in bytes of a guid that is used as a file name: most file systems allow 255, with the ending."""
 _DROPPED: Final = re.compile("\\A\ufeff")
 _NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 
 
 def default_file(guid: str, *, text: bool) -> str:
-    """Return the file name of an item that names none: the guid with its ending, where that is a safe file name.
+    """Return the file name of an item without one: the guid with an ending, if that is a safe file name.
 
     A guid that is none (an address, for one) gives a readable part and a digest. No two guids give the same name: a
     guid that looks as if it were made so gets a digest of its own.
@@ -62,12 +62,12 @@ def ending_of(file: str) -> str:
 
 
 def file_key(file: str) -> str:
-    """Return what makes two names one file: some file systems tell neither case nor how accents are composed."""
+    """Return a key that is equal for names of one file: some file systems ignore case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", file).casefold())
 
 
 def form_of(item: RssItem) -> Literal["text", "item"] | None:
-    """Tell whether an item came in a text or in an item document; ``None`` where what it shows may be either.
+    """Tell whether an item came in a text or in an item document; ``None`` if it may be either.
 
     Of a text the description is the whole and the title its first line; a link, a date, or a description without
     the title stand in a document only.
@@ -81,10 +81,10 @@ def form_of(item: RssItem) -> Literal["text", "item"] | None:
 
 
 def bad_character(text: str, *, line: bool = False) -> tuple[int, str] | None:
-    """Return the place (from 1) and the name of the first character that a channel drops; ``None`` if there is none.
+    """Return the place (from 1) and the name of the first character that a channel drops; ``None`` without one.
 
-    A byte order mark at the beginning is taken for the encoding of a file. ``line``: a name of one line, which holds
-    neither tabs nor line ends. What XML cannot carry at all is for :mod:`msauto.interface.characters` to say.
+    A byte order mark at the beginning is read as the encoding of the file. ``line``: a name of one line, without tabs
+    and line ends. Characters that XML cannot represent: :mod:`msauto.interface.characters`.
     """
     found = (_NOT_IN_A_NAME if line else _DROPPED).search(text)
     return None if found is None else (found.start() + 1, f"U+{ord(found[0]):04X}")

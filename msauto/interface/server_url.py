@@ -1,4 +1,4 @@
-"""The URL of a media server: how it is read, and when two of them lead to one server."""
+"""The URL of a media server: parsing, and comparison by server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 
 
 class UrlError(ValueError):
-    """A text that is no URL of a server; the message is a predicate: ``must …``."""
+    """A text that is not a URL of a server; the message is a predicate: ``must …``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """Scheme and host in small letters, and the port, ``None`` where the text names none; user and password decoded."""
+    """Scheme and host in lower case, the port or ``None``, and the decoded user name and password."""
 
     scheme: str
     host: str
@@ -37,7 +37,7 @@ class ServerUrl:
 
 
 def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) -> ServerUrl:
-    """Return what a URL names; raises :class:`UrlError`, which does not show the text: it may hold a password.
+    """Parse a URL. Raises :class:`UrlError`, which does not show the text, because it may hold a password.
 
     Scheme, host and port alone: a path, a query or a fragment would never reach the server.
     """
@@ -50,16 +50,16 @@ def parse_server_url(text: str, schemes: Collection[str] = ("http", "https")) ->
     if parts.scheme.lower() not in schemes or not host:
         raise UrlError(f"must begin with {' or '.join(f'{each}://' for each in schemes)} and name a host")
     if port == 0:
-        raise UrlError("must not name the port 0, at which nothing listens")
+        raise UrlError("must not have the port 0")
     if parts.path.rstrip("/") or "?" in text or "#" in text:
         raise UrlError("must be scheme, host and port only")
     if any(sign.isspace() or not sign.isprintable() for sign in parts.netloc):
-        raise UrlError("must not hold signs that no host has")
+        raise UrlError("must not contain characters that are invalid in a host name")
     return ServerUrl(parts.scheme.lower(), host, port, *_user(parts))
 
 
 def _user(parts: SplitResult) -> tuple[str | None, str | None]:
-    """Return user and password; raises :class:`UrlError` for a password that nobody is named for."""
+    """Return user and password; raises :class:`UrlError` for a password without a user name."""
     if parts.username is None and parts.password is None:
         return None, None
     if not parts.username:

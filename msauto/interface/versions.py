@@ -12,7 +12,7 @@ from msauto.model.server import ServerSpec
 
 
 class Feature(Enum):
-    """A feature of the interface: what to call it, and the product version since which it is there."""
+    """A feature of the interface: its name in messages, and the product version that introduced it."""
 
     LOAD_XMP = ("loading XMP metadata through a connector", (2, 0, 60))
     RESTORE = ("RESTORE", (2, 0, 160))
@@ -29,12 +29,12 @@ class Feature(Enum):
 
     @property
     def title(self) -> str:
-        """What to call it in a message."""
+        """The name in messages."""
         return self.value[0]
 
     @property
     def since(self) -> tuple[int, ...]:
-        """The product version that it came with."""
+        """The product version that introduced it."""
         return self.value[1]
 
 
@@ -54,17 +54,17 @@ _OF_COMMAND = {
 
 
 def feature_of_command(command: str) -> Feature | None:
-    """Return the feature that a command of the interface needs; ``None`` if it was always there, or is unknown."""
+    """Return the feature that a command of the interface needs; ``None`` for a basic or unknown command."""
     return _OF_COMMAND.get(command)
 
 
 def supports(spec: ServerSpec, feature: Feature) -> bool:
-    """Tell whether the set product version has the feature; no version set means the newest."""
+    """Tell whether the configured product version has the feature; no version means the newest."""
     return _reaches(spec, feature.since)
 
 
 def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
-    """Raise :class:`UnsupportedError`, naming both versions, where the set product version lacks the feature.
+    """Raise :class:`UnsupportedError`, naming both versions, if the configured product version lacks the feature.
 
     ``need`` says what it is needed for, where that is not plain from the playbook.
     """
@@ -92,7 +92,7 @@ def _reaches(spec: ServerSpec, since: tuple[int, ...]) -> bool:
 
 
 def require_address(spec: ServerSpec, address: Address) -> None:
-    """Raise :class:`UnsupportedError` where the address takes ``NS:ID`` and the set product version lacks that form."""
+    """Raise :class:`UnsupportedError` if the address has the form ``NS:ID`` and the product version lacks it."""
     if address.namespace:
         require(spec, Feature.KEY_ID)
     elif namespace_of(address, spec.dialect):
@@ -101,7 +101,7 @@ def require_address(spec: ServerSpec, address: Address) -> None:
 
 
 def show_version(version: tuple[int, ...]) -> str:
-    """Write a version as people do: ``2.9.87``."""
+    """Return a version as text: ``2.9.87``."""
     return ".".join(str(number) for number in version)
 
 

@@ -58,7 +58,7 @@ def is_same_clip(one: Asset, other: Asset) -> bool:
     """Tell whether two answers may be of one clip: nothing of it differs, and enough of it is reported.
 
     The same file may be used by several clips, so it is not enough: the markers and segments must be the same as well.
-    Whether equal values mean one clip on this server is for :mod:`msauto.server.same_clip` to say.
+    Whether equal values mean one clip on this server is for :mod:`msauto.server.clip_identity` to say.
     """
     key = clip_key(one)
     return key is not None and key == clip_key(other) and content_of(one) == content_of(other)

@@ -1,4 +1,4 @@
-"""What probing a server yields: findings with their evidence, and what could not be learned."""
+"""The result of probing a server: findings with evidence, and unanswered questions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from msauto.errors import AddressError, InDoubtError, NotSentError, ServerError
-from msauto.server.parsers.failure import clean
+from msauto.server.parsers.answers import clean
 
-Where = Literal["dialect", "server", "seen"]
+Where = Literal["dialect", "server"]
 
 
 @dataclass(frozen=True, slots=True)
 class DialectFinding:
-    """One thing that a server showed. ``evidence`` is one line: what was asked, and what came.
+    """The value of one key. ``evidence`` is one line: the request and the answer.
 
-    ``where`` tells what ``name`` is: a key of ``dialect:``, a key of ``server:`` beside it, or a habit that msauto
-    meets by itself and that needs no key.
+    ``where`` tells what ``name`` is: a key of ``dialect:``, or a key of ``server:`` beside it.
     """
 
     where: Where
@@ -29,7 +28,7 @@ class DialectFinding:
 
 @dataclass(frozen=True, slots=True)
 class UnansweredQuestion:
-    """What could not be learned, and why."""
+    """A key whose value is unknown, and why."""
 
     name: str
     why: str
@@ -37,10 +36,10 @@ class UnansweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """All that was learned of one server.
+    """All findings of one server.
 
-    ``left`` names what a trial left behind on the scratch asset; empty means that it was read again and found as
-    before, ``None`` that nothing was tried.
+    ``left`` names what a trial could not undo on the scratch asset; empty means that it was read again and is
+    unchanged, ``None`` that nothing was tried.
     """
 
     server: str
@@ -50,13 +49,13 @@ class ProbeResult:
     left: tuple[str, ...] | None = None
 
     def of(self, where: Where) -> tuple[DialectFinding, ...]:
-        """Return the findings of one kind, in the order they were made."""
+        """Return the findings of one kind, in order."""
         return tuple(each for each in self.found if each.where == where)
 
 
 @dataclass(slots=True)
 class ProbeNotes:
-    """Collects findings while a server is asked; each name is found or missed once. ``hide`` takes out secrets."""
+    """Collects findings while a server is asked; each key is found or missed once. ``hide`` redacts secrets."""
 
     hide: Callable[[str], str] = str
     found: list[DialectFinding] = field(default_factory=list)
@@ -70,31 +69,23 @@ class ProbeNotes:
         """Note the value of a ``server:`` key."""
         self._add(DialectFinding("server", key, value, self._clean(evidence)))
 
-    def see(self, name: str, value: str, evidence: str) -> None:
-        """Note a habit that needs no key."""
-        self._add(DialectFinding("seen", name, self._clean(value), self._clean(evidence)))
-
     def miss(self, name: str, why: str) -> None:
-        """Note that something could not be learned, unless it was."""
+        """Note why a key is unknown, unless it has a value or a reason."""
         known = {each.name for each in self.found} | {each.name for each in self.missed}
         if name not in known:
             self.missed.append(UnansweredQuestion(name, self._clean(why)))
 
-    def forget(self, *names: str) -> None:
-        """Drop what is noted as missed: it is tried once more, in another way."""
-        self.missed = [each for each in self.missed if each.name not in names]
-
     @contextmanager
     def trying(self, *names: str) -> Iterator[None]:
-        """Miss what a bad answer keeps from being learned; a server that cannot be reached ends the probe."""
+        """Note keys as missed after a bad answer; a server that cannot be reached ends the probe."""
         try:
             yield
         except NotSentError:
             raise
         except (ServerError, AddressError) as error:
-            told = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
+            reason = f"{error.request}: {error.message}" if isinstance(error, ServerError) else error.message
             for name in names:
-                self.miss(name, told)
+                self.miss(name, reason)
             if isinstance(error, InDoubtError):
                 raise
 

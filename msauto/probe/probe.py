@@ -1,4 +1,7 @@
-"""``msauto probe``: what a live server shows of its dialect, by reading alone or by trying on a scratch asset."""
+"""``msauto probe``: learns the dialect of a live server, by reading or by trials on a scratch asset.
+
+A new dialect key has its question in :mod:`.reading`, in ``_TRIALS``, or its reason in ``_NEVER_TRIED``.
+"""
 
 from __future__ import annotations
 
@@ -11,43 +14,46 @@ from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
-from msauto.probe.read_only import ReadOnlyProbe
-from msauto.probe.scratch import (
-    ScratchAsset,
-    TrialOptions,
-    open_bench,
-    put_back,
-    spec_for_trial,
-    try_markers,
-    try_segments,
-)
-from msauto.probe.trials import try_lines, try_links, try_separators
+from msauto.probe.reading import ReadOnlyProbe
+from msauto.probe.scratch import ScratchAsset, TrialOptions, open_bench, put_back, spec_for_trial
+from msauto.probe.trials import try_lines, try_links, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
 __all__ = ["DialectFinding", "ProbeResult", "TrialOptions", "UnansweredQuestion", "probe", "probe_by_trial"]
 
 Refuse = Callable[[Asset, tuple[Link, ...] | None], None]
 
-_TRIALS: tuple[tuple[Callable[[ScratchAsset], Awaitable[None]], tuple[str, ...]], ...] = (
-    (try_lines, ("request_line",)),
-    (try_segments, ("segment_update",)),
-    (try_markers, ("marker_update", "position_origin")),
-    (try_separators, ("list_separator",)),
-    (try_links, ("COPYLINK twice", "link_title")),
-)
+Trial = Callable[[ScratchAsset], Awaitable[None]]
+
+_TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
+    try_lines: (("request_line",), ""),
+    try_segments: (("segment_update",), ""),
+    try_markers: (("marker_update", "position_origin"), ""),
+    try_separators: (("list_separator",), " with --xmp-field NAME"),
+    try_links: (("link_title",), " with --links FOLDER, if links can be removed,"),
+}
+"""The keys that a trial answers, and the options that it needs besides ``--scratch``. Other keys: :mod:`.reading`."""
+
+_NEVER_TRIED = {
+    "folder_missing": "trying would make a folder, which the interface cannot remove",
+    "link_delete": "trying could delete the clip instead of its link",
+    "rss_update": "trying would change a channel that is on air",
+    "rss_body": "trying would change a channel that is on air",
+}
 
 
 async def probe(
     spec: ServerSpec, database: str, *, title: str | None = None, xmp_field: str | None = None
 ) -> ProbeResult:
-    """Return what reading shows of a server; sends GET only, never ``/storage`` whole, never a web proxy.
+    """Return what reading shows; sends GET only, never for all of ``/storage`` or a web proxy.
 
-    ``title`` is a clip to ask for, else one is looked for; ``xmp_field`` one that it has. Raises ``MsautoError``
-    where the server cannot be reached, lets nobody in, or has no such database.
+    ``title`` is a clip to read, else one is searched for; ``xmp_field`` is a field that it has. Raises ``MsautoError``
+    if the server cannot be reached, rejects the credentials, or has no such database.
     """
     async with AsyncMediaServer(spec, read_only=True) as client:
         notes = ProbeNotes(client.hide)
         await ReadOnlyProbe(client, database, notes, title=title, field=xmp_field).run()
+    _miss_the_rest(notes)
     return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed))
 
 
@@ -61,10 +67,10 @@ async def probe_by_trial(
     refuse: Refuse,
     all_links: bool = False,
 ) -> ProbeResult:
-    """Read as :func:`probe` does, then try the rest on one asset, and put back what was there.
+    """Read as :func:`probe` does, then try the rest on one asset, and undo the changes.
 
-    ``refuse`` gets the asset and its links and raises for one that must not be touched. Whatever fails or interrupts
-    the trial, what it made is taken back as far as it can be; ``left`` and ``tell`` name what is not.
+    ``refuse`` gets the asset and its links and raises for one that must not be changed. Changes are undone after an
+    error or interruption as well; ``left`` and ``tell`` name what could not be undone.
     """
     async with AsyncMediaServer(spec_for_trial(spec)) as client:
         notes = ProbeNotes(client.hide)
@@ -74,21 +80,23 @@ async def probe_by_trial(
         async with AsyncMediaServer(spec, read_only=True) as reader:
             await ReadOnlyProbe(reader, database, notes, title=trial.title, field=trial.xmp_field).run()
         left = await _try_all(bench)
+    _miss_the_rest(notes)
     return ProbeResult(spec.name, database, tuple(notes.found), tuple(notes.missed), left)
 
 
 async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
-    bench.notes.forget(*(name for _, names in _TRIALS for name in names))
     try:
-        for trial, names in _TRIALS:
+        for trial, (keys, _) in _TRIALS.items():
             try:
-                with bench.notes.trying(*names):
+                with bench.notes.trying(*keys):
                     await trial(bench)
             except ServerError as error:
                 bench.tell(f"The trial ends here: {error}")
-                _miss_rest(bench.notes, error)
+                lost = isinstance(error, InDoubtError)
+                why = "an answer was lost before" if lost else "the server could no longer be reached"
+                _miss_the_rest(bench.notes, why)
                 break
-    except BaseException:  # Ctrl-C as well: what was made is taken back whatever happens
+    except BaseException:  # Ctrl-C as well: changes are always undone
         if bench.made:
             bench.tell(f"Stopped. Taking back: {'; '.join(bench.made.values())}")
         _tell_left(bench, await _put_all_back(bench))
@@ -97,7 +105,7 @@ async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
 
 
 async def _put_all_back(bench: ScratchAsset) -> tuple[str, ...]:
-    """Put back, to the end: who stops that as well must do so twice, and is told what to look for."""
+    """Undo all changes. A first interruption only prints a message; a second one stops, and names what to check."""
     if not bench.made:
         return ()
     words = f"{'; '.join(bench.made.values())} of {bench.trial.title!r}"
@@ -119,9 +127,10 @@ def _tell_left(bench: ScratchAsset, left: tuple[str, ...]) -> None:
         bench.tell(f"Left on {bench.trial.title!r}: {words}")
 
 
-def _miss_rest(notes: ProbeNotes, error: ServerError) -> None:
-    lost = isinstance(error, InDoubtError)
-    why = "an answer was lost before" if lost else "the server could not be reached any more"
-    for _, names in _TRIALS:
-        for name in names:
-            notes.miss(name, why)
+def _miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
+    """Note why the questions that reading does not answer have no answer."""
+    for keys, options in _TRIALS.values():
+        for key in keys:
+            notes.miss(key, why or f"reading does not show it: --scratch TITLE{options} tries it")
+    for key, reason in _NEVER_TRIED.items():
+        notes.miss(key, reason)

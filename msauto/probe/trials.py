@@ -1,4 +1,4 @@
-"""The trials beyond segments and markers: list separators, links, long request lines."""
+"""The trials on a scratch asset, one function for each question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msauto.interface import requests
 from msauto.interface.address import asset_path, query
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import request_line_length
-from msauto.model.live import Entry, show_folder
+from msauto.model.live import Asset, Entry, Marker, Segment, show_folder, whole
 from msauto.model.plan import Address, Request
 from msauto.probe.scratch import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
 from msauto.server.parsers.answers import RawAnswer
@@ -20,10 +20,117 @@ from msauto.server.parsers.user_fields import parse_xmp
 _SEPARATORS: Final = (",", ";", "|")
 _FIRST_LINE: Final = 1000
 _GRAIN: Final = 64
-"""The longest line is told to so many bytes."""
+"""The precision of the longest line, in bytes."""
 
 _TRIES: Final = 2
 _BREATH: Final = 0.2  # seconds in which the end of a kept connection arrives
+
+_SHIFT: Final = 7
+_MARKER_FRAME: Final = 11
+_LEAST_FRAMES: Final = 25
+"""A clip must have room for our marker, also after the shift of the IN point."""
+
+
+# Segments and markers ------------------------------------------------------------------------------------------
+
+
+async def try_segments(bench: ScratchAsset) -> None:
+    """Does CREATESEGMENT on an existing number overwrite (dialect ``segment_update``)?"""
+    start = _free_frames(bench.before)
+    if start is None:
+        bench.notes.miss("segment_update", "no two frames of the asset are free of segments: name another asset")
+        return
+    words = f"segment {bench.number}, titled {bench.token}"
+    first = requests.create_segment(bench.path, bench.number, start, 1, bench.token)
+    await bench.write(first, "segment", words)
+    made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
+    if [(each.start, each.duration) for each in made] != [(start, 1)]:
+        bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {_spans(made)}")
+        return
+    again = requests.create_segment(bench.path, bench.number, start, 2, bench.token)
+    accepted = await bench.write(again, "segment", words)
+    asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
+    bench.unseen.discard("segment")  # a server may accept it and keep the old one
+    live = [(each.start, each.duration) for each in bench.segments(asset)]
+    value = "overwrite" if live == [(start, 2)] else "recreate"
+    answer = "accepted" if accepted else "refused"
+    shown = "the new one alone" if value == "overwrite" else "both" if len(live) > 1 else "the old one"
+    bench.notes.learn("segment_update", value, f"CREATESEGMENT on an existing number: {answer}; it shows {shown}")
+
+
+async def try_markers(bench: ScratchAsset) -> None:
+    """Are unsent fields of a marker kept (dialect ``marker_update``), and where do positions count from?"""
+    if (bench.before.frames or 0) < _LEAST_FRAMES:
+        for key in ("marker_update", "position_origin"):
+            bench.notes.miss(key, f"the asset has fewer than {_LEAST_FRAMES} frames: name another")
+        return
+    fields = {"title": bench.token, "comment": "kept?", "user": "msauto", "keywords": "a b"}
+    create = requests.create_marker(bench.path, requests.NEW_MARKER, _MARKER_FRAME, "Cue Point", fields)
+    await bench.write(create, "marker", f"a marker titled {bench.token}")
+    made = bench.markers(await bench.look("marker", bench.read, lambda live: bool(bench.markers(live))))
+    if len(made) != 1:
+        for key in ("marker_update", "position_origin"):
+            bench.notes.miss(key, "a new marker was not shown")
+        return
+    await _change_marker(bench, made[0])
+    await _move_in_point(bench)
+
+
+async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
+    title = f"{bench.token} changed"
+    change = requests.create_marker(bench.path, marker.uid, fields={"title": title})
+    accepted = await bench.write(change, "marker", f"a marker titled {bench.token}")
+    asset = await bench.look("marker", bench.read, lambda live: marker not in bench.markers(live))
+    bench.unseen.discard("marker")  # a server may accept it and change nothing
+    live = next((each for each in bench.markers(asset) if each.uid == marker.uid), None)
+    if live is None or live.fields.get("title") != title:
+        answer = "accepted, and nothing changed" if accepted else "refused"
+        bench.notes.learn("marker_update", "full", f"CREATEMARKER with uid and title alone: {answer}")
+        return
+    lost = [name for name, value in marker.fields.items() if name != "title" and live.fields.get(name) != value]
+    lost += ["frame"] if live.frame != marker.frame else []
+    told = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
+    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {told}")
+
+
+async def _move_in_point(bench: ScratchAsset) -> None:
+    old = _in_point(bench.before)
+    live = await bench.read()
+    marker = next(iter(bench.markers(live)), None)
+    if old is None or marker is None:
+        bench.notes.miss("position_origin", "first_frame is not reported, so that it could not be put back")
+        return
+    move = requests.set_field(bench.path, "first_frame", str(old + _SHIFT))
+    await bench.write(move, "first_frame", f"first_frame {old + _SHIFT} instead of {old}")
+    moved = await bench.look("first_frame", bench.read, lambda asset: _in_point(asset) == old + _SHIFT)
+    shown = next((each.frame for each in bench.markers(moved) if each.uid == marker.uid), None)
+    if _in_point(moved) != old + _SHIFT or shown is None:
+        bench.notes.miss("position_origin", "SETFIELD first_frame did not move the IN point")
+        return
+    evidence = f"IN point {old} → {old + _SHIFT}: a marker at {marker.frame} shows at {shown}"
+    if shown in {marker.frame, marker.frame - _SHIFT}:
+        bench.notes.learn("position_origin", "file" if shown == marker.frame else "in", evidence)
+    else:
+        bench.notes.miss("position_origin", f"neither from the file's first frame nor from the IN point: {evidence}")
+
+
+def _in_point(asset: Asset) -> int | None:
+    return whole(asset.attributes.get("first_frame"))
+
+
+def _free_frames(asset: Asset) -> int | None:
+    """Return the first of two frames that no segment covers: some servers refuse segments that overlap."""
+    at = 0
+    for segment in sorted(asset.segments, key=lambda each: each.start):
+        if segment.start - at >= 2:
+            return at
+        at = max(at, segment.start + segment.duration)
+    return at if (asset.frames or 0) - (_in_point(asset) or 0) - at >= 2 else None
+
+
+def _spans(segments: list[Segment]) -> str:
+    return ", ".join(f"{each.start}+{each.duration}" for each in segments) or "none"
+
 
 # XMP ------------------------------------------------------------------------------------------------------------
 
@@ -55,7 +162,7 @@ async def try_separators(bench: ScratchAsset) -> None:
 
 
 async def _values(bench: ScratchAsset, name: str) -> tuple[str, ...] | None:
-    """Return the values as the server tells them apart; ``None`` where that cannot be read."""
+    """Return the values as the server separates them; ``None`` if they cannot be read."""
 
     def parse(reply: RawAnswer) -> tuple[str, ...] | None:
         fields = parse_xmp(reply.data, "", reply.charset, asked=name)
@@ -89,13 +196,11 @@ async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str,
 
 
 async def try_links(bench: ScratchAsset) -> None:
-    r"""Does COPYLINK twice make a twin, and is its title written with the backslash rule (``link_title``)?"""
+    r"""Is the title of a new link written with the backslash rule (``link_title``)?"""
     folder = bench.trial.links
-    names = ("COPYLINK twice", "link_title")
     if folder is None or not bench.client.spec.dialect.removes_links:
         why = "no folder to try it in: --links FOLDER" if folder is None else "`link_delete` is not `by_title`"
-        for name in names:
-            bench.notes.miss(name, f"{why}; a link that cannot be removed is not made")
+        bench.notes.miss("link_title", f"{why}; a link that cannot be removed is not made")
         return
     there = await bench.client.list(bench.database, folder)
     if any(bench.token in entry.title for entry in there.entries):
@@ -103,20 +208,13 @@ async def try_links(bench: ScratchAsset) -> None:
     bench.afterwards.append(lambda: _remove_links(bench))
     title = f"{bench.token} \\\\ link"
     copy = requests.copy_link(bench.path, title, folder, Dialect())
-    words = f"links titled {bench.token} in {show_folder(folder)}"
-    await bench.write(copy, "links", words)
-    first = await bench.look("links", lambda: _links(bench), bool)
-    if len(first) != 1:
-        for name in names:
-            bench.notes.miss(name, "a new link was not shown")
+    await bench.write(copy, "links", f"links titled {bench.token} in {show_folder(folder)}")
+    links = await bench.look("links", lambda: _links(bench), bool)
+    if len(links) != 1:
+        bench.notes.miss("link_title", "a new link was not shown")
         return
-    value = "plain" if first[0].title == title else "escaped"
-    bench.notes.learn("link_title", value, f"{title!r} was sent, {first[0].title!r} is shown")
-    accepted = await bench.write(copy, "links", words)
-    second = len(await bench.look("links", lambda: _links(bench), lambda links: len(links) > 1))
-    bench.unseen.discard("links")  # a server may well take it and make no twin
-    seen = "a twin" if second > 1 else "the same link" if accepted else "refused"
-    bench.notes.see("COPYLINK twice", seen, f"the same title into the same folder: {second} shown")
+    value = "plain" if links[0].title == title else "escaped"
+    bench.notes.learn("link_title", value, f"{title!r} was sent, {links[0].title!r} is shown")
 
 
 async def _links(bench: ScratchAsset) -> list[Entry]:
@@ -145,7 +243,7 @@ def _fewer(before: int, links: list[Entry]) -> bool:
 
 
 async def try_lines(bench: ScratchAsset) -> None:
-    """How long may a request line be? Asked with reads of growing length (``request_line``)."""
+    """How long may a request line be (``request_line``)? Sends reads of growing length."""
     longest, refused = 0, 0
     length = _FIRST_LINE
     while length <= LONGEST_LINE and not refused:
@@ -162,9 +260,9 @@ async def try_lines(bench: ScratchAsset) -> None:
 
 
 async def _takes(bench: ScratchAsset, length: int) -> bool:
-    """Tell whether a read of this length is answered as a short one is; one parameter more changes nothing.
+    """Tell whether a read of this length is answered as a short one is. The extra parameter has no meaning.
 
-    A connection that breaks once says nothing: servers let go of kept ones without a word.
+    One closed connection shows nothing: servers close kept ones without notice.
     """
     bare = f"{bench.path}{query([('msauto', '')])}"
     request = Request("GET", bare + "x" * (length - request_line_length(Request("GET", bare))))

@@ -1,4 +1,4 @@
-"""Getting in: the server's address, what authenticates us, and TLS (interface, «Authentication»: not shown)."""
+"""Access to a server: its URL, authentication, and TLS (interface, «Authentication»: not shown)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def spec_of(url: str) -> ServerSpec:
     try:
         found = parse_server_url(url if "://" in url else f"http://{url}")
     except UrlError as error:
-        shown = "" if "@" in url else f" {url[:100]!r}"  # what stands before an @ may be a password
+        shown = "" if "@" in url else f" {url[:100]!r}"  # the text before an @ may be a password
         raise AddressError(f"the server's URL{shown} {error}", remedy="write http://host:7901") from None
     auth = Auth()
     if found.username is not None:
@@ -28,20 +28,23 @@ def spec_of(url: str) -> ServerSpec:
 
 
 def base_url(spec: ServerSpec) -> str:
-    """Return the server's URL; raise ``AddressError`` where it holds a password, which would show."""
+    """Return the server's URL; raises ``AddressError`` for one that holds a password, which would be visible."""
     plain = spec_of(spec.url)
     if plain.auth != Auth():
-        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="say it as `auth`")
+        raise AddressError(f"server {spec.name}: its URL holds a password", remedy="set it in `auth`")
     return plain.url
 
 
 def headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
-    """Return the headers that every request carries, authentication among them. Raises ``AddressError``."""
+    """Return the headers of every request, with authentication. Raises ``AddressError``."""
     made = [(b"User-Agent", f"msauto/{__version__}".encode()), (b"Accept", b"*/*")]
     auth = spec.auth
     for user in (auth.username, spec.proxy.username if spec.proxy else None):
         if user is not None and ":" in user:
-            raise AddressError(f"server {spec.name}: a user name holds a colon", remedy="no server can tell them apart")
+            raise AddressError(
+                f"server {spec.name}: a user name holds a colon",
+                remedy="remove the colon: it separates user name and password",
+            )
     if auth.username is not None:
         pair = f"{auth.username}:{auth.password.reveal() if auth.password else ''}"
         made.append((b"Authorization", b"Basic " + base64.b64encode(pair.encode())))
@@ -62,7 +65,7 @@ def _header_value(secret: Secret, name: str, spec: ServerSpec) -> bytes:
 
 
 def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
-    """Return how TLS is spoken with the server; ``True`` is as everybody does. Raises ``NotSentError``."""
+    """Return the TLS settings of the server; ``True`` means the defaults. Raises ``NotSentError``."""
     if not spec.url.startswith("https:") or spec.tls == Tls():
         return True
     own = spec.tls
@@ -70,7 +73,7 @@ def tls(spec: ServerSpec) -> ssl.SSLContext | bool:
         context = ssl.create_default_context(cafile=own.ca)
         if own.cert:
             password = own.key_password.reveal() if own.key_password else ""
-            # Without a password of ours OpenSSL would ask for one on the terminal, and wait.
+            # Without a password callback OpenSSL would ask for one on the terminal, and wait.
             context.load_cert_chain(own.cert, own.key, password=lambda: password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise _tls_error(spec, error) from None

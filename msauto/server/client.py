@@ -1,4 +1,4 @@
-"""The client of one media server: auth, TLS, time-outs, limits, read-only mode. A library of its own.
+"""The client of one media server: authentication, TLS, time-outs, limits, read-only mode. Usable as a library.
 
 ::
 
@@ -6,8 +6,8 @@
         clip = await server.asset("NEWS", "Evening News")
         await server.set_field("NEWS", "Evening News", "comment", "Ready")
 
-Reads are tried again when that may help; a write is sent once, and only reading again tells what came of one whose
-answer was lost (:class:`msauto.errors.InDoubtError`). For scripts without asyncio: :class:`msauto.MediaServer`.
+Reads are tried again after transient errors. A write is sent once; if its answer is lost, only reading again shows
+whether it was done (:class:`msauto.errors.InDoubtError`). For scripts without asyncio: :class:`msauto.MediaServer`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from msauto.errors import (
     UnreadableError,
 )
 from msauto.interface.requests import request_line_length
+from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
 from msauto.server.access import base_url, headers, spec_of, tls
-from msauto.server.availability.retry_policy import SystemClock, with_retries
+from msauto.server.availability import SystemClock, with_retries
 from msauto.server.downloads.fetching import (
     FetchResult,
     Headers,
@@ -45,9 +46,16 @@ from msauto.server.downloads.fetching import (
 )
 from msauto.server.echoed_secrets import EchoRedactor
 from msauto.server.operations import Operations
-from msauto.server.parsers.answers import RawAnswer, judge_body, judge_status, judge_write, read_retry_after
-from msauto.server.parsers.failure import clean, show_body
-from msauto.server.parsers.listing_stream import StreamedAnswer, read_arriving
+from msauto.server.parsers.answers import (
+    RawAnswer,
+    clean,
+    judge_body,
+    judge_status,
+    judge_write,
+    read_retry_after,
+    show_body,
+)
+from msauto.server.parsers.listing import ListingReading, read_arriving
 from msauto.server.parsers.xml import MAX_BYTES, unreadable
 from msauto.server.transport import CODED, TARGET, ExactTransport
 
@@ -57,18 +65,18 @@ _READS: Final = frozenset({"GET", "HEAD"})
 _WHOLE_FILE: Final = frozenset({200, 203})
 LISTING_BYTES: Final = MAX_BYTES
 ANSWER_BYTES: Final = 64 * 2**20
-"""No other answer may be larger: an asset with 100,000 markers, a channel with as many items."""
+"""The size limit of other answers: an asset with 100,000 markers, a channel with as many items."""
 _ERROR_BYTES: Final = 2**20
-_WHOLE: Final = 10  # times the time-out between bytes: so long may a whole answer take that comes bit by bit
-# With TLS 1.3 a server says only after the handshake that it wants another certificate of ours.
-_MAYBE_TLS: Final = "; a server that wants another client certificate ends so as well: check `tls`"
+_WHOLE: Final = 10  # a complete answer may take this many times the time-out between bytes
+# With TLS 1.3 a server rejects the client certificate only after the handshake.
+_MAYBE_TLS: Final = "; a server that expects another client certificate also closes the connection: check `tls`"
 
 
 class AsyncMediaServer(Operations):
     """One media server, asynchronously. Give it a URL, or the spec of an inventory.
 
-    ``read_only`` refuses everything but GET and HEAD before anything leaves. ``transport`` replaces the network.
-    ``reads`` counts the reads asked for, without repetitions.
+    ``read_only`` refuses everything but GET and HEAD before anything is sent. ``transport`` replaces the network.
+    ``reads`` counts the reads, without further attempts.
     """
 
     def __init__(
@@ -103,9 +111,9 @@ class AsyncMediaServer(Operations):
         await self._transport.aclose()
 
     async def send(self, request: Request) -> Answer:
-        """Send a write, once; a read is tried again. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
+        """Send a write once, or a read with retries. Raises ``NotSentError``, ``InDoubtError``, ``RejectedError``.
 
-        Nothing in the answer is relied on, but an error text or an error document in it is an error.
+        The content of the answer is ignored, except that an error text or an error document is an error.
         """
         if request.method in _READS:
             return await self.read(request, self._answer)
@@ -113,7 +121,7 @@ class AsyncMediaServer(Operations):
 
         async def write() -> Answer:
             try:
-                # A batch of metadata may keep the server busy as long as a large listing does.
+                # A batch of metadata may take as long as a large listing.
                 reply = await self._exchange(request, listing=_is_batch(request))
             except UnreadableError as error:  # it was sent, and may have been done
                 raise InDoubtError(error.message, remedy=error.remedy) from error
@@ -121,10 +129,10 @@ class AsyncMediaServer(Operations):
             judge_write(reply, self.spec.dialect)
             return self._answer(reply)
 
-        return await self._told(request, write)
+        return await self._with_context(request, write)
 
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
-        """Send a read, up to four times, and return what ``parse`` makes of the answer.
+        """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error.
         """
@@ -139,18 +147,18 @@ class AsyncMediaServer(Operations):
         async def read() -> T:
             return parse(await with_retries(attempt, self._clock))
 
-        return await self._told(request, read)
+        return await self._with_context(request, read)
 
-    async def read_listing(self, request: Request, begin: Callable[[str | None], StreamedAnswer[T]]) -> T:
-        """Send a read as :meth:`read` does, and parse its answer while it arrives: it may be too large to be held.
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
+        """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
-        ``begin`` gets the charset that HTTP names, and returns what parses one answer.
+        ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
         """
         self._check(request)
         self.reads += 1
         seconds = self.spec.timeouts.listing
 
-        async def attempt() -> T:
+        async def attempt() -> Listing:
             async with self._open(request, {"read": seconds, "total": _WHOLE * seconds}) as response:
                 if response.status_code >= 300:
                     judge_status(await self._reply(response, LISTING_BYTES), self.spec.dialect)
@@ -162,42 +170,42 @@ class AsyncMediaServer(Operations):
                 async with aclosing(response.aiter_bytes()) as chunks:
                     return await read_arriving(chunks, begin(charset), judge)
 
-        async def named() -> T:
+        async def named() -> Listing:
             with _time_of("listing"):
                 return await attempt()
 
-        return await self._told(request, lambda: with_retries(named, self._clock))
+        return await self._with_context(request, lambda: with_retries(named, self._clock))
 
     async def ask(self, request: Request) -> RawAnswer:
-        """Send a read once, and return the answer as it came, whatever its status says: for `msauto probe`."""
+        """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in _READS:
-            raise ValueError(f"{request.method} is no read")
+            raise ValueError(f"{request.method} is not a read")
         self._check(request)
         self.reads += 1
-        return await self._told(request, lambda: self._exchange(request))
+        return await self._with_context(request, lambda: self._exchange(request))
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
-        """Save the answer to a read as a file, whole or not at all; return its size in bytes.
+        """Save the answer to a read as a complete file, or not at all; return its size in bytes.
 
-        Where it breaks off, it goes on from there if the server allows it. ``seconds`` without 64 KiB of it, default
-        ``timeouts.read``, are too many.
+        An interrupted download is resumed if the server supports that. ``seconds`` (default ``timeouts.read``) is the
+        time limit for each 64 KiB.
         """
         return (await self.fetch(request, dest, SilentDownloadObserver(), seconds=seconds)).size
 
     async def fetch(
         self, request: Request, dest: Path, watch: DownloadObserver, *, seconds: float | None = None
     ) -> FetchResult:
-        """As :meth:`download`, told to ``watch``, which may know of an earlier beginning."""
+        """As :meth:`download`, with an observer, which may know the part of an earlier run."""
         self._check(request)
         self.reads += 1
         time_limit = seconds or self.spec.timeouts.read
         fetching = ResumableDownload(
             partial(self._arrive, request, time_limit), request.path, dest, self._clock, watch, time_limit
         )
-        return await self._told(request, fetching.run)
+        return await self._with_context(request, fetching.run)
 
     def hide(self, text: str) -> str:
-        """Return a text with this server's secrets taken out of it."""
+        """Return a text with the secrets of this server redacted."""
         return self._secrets.hide(text)
 
     # One exchange ----------------------------------------------------------------------------------------------
@@ -231,7 +239,7 @@ class AsyncMediaServer(Operations):
         )
         try:
             response = await self._transport.handle_async_request(message)
-        except httpx2.TransportError as error:  # of a transport that is not ours, whose word is not relied on
+        except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
             raise InDoubtError(f"the connection failed: {error}", remedy="look at the server") from error
         try:
             yield response
@@ -253,7 +261,7 @@ class AsyncMediaServer(Operations):
 
     @asynccontextmanager
     async def _arrive(self, request: Request, seconds: float, more: Headers) -> AsyncIterator[StreamedBody]:
-        # A range counts the bytes as they are sent, so they are to come as they are.
+        # A range counts the bytes as they are sent, so they must not be compressed.
         headers = ((b"Accept-Encoding", b"identity"), *more)
         with _time_of("read" if seconds == self.spec.timeouts.read else "proxy"):
             async with (
@@ -274,10 +282,11 @@ class AsyncMediaServer(Operations):
             reply = await self._reply(response, _ERROR_BYTES)
             judge_status(reply, self.spec.dialect)
             judge_body(reply, self.spec.dialect)
-            raise unreadable(f"the answer is no media file but {kind}: {show_body(reply.data, reply.charset)}")
+            raise unreadable(f"the answer is not a media file but {kind}: {show_body(reply.data, reply.charset)}")
         if response.status_code not in _WHOLE_FILE:
             raise unreadable(
-                f"the answer has the status {response.status_code}, and is no whole file", "look at the server"
+                f"the answer has the status {response.status_code}, not that of a complete file",
+                "check the server",
             )
 
     def _answer(self, reply: RawAnswer) -> Answer:
@@ -288,20 +297,20 @@ class AsyncMediaServer(Operations):
     def _check(self, request: Request) -> None:
         if self.read_only and request.method not in _READS:
             raise RefusedError(
-                f"server {self.spec.name}: {_shown(request)} was not sent: this client only reads",
+                f"server {self.spec.name}: {_shown(request)} was not sent: this client is read-only",
                 remedy="open it without `read_only`",
             )
         length = request_line_length(request)
         if length > self.spec.request_line:
             raise NotSentError(
-                f"not sent: the request line has {length} bytes, more than the {self.spec.request_line} allowed",
+                f"not sent: the request line has {length} bytes, more than the limit of {self.spec.request_line}",
                 server=self.spec.name,
                 request=_shown(request),
-                remedy="shorten the values, or raise `request_line` of the server if it takes longer ones",
+                remedy="shorten the values, or raise `request_line` of the server if it accepts longer lines",
             )
 
-    async def _told(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
-        """Await ``work()``; an error learns which server and which request it is about."""
+    async def _with_context(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
+        """Await ``work()``; set the server and the request of an error."""
         try:
             return await work()
         except ServerError as error:
@@ -317,7 +326,7 @@ class AsyncMediaServer(Operations):
 
 @contextmanager
 def _time_of(setting: str) -> Iterator[None]:
-    """Have an answer that does not come name the time-out that it was given."""
+    """Name the time-out that applied in the error for a missing answer."""
     try:
         yield
     except InDoubtError as error:
@@ -326,7 +335,7 @@ def _time_of(setting: str) -> Iterator[None]:
 
 
 async def _body(response: httpx2.Response, most: int) -> bytes:
-    """Return the body; one that is larger is an error, but of an error's body the beginning will do."""
+    """Return the body, or the beginning of an error's body. Raises for a body over the limit."""
     failed = response.status_code >= 300
     most = _ERROR_BYTES if failed else most
     told = response.headers.get("content-length", "")

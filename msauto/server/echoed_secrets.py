@@ -1,4 +1,4 @@
-"""Taking our own secrets out of what others say: a server may well repeat in an error what we sent it."""
+"""Redaction of our own secrets in answers: an error of a server may repeat what we sent."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from msauto.model.server import ServerSpec
 from msauto.secrets.detection import normalized
 from msauto.secrets.encodings import encoded_forms
 from msauto.secrets.taint import HIDDEN, causes, redact_beginnings, redact_detected
-from msauto.server.parsers.failure import clean, show_body
+from msauto.server.parsers.answers import clean, show_body
 
 _SHORTEST: Final = 3
-"""A shorter text is part of many words; hiding it would only tell what it is."""
+"""A shorter text is part of many words; redacting it would reveal it."""
 
 
 class EchoRedactor:
-    """The secrets of one server, in every form in which they are sent or may be repeated."""
+    """Redacts the secrets of one server, in all forms in which they are sent or may be repeated."""
 
     def __init__(self, spec: ServerSpec) -> None:
         secrets = tuple(_secrets(spec))
         forms = {form for secret in secrets for form in _forms(secret)}
-        # The longest first: what is part of another must not leave the rest of it.
+        # The longest first, so that a form that is part of another leaves no rest of it.
         self._forms = sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
         self._normalized = normalized(secrets)
 
     def hide(self, text: str) -> str:
-        """Return the text with ``***`` in place of each secret, also of one that was cut off in the middle."""
+        """Return the text with ``***`` in place of each secret, also of one that was truncated."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
         return redact_detected(redact_beginnings(text, self._forms), self._normalized)
 
     def clean(self, error: MsautoError) -> None:
-        """Hide the secrets in an error, in place; what caused it is cut off where it shows one."""
+        """Redact the secrets in an error, in place. A cause that shows one is removed."""
         error.message, error.remedy = self.hide(error.message), self.hide(error.remedy)
         error.args = tuple(self.hide(part) if isinstance(part, str) else part for part in error.args)
         if any(self.hide(str(cause)) != str(cause) for cause in causes(error)):
@@ -58,7 +58,7 @@ def _pair(username: str, password: str) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield a secret as it is, and as messages may have coded, stripped or squeezed it."""
+    """Yield a secret, and the forms in which messages may have encoded, stripped or shortened it."""
     plain = {secret, secret.strip(), " ".join(secret.split()), clean(secret), show_body(secret.encode())}
     for text in plain:
         yield from encoded_forms(text)

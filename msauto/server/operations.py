@@ -24,7 +24,6 @@ from msauto.server.parsers.answers import RawAnswer, judge_body, read_reply
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.listing import ListingReading, parse_databases, parse_mam
-from msauto.server.parsers.listing_stream import StreamedAnswer
 from msauto.server.parsers.user_fields import parse_xmp
 from msauto.server.parsers.xml import unreadable
 
@@ -43,20 +42,20 @@ class Operations(ABC):
 
     @abstractmethod
     async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
-        """Send a read, parse its answer, and tell where an error comes from."""
+        """Send a read and parse its answer."""
 
     @abstractmethod
-    async def read_listing(self, request: Request, begin: Callable[[str | None], StreamedAnswer[T]]) -> T:
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
         """Send a read, and parse its answer while it arrives."""
 
     @abstractmethod
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
-        """Keep the answer to a read as a file."""
+        """Save the answer to a read as a file."""
 
     # Databases, folders, assets --------------------------------------------------------------------------------
 
     async def databases(self) -> tuple[Database, ...]:
-        """List the databases. The server describes all that it holds, so this may take long («List databases»)."""
+        """List the databases. The server describes all its content, so this may take long («List databases»)."""
         return await self._parsed(requests.get_databases(), parse_databases, listing=True)
 
     async def list(
@@ -125,7 +124,7 @@ class Operations(ABC):
     async def download_proxy(
         self, database: str, asset: str | Address, profile: str, dest: str | Path, *, preview: bool = False
     ) -> int:
-        """Save a web proxy, which the server may first have to make; return its bytes («Web proxy»)."""
+        """Save a web proxy, which the server may first have to create; return its size in bytes («Web proxy»)."""
         request = requests.get_proxy(self.path(database, asset), profile, preview=preview)
         return await self.download(request, Path(dest), seconds=self.spec.timeouts.proxy)
 
@@ -150,7 +149,7 @@ class Operations(ABC):
         return await self.send(requests.command(self.path(database, asset), name, (params or {}).items()))
 
     async def restore(self, database: str, asset: str | Address) -> Answer:
-        """Bring the high-resolution file back from the archive; it is there later."""
+        """Start restoring the high-resolution file from the archive; it is available later."""
         require(self.spec, Feature.RESTORE)
         return await self.send(requests.restore(self.path(database, asset)))
 
@@ -293,14 +292,14 @@ class Operations(ABC):
 
     def _parse_xmp(self, reply: RawAnswer, field: str | None) -> Xmp | None:
         fields = parse_xmp(reply.data, self.spec.dialect.list_separator, reply.charset, asked=field)
-        if not fields:  # nothing in it: is it an error?
+        if not fields:  # it may be an error text
             judge_body(reply, self.spec.dialect)
         return fields
 
     def _parse_png(self, reply: RawAnswer) -> bytes:
         if not reply.data.startswith(_PNG):
             judge_body(reply, self.spec.dialect)
-            raise unreadable(f"the answer is no PNG image but {reply.media_type or 'something else'}")
+            raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
         return reply.data
 
 
@@ -317,7 +316,9 @@ def _iso(moment: datetime | date | str) -> str:
         return moment
     if isinstance(moment, datetime):
         if moment.tzinfo is not None:
-            raise ValueError("created_after has a zone; the server's times have none: convert it and drop the zone")
+            raise ValueError(
+                "created_after has a time zone, but the times of the server have none: convert it and remove the zone"
+            )
         return moment.isoformat(timespec="seconds")
     return moment.isoformat()
 

@@ -1,4 +1,4 @@
-"""Live state of one server, each answer asked for once: the ``Reader`` port over the client."""
+"""Live state of one server, each answer read once: the ``Reader`` port over the client."""
 
 from __future__ import annotations
 
@@ -15,24 +15,20 @@ from msauto.model.desired import SelectRef
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, XmpAnswer
-from msauto.server.availability.retry_policy import SystemClock
+from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
-from msauto.server.folder_resolution import settle_home
-from msauto.server.parsers.links import LinkIndex, index_links
+from msauto.server.clip_identity import LinkIndex, index_links, settle_home
 from msauto.server.selection import Bounds, bounds_of, pick, same_text, within
 
 T = TypeVar("T")
 
 _TITLE_KEYS = frozenset({"", "title"})
-_NO_ANSWER = frozenset({401, 403, 407, 429, 502, 503, 504})
-"""Statuses that say nothing of what was asked."""
-
 _KEPT = 8192
-"""Answers kept for assets: 300,000 clips must not be held, and the survey goes target by target."""
+"""The number of asset answers kept, because 300,000 clips must not be held in memory."""
 
 
 class ServerReader:
-    """Reads one server; concurrent askers of one answer share one request. ``fresh()`` forgets everything."""
+    """Reads one server. Concurrent reads of one answer share one request. ``fresh()`` forgets all answers."""
 
     def __init__(self, client: AsyncMediaServer, *, clock: Clock | None = None) -> None:
         self._client = client
@@ -42,7 +38,7 @@ class ServerReader:
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
         self._deep = False  # listings show what is below their sub-folders
-        self._settles = True  # where a clip lives is looked for, where its folder may be read in two ways
+        self._settles = True  # an ambiguous folder of a clip is resolved
 
     @property
     def reads(self) -> int:
@@ -50,19 +46,19 @@ class ServerReader:
         return self._reads
 
     def fresh(self) -> ServerReader:
-        """Return a reader of the same server that has asked nothing yet: for proofs."""
+        """Return a reader of the same server without any answers, for verification."""
         reader = ServerReader(self._client, clock=self._clock)
-        reader._one_by_one = self._one_by_one  # what the server is like does not grow old
+        reader._one_by_one = self._one_by_one  # what is known about the server stays valid
         reader._deep = self._deep
-        reader._settles = False  # no proof asks where a clip lives
+        reader._settles = False  # verification does not compare folders
         return reader
 
     # Assets ----------------------------------------------------------------------------------------------------
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
-        """Return the asset, or ``None`` if there is none.
+        """Return the asset, or ``None`` if it does not exist.
 
-        Raises ``UnreadableError`` where the answer carries another title than the one asked for: never the wrong clip.
+        Raises ``UnreadableError`` if the answer has another title than the one asked for: never the wrong clip.
         """
 
         async def read() -> Asset | None:
@@ -91,7 +87,7 @@ class ServerReader:
         )
 
     async def read_xmp(self, database: str, address: Address, names: frozenset[str]) -> XmpAnswer:
-        """Return the XMP fields: one request for all, or one for each name where the server wants that."""
+        """Return the XMP fields: by one request for all, or one for each name if the server needs that."""
         if self._client.spec.dialect.xmp_read == "never":
             return XmpAnswer(None)
         if self._one_by_one and names:
@@ -100,7 +96,7 @@ class ServerReader:
         if fields or not names:
             return XmpAnswer(_with_prefixes(fields, names) if fields is not None else None)
         answer = await self._each_field(database, address, names)
-        # An asset may just have no fields: only an error, or a field shown by name alone, tells what the server wants.
+        # An asset may have no fields. Only an error, or a field shown only by name, shows what the server needs.
         if answer.fields is not None and (fields is None or any(answer.fields.values())):
             self._one_by_one = True
         return answer
@@ -116,22 +112,22 @@ class ServerReader:
         return XmpAnswer(fields)
 
     async def _field(self, database: str, address: Address, name: str | None) -> Xmp | None:
-        """Return all fields, or one; ``None`` where the answer says nothing of them."""
+        """Return all fields, or one; ``None`` if the answer does not show them."""
         try:
             return await self._counted(self._client.xmp(database, address, name))
         except NotFoundError:
-            return {} if name is not None else None  # the asset is there: it is the field that is not
+            return {} if name is not None else None  # the asset exists, the field does not
         except UnreadableError:
             return None
         except RejectedError as error:
-            if error.status in _NO_ANSWER:
+            if error.status in UNINFORMATIVE_STATUSES:
                 raise
             return None
 
     # Folders ---------------------------------------------------------------------------------------------------
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
-        """Return a folder's listing, or ``None`` if there is no such folder."""
+        """Return a folder's listing, or ``None`` if it does not exist."""
         return await self._once(("list", database, folder), lambda: self._list(database, folder, None, None))
 
     async def _list(self, database: str, folder: Folder, after: str | None, mimetype: str | None) -> Listing | None:
@@ -177,7 +173,7 @@ class ServerReader:
         )
 
     def _shallow(self, listing: Listing) -> bool:
-        """Tell whether what is below the sub-folders must be asked for (dialect ``listing_depth``)."""
+        """Tell whether the sub-folders must be listed one by one (dialect ``listing_depth``)."""
         depth = self._client.spec.dialect.listing_depth
         if depth != "auto" or not listing.folders:
             return depth == "shallow" and bool(listing.folders)
@@ -187,7 +183,7 @@ class ServerReader:
         return not self._deep
 
     async def has_database(self, name: str) -> bool:
-        """Tell whether the database itself is there. Never asks for the list of databases, which may be endless."""
+        """Tell whether the database exists. Does not read the list of databases, which may be very long."""
         return await self._has_folder(name, ())
 
     async def _has_folder(self, database: str, folder: Folder) -> bool:
@@ -196,7 +192,7 @@ class ServerReader:
                 try:
                     return await self._found(self._client.list_folders(database, folder)) is not None
                 except (RejectedError, UnreadableError) as error:
-                    if isinstance(error, RejectedError) and error.status in _NO_ANSWER:
+                    if isinstance(error, RejectedError) and error.status in UNINFORMATIVE_STATUSES:
                         raise  # else an older server than was thought, which does not know the format
             return await self.read_folder(database, folder) is not None
 
@@ -226,7 +222,7 @@ class ServerReader:
     # Channels --------------------------------------------------------------------------------------------------
 
     async def read_channel(self, name: str) -> RssChannel | None:
-        """Return a channel, or ``None`` if there is no such channel."""
+        """Return a channel, or ``None`` if it does not exist."""
         return await self._once(("channel", name), lambda: self._found(self._client.channel(name)))
 
     # Each answer once ------------------------------------------------------------------------------------------
@@ -249,7 +245,7 @@ class ServerReader:
                     return cast("T", await asyncio.shield(asked))
                 except asyncio.CancelledError:
                     if not asked.cancelled():
-                        raise  # it is we who are cancelled
+                        raise  # this task was cancelled, not the shared request
             if self._answers.get(key) is asked:
                 del self._answers[key]
         return await self._ask(key, ask)
@@ -261,7 +257,7 @@ class ServerReader:
             answer = await ask()
         except MsautoError as error:
             future.set_exception(error)
-            future.exception()  # seen: nobody else need ask
+            future.exception()  # retrieved, so that asyncio does not warn
             raise
         except BaseException:
             future.cancel()
@@ -283,13 +279,13 @@ def _is_of_asset(key: Hashable) -> bool:
 
 
 def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
-    """Let ``dc:subject`` be found where the server shows just ``subject``."""
+    """Add ``dc:subject`` where the server shows only ``subject``."""
     bare = {name: name.rpartition(":")[2] for name in names if name not in fields}
     return {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
 
 
 def _joined(listings: Sequence[Listing]) -> Sequence[Entry]:
-    """Return the entries of all listings; those of a single one as they are, for it may be large."""
+    """Return the entries of all listings; those of a single one uncopied, because it may be large."""
     return listings[0].entries if len(listings) == 1 else [entry for each in listings for entry in each.entries]
 
 

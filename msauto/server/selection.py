@@ -1,4 +1,4 @@
-"""What of a listing was asked for: times on the server's clock, and entries told apart."""
+"""Selecting the entries of a listing: bounds in the server's time, and duplicates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bounds:
 
     @property
     def asked(self) -> str | None:
-        """The ``datetime`` parameter: whole seconds, rounded down, for the exact filter is on our side anyway."""
+        """The ``datetime`` parameter: whole seconds, rounded down, because the exact filter is ours."""
         if self.after is None:
             return None
         return (
@@ -35,7 +35,7 @@ class Bounds:
 def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
     """Return the bounds of a select: ``created_after`` or ``now - created_within``, the later, and ``created_before``.
 
-    ``zone`` is the server's IANA time zone; without one, the server is taken to be in the zone of this machine.
+    ``zone`` is the server's IANA time zone; without one, the zone of this machine is used.
     """
     place = ZoneInfo(zone) if zone else None
     after = [_on_server(select.created_after, place)] if select.created_after is not None else []
@@ -46,7 +46,7 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
 
 
 def within(entry: Entry, bounds: Bounds) -> bool:
-    """Tell whether the entry was created after the one and before the other bound; unknown times pass.
+    """Tell whether the entry was created within the bounds; an unknown time passes.
 
     «only assets created after the value» (interface, «List assets and folders»).
     """
@@ -58,7 +58,7 @@ def within(entry: Entry, bounds: Bounds) -> bool:
 
 
 class Selected(Sequence[Entry]):
-    """Some entries of a listing, by their numbers: they may be 300,000, and each is made when it is looked at."""
+    """Some entries of a listing, by their numbers. Each of up to 300,000 is created when it is accessed."""
 
     __slots__ = ("_entries", "_numbers")
 
@@ -83,7 +83,7 @@ class Selected(Sequence[Entry]):
 
 
 async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> Selected:
-    """Return the entries that ``holds`` is true for, each once: by its link id, or by folder and title without one."""
+    """Return the entries for which ``holds`` is true, each once: by its link id, or by folder and title without one."""
     seen: set[object] = set()
     numbers = array("L")
     async for number, entry in in_turns(enumerate(entries)):

@@ -1,7 +1,7 @@
-"""Live state as ``msauto export`` wants it: each target once, whole, in a stable order, one after the other.
+"""Live state for ``msauto export``: each target once, complete, in a stable order.
 
-The listing is read first, and of it only folders and titles are kept; assets are read ``forks`` at a time and
-forgotten once they are handed on, so that a folder of 100,000 clips is never held.
+The listing is read first; only its folders and titles are kept. Assets are read ``forks`` at a time and dropped once
+they are yielded, so that a folder of 100,000 clips is never held in memory.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.links import LinkIndex, index_links
+from msauto.server.clip_identity import LinkIndex, index_links, read_entries_of
 from msauto.server.reader import ServerReader
-from msauto.server.same_clip import read_entries_of
 from msauto.server.selection import same_folder
 
 _MANY: Final = 10
-"""A few assets may well have no XMP fields at all."""
+"""Fewer assets without XMP fields show nothing about the server."""
 
 
 class Snapshots:
-    """Takes snapshots of one database. ``links``: whether shortcuts are looked for, in a listing of all of it."""
+    """Takes snapshots of one database. ``links``: whether links are searched for, in a listing of all of it."""
 
     def __init__(self, client: AsyncMediaServer, database: str, *, links: bool = True, forks: int = 8) -> None:
         self._client = client
@@ -41,53 +40,53 @@ class Snapshots:
         self._indexing = asyncio.Lock()
         self._done: set[str] = set()
         self.xmp_hidden = False
-        """Whether the server did not show the XMP fields of some asset."""
-        self._xmp_told = False
+        """Whether the XMP fields of some asset could not be read."""
+        self._xmp_reported = False
         self._xmp_empty = 0
 
     @property
     def xmp_silent(self) -> bool:
-        """Whether no asset of many told of any XMP field: some servers tell only when asked for one by its name."""
-        return not self._xmp_told and self._xmp_empty >= _MANY
+        """Whether many assets reported no XMP field: some servers report fields only by name."""
+        return not self._xmp_reported and self._xmp_empty >= _MANY
 
     async def list(self, folder: Folder, *, recursive: bool) -> tuple[ListedEntry, ...]:
-        """Return what a folder lists, by folder and title. Raises ``MsautoError`` where there is no such folder."""
+        """Return what a folder lists, by folder and title. Raises ``MsautoError`` for an unknown folder."""
         select = SelectRef(self._database, folder, recursive=recursive)
         entries = await self._reader.read_select(select)
         if entries is None:
             raise MsautoError(
                 f"{self._client.spec.name} has no folder {show_folder(folder) or '/'} in {self._database}",
-                remedy="msauto show folders lists what there is",
+                remedy="`msauto show folders` lists the folders",
             )
         if not folder and recursive and self._find_links:
-            # The same listing: a big house is not asked twice for all it holds.
+            # The same listing, so that a large database is not listed twice.
             self._index = await index_links(entries)
         return tuple(sorted(map(ListedEntry.of, entries), key=lambda found: (found.folder, found.title)))
 
     async def of_titles(self, titles: Sequence[str]) -> AsyncIterator[Snapshot]:
-        """Yield the assets of these titles; raises ``MsautoError`` for one that is not there."""
+        """Yield the assets of these titles; raises ``MsautoError`` for an unknown one."""
         async for title, asset in concurrent_map(self._read_titled, titles, limit=self._forks):
             if asset is None:
                 raise MsautoError(
                     f"{self._client.spec.name} has no asset {title!r} in {self._database}",
-                    remedy="msauto show assets lists what there is",
+                    remedy="`msauto show assets` lists the assets",
                 )
             snapshot = await self._snapshot(title, asset)
             if not self._seen(snapshot):
                 yield snapshot
 
     async def of_listed(self, found: Sequence[ListedEntry]) -> AsyncIterator[Snapshot]:
-        """Yield what was listed, in its order: assets where they live, and what is left out and why."""
+        """Yield what was listed, in that order: assets in their own folders, and skipped entries with a reason."""
         async for snapshot in concurrent_map(self._listed, found, limit=self._forks):
             if isinstance(snapshot, AssetSnapshot) and self._seen(snapshot):
                 home = snapshot.asset.folder or ()
-                why = "the title stands twice, and one asset only can be asked for by it"
+                why = "two assets have this title, and only one of them can be read by it"
                 yield SkippedEntry(self._database, home, snapshot.title, why, broken=True)
             else:
                 yield snapshot
 
     def _seen(self, snapshot: AssetSnapshot) -> bool:
-        """Tell whether the asset was handed on before; titles that differ in how accents are composed are one."""
+        """Tell whether an asset of this title (after Unicode NFC) was yielded before."""
         name = unicodedata.normalize("NFC", snapshot.title)
         seen = name in self._done
         self._done.add(name)
@@ -97,28 +96,28 @@ class Snapshots:
         return title, await self._reader.fresh().read_asset(self._database, Address(title))
 
     async def _listed(self, found: ListedEntry) -> Snapshot:
-        """Read what is listed. A link is no target of its own: its clip is exported where it lives."""
+        """Read what is listed. A link is not a target: its clip is exported in its own folder."""
 
-        def left_out(why: str, *, broken: bool = False) -> SkippedEntry:
+        def skipped(why: str, *, broken: bool = False) -> SkippedEntry:
             return SkippedEntry(self._database, found.folder, found.title, why, broken=broken)
 
         if not found.title.strip():
-            return left_out("an asset without a title cannot be asked for", broken=True)
+            return skipped("an asset without a title cannot be read", broken=True)
         try:
             asset = await self._reader.fresh().read_asset(self._database, Address(found.title))
         except UnreadableError as error:
-            return left_out(f"it cannot be read: {error.message}", broken=True)
+            return skipped(f"it cannot be read: {error.message}", broken=True)
         if asset is None:
-            return left_out("it is listed, and the server does not find it by its title", broken=True)
+            return skipped("it is listed, but not found by its title", broken=True)
         if asset.folder is not None and not same_folder(asset.folder, found.folder):
-            return left_out(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
+            return skipped(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
         clip = await self._clip_of_link(replace(asset, title=asset.title or found.title))
         if clip is not None:
-            return left_out(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
+            return skipped(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
         return await self._snapshot(found.title, asset)
 
     async def _clip_of_link(self, asset: Asset) -> Entry | None:
-        """Return the entry of the clip where this one is a link of it: a link is made after its clip."""
+        """Return the entry of the clip if this one is a link to it: a link is created after its clip."""
         if not self._find_links or asset.link_id is None:
             return None
         candidates = await self._reader.read_entries(self._database, asset)
@@ -151,7 +150,7 @@ class Snapshots:
         else:
             fields = answer.fields
         self.xmp_hidden = self.xmp_hidden or fields is None
-        self._xmp_told = self._xmp_told or bool(fields)
+        self._xmp_reported = self._xmp_reported or bool(fields)
         self._xmp_empty += fields is not None and not fields
         return fields
 
@@ -168,16 +167,16 @@ class Snapshots:
 
 
 async def channel_snapshot(client: AsyncMediaServer, name: str) -> ChannelSnapshot:
-    """Return an RSS channel; raises ``MsautoError`` where there is none."""
+    """Return an RSS channel; raises ``MsautoError`` for an unknown one."""
     channel = await ServerReader(client).read_channel(name)
     if channel is None:
         raise MsautoError(
-            f"{client.spec.name} has no RSS channel {name!r}", remedy="msauto show channels lists what there is"
+            f"{client.spec.name} has no RSS channel {name!r}", remedy="`msauto show channels` lists the channels"
         )
     return ChannelSnapshot(channel)
 
 
 def _older(entries: ClipEntries, asset: Asset) -> list[Entry]:
-    """Return the entries of other titles that were there before the asset's own."""
+    """Return the entries of other titles that were created before the asset's own."""
     known = [entry for entry in entries.same if entry.link_id is not None and entry.title != asset.title]
     return [entry for entry in known if (entry.link_id or 0) < (asset.link_id or 0)]

@@ -1,4 +1,4 @@
-"""The client without asyncio: the same methods, made from the async ones, run by a loop in a thread of its own."""
+"""The client without asyncio: its methods run the async ones in an event loop in a thread."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BlockingMethod(Generic[P, R]):
 
 
 class Portal:
-    """An event loop in a thread of its own, started when first needed; may be used from several threads."""
+    """An event loop in a separate thread, started at first use. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class Portal:
         self._closed = False
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run to the end and return the result; if interrupted meanwhile, cancel it first."""
+        """Run to the end and return the result; an interruption cancels the work."""
         try:
             future = asyncio.run_coroutine_threadsafe(work, self._started())
         except BaseException:
@@ -63,7 +63,7 @@ class Portal:
             raise
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run ``last``, stop the loop and join its thread; nothing happens if it was never started."""
+        """Run ``last``, stop the loop and join its thread; does nothing if it was never started."""
         if self._loop is not None and not self._closed:
             try:
                 self.run(last())
@@ -93,7 +93,7 @@ class Portal:
 
 
 class MediaServer:
-    """One media server, for scripts. All methods are those of :class:`AsyncMediaServer`, and block.
+    """One media server, for scripts: the methods of :class:`AsyncMediaServer`, as blocking ones.
 
     ::
 

@@ -1,8 +1,8 @@
-"""Exact bytes, one send: an httpx2 transport over an aiohttp session.
+"""Send exact bytes, once: an httpx2 transport over an aiohttp session.
 
 The ready-made bridges are unsafe here: they rewrite paths (``%40`` becomes ``@``, dot segments vanish), aiohttp
 sends idempotent methods again on a dropped kept-alive connection, and errors after sending come back as connect
-errors. ``tests/wire`` proves this one against raw sockets.
+errors. ``tests/wire`` tests this one against raw sockets.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ T = TypeVar("T")
 TARGET: Final = "target"
 """The request extension that holds the request target as bytes: httpx2 would rewrite a path in a URL."""
 CODED: Final = "coded"
-"""The response extension that tells whether the content was coded (gzip), so that its bytes are not the server's."""
+"""The response extension that is true if the content was compressed, so that its bytes are not those sent."""
 
-# Many servers close an idle connection after five seconds. A write on a connection that is being closed has an
-# unknown fate, so ours are given up a little earlier.
+# Many servers close an idle connection after five seconds. A write on a connection that is being closed is in doubt,
+# so ours are closed a little earlier.
 _IDLE_SECONDS: Final = 4.0
 _HEAD_BYTES: Final = 65536
 _PACE_BYTES: Final = 65536
-_FAREWELL: Final = 0.2
-_FAREWELL_TURNS: Final = 50
-"""So many seconds, at most, connections of TLS that are being closed are waited for: both sides say farewell there."""
+_CLOSING_SECONDS: Final = 0.2
+_CLOSING_STEPS: Final = 50
+"""The seconds, at most, to wait for TLS connections to close: both sides send a close message."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _PARSER = re.compile(r"message=(?:'|\")(.+?)(?:'|\")>?\Z")
 _DECODED: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 
-# Raised only while a connection is being made: nothing of the request has left.
-# A proxy that refuses CONNECT has opened no way to the server either.
+# Raised only while a connection is being opened: nothing of the request was sent.
+# A proxy that refuses CONNECT has not connected to the server either.
 _NOT_SENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
@@ -57,20 +57,20 @@ _BROKEN = (aiohttp.ClientError, OSError, asyncio.TimeoutError, asyncio.Incomplet
 
 
 class TooSlowError(InDoubtError):
-    """The answer comes, but so slowly that it would never end: asking again would take as long once more."""
+    """The answer arrives too slowly. Another attempt would take as long."""
 
 
 class ExactTransport(httpx2.AsyncBaseTransport):
-    """Sends each request once, byte for byte; follows no redirects, keeps no cookies, looks at no environment.
+    """Sends each request once, byte for byte. Follows no redirects, keeps no cookies, ignores the environment.
 
-    ``connections`` is how many requests are under way at once; others wait, however long. Raises
-    :class:`NotSentError` where it is certain that nothing left, else :class:`FateUnknownError`; both also while the
-    body is read. The time-outs of a request (extension ``timeout``) are ``connect``, ``read`` between bytes, and one of
-    ``total`` for the whole answer, or ``pace`` for each 64 KiB of it: then :class:`TooSlowError`.
+    ``connections`` is the number of concurrent requests; others wait without a time limit. Raises
+    :class:`NotSentError` if the request was certainly not sent, else :class:`InDoubtError`, also while the body is
+    read. The time-outs of a request (extension ``timeout``) are ``connect``, ``read`` between bytes, and either
+    ``total`` for the complete answer or ``pace`` for each 64 KiB of it: these two raise :class:`TooSlowError`.
 
-    Many a server closes each connection after its answer without saying so: a write on one that is being closed would
-    have an unknown fate, though nobody ever saw it. So a write goes on a used connection only once this server has
-    been seen to keep one, and nothing does any more once a used connection has dropped.
+    Some servers close each connection after their answer without announcing it. A write on such a connection would be
+    in doubt, although the server never received it. So a write uses an old connection only after this server has
+    answered on one, and no request does after an old connection was dropped.
     """
 
     def __init__(self, *, connections: int = 16, tls: ssl.SSLContext | bool = True, proxy: Proxy | None = None) -> None:
@@ -81,11 +81,11 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether their connections are kept
         self._sockets: WeakSet[socket.socket] = WeakSet()
         self._closed = False
-        self._keeps = False  # a used connection has brought an answer
-        self._drops = False  # a used connection has brought none
+        self._keeps = False  # the server has answered on a used connection
+        self._drops = False  # the server has dropped a used connection
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request; the target is the extension ``target``, or else the URL's own path."""
+        """Send the request to the extension ``target``, else to the path of the URL."""
         await self._free.acquire()
         try:
             time_limit = _AnswerTimeout(request.extensions.get("timeout") or {})
@@ -107,12 +107,12 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         for session in self._sessions.values():
             await session.close()
         if self._sessions:
-            await asyncio.sleep(0)  # lets plain sockets close their transports before the loop ends
+            await asyncio.sleep(0)  # plain sockets close their transports before the loop ends
             self._sessions.clear()
-        for _ in range(_FAREWELL_TURNS):
+        for _ in range(_CLOSING_STEPS):
             if all(each.fileno() < 0 for each in self._sockets):
                 break
-            await asyncio.sleep(_FAREWELL / _FAREWELL_TURNS)
+            await asyncio.sleep(_CLOSING_SECONDS / _CLOSING_STEPS)
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         made = socket.socket(info[0], info[1], info[2])
@@ -155,7 +155,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             self._drops = self._drops or way.used
             raise
         except _BROKEN as error:
-            raise _fate_unknown(error) from error
+            raise _in_doubt(error) from error
         self._keeps = self._keeps or way.used
         return response
 
@@ -164,7 +164,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
 
     def _headers(self, request: httpx2.Request) -> list[tuple[str, str]]:
         headers = [(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw]
-        # Through a tunnel (https) the proxy is told by CONNECT, and the server must not learn of it.
+        # Through a tunnel (https) CONNECT authenticates with the proxy; the server must not see the password.
         return [*headers, *(self._for_proxy.items() if request.url.scheme == "http" else ())]
 
     def _open(self, *, kept: bool) -> aiohttp.ClientSession:
@@ -172,7 +172,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             raise NotSentError("the client is closed", remedy="open a new one")
         if kept not in self._sessions:
             keeping: dict[str, Any] = {"keepalive_timeout": _IDLE_SECONDS} if kept else {"force_close": True}
-            # The number of connections is bounded by the semaphore, so that waiting for one is no connect time-out.
+            # The number of connections is bounded by the semaphore, so that waiting for one is not a connect time-out.
             self._sessions[kept] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=self._socket, **keeping),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -187,7 +187,7 @@ class ExactTransport(httpx2.AsyncBaseTransport):
 
 @dataclass(slots=True)
 class _Route:
-    """Which way a request went: on a connection that had been used before, or on a new one."""
+    """Whether a request was sent on a connection that had been used before."""
 
     used: bool = False
 
@@ -202,21 +202,21 @@ def _tracing() -> aiohttp.TraceConfig:
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Tell errors apart before aiohttp sees them: on some it would send an idempotent request again.
+    """Classify errors before aiohttp sees them: after some it would send an idempotent request again.
 
-    It does so by calling its handler in a loop, on ``ClientOSError`` and ``ServerDisconnectedError`` alone; ours are
-    neither, so the loop ends.
+    It calls its handler in a loop, for ``ClientOSError`` and ``ServerDisconnectedError`` only. Our errors are neither,
+    so the loop ends.
     """
     try:
         return await handler(request)
     except _NOT_SENT as error:
         raise _not_sent(error) from error
     except _BROKEN as error:
-        raise _fate_unknown(error) from error
+        raise _in_doubt(error) from error
 
 
 class _AnswerTimeout:
-    """Until when an answer must be there: bytes that trickle would else keep us for ever."""
+    """The deadline of an answer, without which an answer that trickles would never end."""
 
     __slots__ = ("_connect", "_length", "_pace", "_total", "_when")
 
@@ -234,13 +234,13 @@ class _AnswerTimeout:
         self._when = None if bound is None else asyncio.get_running_loop().time() + bound + more
 
     def note(self, length: int) -> None:
-        """Take note of bytes that came: where the pace counts, there is new time."""
+        """Count received bytes; with a pace, each 64 KiB extend the deadline."""
         self._length += length
         if self._pace is not None and self._length >= _PACE_BYTES:
             self._begin()
 
     async def bound(self, work: Awaitable[T]) -> T:
-        """Await; raise :class:`TooSlowError` where the time is over."""
+        """Await. Raises :class:`TooSlowError` after the deadline."""
         try:
             async with asyncio.timeout_at(self._when) as bounds:
                 return await work
@@ -251,20 +251,20 @@ class _AnswerTimeout:
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """The body, decompressed; gives the connection and its place back once, when read or closed."""
+    """The decompressed body. Releases the connection and its slot once, when read or closed."""
 
     def __init__(self, response: aiohttp.ClientResponse, free: asyncio.Semaphore, time_limit: _AnswerTimeout) -> None:
         self._response = response
         self._free: asyncio.Semaphore | None = free
-        self._patience = time_limit
+        self._time_limit = time_limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            while chunk := await self._patience.bound(self._response.content.readany()):
-                self._patience.note(len(chunk))
+            while chunk := await self._time_limit.bound(self._response.content.readany()):
+                self._time_limit.note(len(chunk))
                 yield chunk
         except _BROKEN as error:
-            raise _fate_unknown(error) from error
+            raise _in_doubt(error) from error
 
     async def aclose(self) -> None:
         if self._free is None:
@@ -290,7 +290,7 @@ def _exact_url(request: httpx2.Request) -> yarl.URL:
 
 
 def _headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
-    # aiohttp has undone the coding of the content, which httpx2 would otherwise undo once more.
+    # aiohttp has decompressed the content, which httpx2 would otherwise do again.
     decoded = "Content-Encoding" in response.headers
     return [(name, value) for name, value in response.raw_headers if not decoded or name.lower() not in _DECODED]
 
@@ -304,11 +304,11 @@ def _not_sent(error: Exception) -> MsautoError:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return UnreachableError(
             "no connection within the time allowed",
-            remedy="check the address, the network and the server; raise `timeouts.connect` if it is just far away",
+            remedy="check the address, the network and the server; raise `timeouts.connect` if the network is slow",
         )
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return UnreachableError(
-            f"the proxy opens no way to the server: {error.status} {error.message}"[:200],
+            f"the proxy did not connect to the server: {error.status} {error.message}"[:200],
             remedy="check `proxy` in the server's inventory entry, and what the proxy allows",
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):
@@ -317,47 +317,47 @@ def _not_sent(error: Exception) -> MsautoError:
         )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return UnreachableError(
-            f"its name cannot be looked up: {_reason(error)}", remedy="check the host name in the inventory"
+            f"the host name cannot be resolved: {_reason(error)}", remedy="check the host name in the inventory"
         )
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
         return UnreachableError(
-            f"no safe connection: {_reason(error)}", remedy="check `tls` in the inventory: ca, cert, verify"
+            f"no secure connection: {_reason(error)}", remedy="check `tls` in the inventory: ca, cert, verify"
         )
     return UnreachableError(
         f"no connection: {_reason(error)}", remedy="check that the server runs, its address and its port"
     )
 
 
-def _fate_unknown(error: Exception) -> MsautoError:
+def _in_doubt(error: Exception) -> MsautoError:
     if isinstance(error, (asyncio.TimeoutError, aiohttp.ServerTimeoutError)):
         return InDoubtError(
-            "no answer within the time allowed", remedy="look at the server; raise `timeouts.read` if it is just slow"
+            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if it is only slow"
         )
     if isinstance(error, aiohttp.ClientResponseError):
         return InDoubtError(
-            f"the answer is no HTTP that can be read: {_short(error.message)}",
-            remedy="look at what answers at the server's address and port",
+            f"the answer is not valid HTTP: {_short(error.message)}",
+            remedy="check what answers at the server's address and port",
         )
     return InDoubtError(
-        f"the connection broke before the whole answer came: {_reason(error)}",
-        remedy="look at the server's log and the network",
+        f"the connection closed before the answer was complete: {_reason(error)}",
+        remedy="check the server's log and the network",
     )
 
 
 def _too_slow(pace: float | None, total: float | None) -> TooSlowError:
-    told = (
-        f"less than {_PACE_BYTES // 1024} KiB of the answer came in {pace:g} s"
+    message = (
+        f"less than {_PACE_BYTES // 1024} KiB of the answer arrived in {pace:g} s"
         if pace is not None
-        else f"the answer was not whole after {total or 0:g} s, though bytes of it came all the time"
+        else f"the answer was incomplete after {total or 0:g} s, although bytes of it kept arriving"
     )
-    return TooSlowError(told, remedy="look at the server and the network; raise `timeouts` if it is just slow")
+    return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if it is only slow")
 
 
 def _reason(error: Exception) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    if isinstance(inner, ssl.SSLError):  # its errno is one of OpenSSL, not of the system
+    if isinstance(inner, ssl.SSLError):  # its errno belongs to OpenSSL, not to the system
         return _short(getattr(inner, "verify_message", "") or inner.reason or str(inner))
-    number = getattr(inner, "errno", None)  # asyncio's own words are about its calls; look-ups of names count below 0
+    number = getattr(inner, "errno", None)  # asyncio's own text is about its calls; name resolution has numbers below 0
     text = os.strerror(number) if number and number > 0 else getattr(inner, "strerror", None) or str(inner)
     inside = _PARSER.search(str(text))
     return _short(inside[1] if inside else str(text)) or type(error).__name__

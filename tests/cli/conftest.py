@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from msauto import aio
-from msauto.server.availability import retry_policy as retries
+from msauto.server import availability as retries
 from msauto.simulator import Simulator, sample_state
 from tests.cli.command_line import Desk
 

@@ -62,7 +62,7 @@ def test_show(desk: Desk, name: str) -> None:
         (("assets", "Nowhere"), "Nowhere"),
         (("folders", "Nowhere"), "Nowhere"),
         (("channel", "nowhere"), "nowhere"),
-        (("asset", "Master Film", "--view", "WP9"), "'WP9' is no web-proxy profile"),
+        (("asset", "Master Film", "--view", "WP9"), "'WP9' is not a web-proxy profile"),
         (("assets", "Nowhere", "--mam"), "Nowhere"),
         (("assets", "-d", "NOWHERE"), "NOWHERE"),
         (("assets", "--mimetype", "Nonsense"), "Nonsense"),

@@ -120,7 +120,7 @@ def test_longest_title_that_fits_and_one_more(sim: Simulator, server: MediaServe
     put(sim, fits)
     assert server.asset("NEWS", fits).frames == 777
     put(sim, fits + "ж")
-    with pytest.raises(NotSentError, match="more than the 8000 allowed") as caught:
+    with pytest.raises(NotSentError, match="more than the limit of 8000") as caught:
         server.asset("NEWS", fits + "ж")
     assert len(str(caught.value)) < 700
     assert sim.log == []

@@ -217,7 +217,7 @@ def test_a_beginning_that_somebody_moved_away(dest: Path) -> None:
     file.append(FILM, 0)
     file.path.unlink()
     file.path.write_bytes(b"somebody else's")
-    with pytest.raises(DownloadError, match="somebody has moved"):
+    with pytest.raises(DownloadError, match="another process moved"):
         file.finish()
     file.drop()
     assert dest.read_bytes() == OLD

@@ -137,7 +137,7 @@ def test_an_unpacked_body_is_not_gone_on_with(dest: Path) -> None:
 
 def test_a_part_that_nobody_asked_for_is_no_file(dest: Path) -> None:
     part = answer(206, FILM[:100], 'ETag: "one"\r\nContent-Type: video/mp4\r\nContent-Range: bytes 0-99/102400\r\n')
-    with pytest.raises(UnreadableError, match="206, and is no whole file"):
+    with pytest.raises(UnreadableError, match="206, not that of a complete file"):
         fetch(dest, part)
     assert dest.read_bytes() == OLD
     assert alone(dest)

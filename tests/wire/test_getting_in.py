@@ -77,7 +77,7 @@ def test_private_authority_is_trusted_when_named(house_ca: Authority) -> None:
 def test_server_that_cannot_be_trusted_sees_nothing(house_ca: Authority, other_ca: Authority, trust: str) -> None:
     name = "elsewhere" if trust == "another name" else "server"
     tls = {"nobody": Tls(), "another": Tls(ca=other_ca.ca), "another name": Tls(ca=house_ca.ca)}[trust]
-    with pytest.raises(NotSentError, match="no safe connection") as caught:
+    with pytest.raises(NotSentError, match="no secure connection") as caught:
         send(tls, house_ca.server_context(pem(house_ca, name)))
     assert "`tls`" in caught.value.remedy
     assert caught.value.__notes__ == ["0 requests were seen"]
@@ -176,7 +176,7 @@ def test_proxy_that_refuses_means_that_nothing_was_sent(house_ca: Authority) -> 
             async with Tunnel(refuse=True) as tunnel:
                 spec = ServerSpec("studio", server.url, tls=Tls(ca=house_ca.ca), proxy=Proxy(tunnel.url))
                 async with AsyncMediaServer(spec) as client:
-                    with pytest.raises(NotSentError, match="proxy opens no way to the server: 407") as caught:
+                    with pytest.raises(NotSentError, match="proxy did not connect to the server: 407") as caught:
                         await client.send(WRITE)
             assert "`proxy`" in caught.value.remedy
             assert str(caught.value).startswith("server studio at http")

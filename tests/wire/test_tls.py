@@ -48,7 +48,7 @@ def send(pem: Path, tls: Tls, *, ask_client: bool = False) -> RawServer:
 
 
 def test_unknown_certificate_is_refused_and_nothing_sent(pem: Path) -> None:
-    with pytest.raises(NotSentError, match="no safe connection") as caught:
+    with pytest.raises(NotSentError, match="no secure connection") as caught:
         send(pem, Tls())
     assert "`tls`" in caught.value.remedy
 

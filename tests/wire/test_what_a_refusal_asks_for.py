@@ -31,7 +31,7 @@ def refused(status: int, headers: str) -> tuple[RejectedError, NoWait, int]:
 def test_how_to_get_in() -> None:
     error, _, _ = refused(401, 'wWW-authenticate: Bearer realm="studio", error="invalid_token"\r\n')
     assert error.message == (
-        'the server answered 401: Unauthorized; it asks for Bearer realm="studio", error="invalid_token"'
+        'the server answered 401: Unauthorized; it requires Bearer realm="studio", error="invalid_token"'
     )
 
 
@@ -41,7 +41,7 @@ def test_a_proxy_that_lets_nobody_in() -> None:
 
 
 HERE = "http://127.0.0.1:PORT"
-SAME = "that is on the same server: a login page or a gateway answers there; check `auth`"
+SAME = "the redirect stays on the same server: a login page or a gateway answers there; check `auth`"
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ SAME = "that is on the same server: a login page or a gateway answers there; che
         ("//127.0.0.1:PORT/storage/", SAME),
         (
             "https://127.0.0.1/storage",
-            "set the server's `url` to https://127.0.0.1:443 if the media server is there, and `tls` to whom to trust",
+            "set the server's `url` to https://127.0.0.1:443 if the media server is there, and `tls` to its authority",
         ),
         ("http://127.0.0.1:81/", "set the server's `url` to http://127.0.0.1:81 if the media server is there"),
         ("http://me:geheim@elsewhere/x", "set the server's `url` to http://elsewhere:80 if the media server is there"),
         ("http://[fe80::1]:7901/", "`url` to http://[fe80::1]:7901 if"),
         ("https://sso.example/login", "if that is a login, check `auth`"),
-        ("", "look at what answers"),
-        ("ftp://elsewhere/", "look at what answers"),
-        ("http://[", "look at what answers"),
-        ("http://elsewhere:99999/", "look at what answers"),
+        ("", "check what answers"),
+        ("ftp://elsewhere/", "check what answers"),
+        ("http://[", "check what answers"),
+        ("http://elsewhere:99999/", "check what answers"),
         ("http:///x", SAME),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_short_wait_is_kept(asked: str) -> None:
 def test_nobody_waits_for_hours(status: int, asked: str, told: str) -> None:
     error, clock, sent = refused(status, f"Retry-After: {asked}\r\n")
     assert (sent, clock.pauses) == (1, [])
-    assert error.remedy.endswith(f"(it asks to be left alone for {told})")
+    assert error.remedy.endswith(f"(it asks to wait {told})")
 
 
 @pytest.mark.parametrize("asked", ["-5", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Thu, 99 Foo 2026 99:99:99 GMT"])

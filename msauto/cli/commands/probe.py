@@ -167,7 +167,6 @@ def _json(findings: ProbeResult) -> dict[str, Any]:
         "database": findings.database,
         "server": named(findings.of("server")),
         "dialect": named(findings.of("dialect")),
-        "seen": named(findings.of("seen")),
         "evidence": [asdict(each) for each in findings.found],
         "missed": [asdict(each) for each in findings.missed],
         "left": None if findings.left is None else list(findings.left),
@@ -185,16 +184,9 @@ def _lines(findings: ProbeResult) -> Iterator[str]:
     for each in dialect:
         yield f"  # {each.evidence}"
         yield f"  {each.name}: {_scalar(each.value)}"
-    yield from _comments("Seen; msauto meets it without a key:", findings.of("seen"))
     if findings.missed:
         yield "# Could not learn:"
         yield from (f"#   {each.name}: {each.why}" for each in findings.missed)
-
-
-def _comments(title: str, found: tuple[DialectFinding, ...]) -> Iterator[str]:
-    if found:
-        yield f"# {title}"
-        yield from (f"#   {each.name}: {each.value} ({each.evidence})" for each in found)
 
 
 def _scalar(value: str | int) -> str:

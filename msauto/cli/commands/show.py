@@ -24,7 +24,7 @@ from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.report.tables import render_table
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.links import count_clips
+from msauto.server.clip_identity import count_clips
 from msauto.server.selection import same_text
 
 Rows = list[list[str]]

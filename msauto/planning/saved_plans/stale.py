@@ -15,7 +15,7 @@ from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
 from msauto.planning.saved_plans.drift import describe_drift
 from msauto.planning.survey.deletion import places_of
-from msauto.server.same_clip import are_one_clip, read_entries_of
+from msauto.server.clip_identity import are_one_clip, read_entries_of
 
 
 async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | None:

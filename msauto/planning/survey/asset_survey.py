@@ -37,7 +37,7 @@ from msauto.planning.survey.recall import RecalledMemory, recall
 from msauto.planning.survey.repeating import repeating
 from msauto.planning.survey.unlink import check_unlinks
 from msauto.secrets.taint import Secrets
-from msauto.server.same_clip import read_entries_of
+from msauto.server.clip_identity import read_entries_of
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
 

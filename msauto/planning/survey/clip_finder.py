@@ -17,7 +17,7 @@ from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember, check_entry
-from msauto.server.same_clip import are_one_clip
+from msauto.server.clip_identity import are_one_clip
 
 Asked = tuple[IntentGroupMember, Desired]
 """A member of a group, and what it wants."""

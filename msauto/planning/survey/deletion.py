@@ -16,7 +16,7 @@ from msauto.model.identity import is_other_clip
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.server.same_clip import read_entries_of
+from msauto.server.clip_identity import read_entries_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from msauto.planning.survey.grouping import IntentGroup, group_intents, merge_gr
 from msauto.planning.survey.merge import unite_channel
 from msauto.planning.survey.recall import settlements_of
 from msauto.secrets.taint import Secrets
-from msauto.server.same_clip import MOST_LINKS
+from msauto.server.clip_identity import MOST_LINKS
 
 
 @dataclass(frozen=True, slots=True)

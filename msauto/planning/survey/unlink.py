@@ -16,7 +16,7 @@ from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip
 from msauto.model.live import Asset, Entry, Folder, parse_folder
 from msauto.model.plan import Address, Change
 from msauto.model.ports import Reader
-from msauto.server.same_clip import are_one_clip
+from msauto.server.clip_identity import are_one_clip
 
 
 async def check_unlinks(reader: Reader, database: str, asset: Asset, title: str, changes: Sequence[Change]) -> None:

@@ -98,31 +98,14 @@ _Version = Annotated[
 TimezoneName = Annotated[str, PlainValidator(_timezone), WithJsonSchema({"type": "string"})]
 _Separator = Annotated[str, PlainValidator(_separator), WithJsonSchema({"type": "string", "minLength": 1})]
 
-_DIALECT_WORDS = {
-    "not_found": "how the server tells that there is no such thing",
-    "xmp_read": "whether XMP fields are read",
-    "list_separator": "what separates the values of an XMP field",
-    "segment_update": "how an existing segment is changed",
-    "marker_update": "which fields are sent for an existing marker",
-    "folder_missing": "what a link into an unknown folder means",
-    "link_delete": "how a link is removed",
-    "link_title": "how a link's new title is written",
-    "listing_depth": "whether a listing shows the folders below as well",
-    "rss_update": "how an existing RSS item is replaced",
-    "rss_guid": "what identifies an RSS item",
-    "rss_body": "what an RSS item is sent as",
-    "position_origin": "where positions count from",
-    "title_address": "how a title with a colon is written in an address",
-}
-
 
 def _dialect_fields() -> dict[str, Any]:
     hints = get_type_hints(Dialect)
     found: dict[str, Any] = {}
     for each in dataclasses.fields(Dialect):
         kind: Any = _Separator if hints[each.name] is str else hints[each.name]
-        words = _DIALECT_WORDS.get(each.name, each.name.replace("_", " "))
-        found[each.name] = (Annotated[kind | None, TEMPLATED], key(f"{words}; default {each.default}"))
+        description = f"{each.metadata['description']}; default {each.default}"
+        found[each.name] = (Annotated[kind | None, TEMPLATED], key(description))
     return found
 
 

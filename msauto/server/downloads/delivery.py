@@ -1,4 +1,4 @@
-"""Writes are sent, downloads are saved: one sender for both, and the files of this machine."""
+"""Sending a planned request: a write, or a download that is saved; and the files of this machine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PROXY = "/WP"
 
 
 class LocalDisk:
-    """The files of this machine; paths are those of a plan, beside the working folder."""
+    """The files of this machine; paths are relative to the working folder, as in a plan."""
 
     async def sha256(self, path: str) -> str | None:
-        """Return the SHA-256 of a file in hex; ``None`` where there is no such file, or it cannot be read."""
+        """Return the SHA-256 of a file in hex; ``None`` for a missing or unreadable file."""
         return await asyncio.to_thread(_sha256, Path(path))
 
 
@@ -32,14 +32,14 @@ class Delivery:
         return await self._client.send(request)
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
-        """Fetch a file, whole or not at all."""
+        """Download a complete file, or nothing."""
         if request.dest is None:
             raise ValueError("the request names no file")
         fetched = await self._client.fetch(request, Path(request.dest), watch, seconds=self._seconds(request))
         return Answer(200, sha256=fetched.sha256)
 
     def _seconds(self, request: Request) -> float:
-        """A proxy is made while one waits (interface, «Web proxy»)."""
+        """Return the time-out: the server may create a proxy on request (interface, «Web proxy»)."""
         timeouts = self._client.spec.timeouts
         last = request.path.partition("?")[0].rpartition("/")[2]
         return timeouts.proxy if f"/{last}".startswith(_PROXY) else timeouts.read

@@ -1,9 +1,9 @@
-"""Fetching a file that may break off: it goes on where it stopped, if the server says that the file is the same.
+"""Resumable downloads: an interrupted download continues if the server confirms that the file is the same.
 
-A part is asked for with ``Range`` and ``If-Range`` (RFC 9110, 13.1.5): "this part if the file is still that one, else
-the whole". So the server needs a word for the very content: a strong ETag, or a date that is older than the answer by
-a second at least. Two different files are never glued: without such a word, and where an answer is not to the letter
-what was asked for, it begins again.
+The rest is requested with ``Range`` and ``If-Range`` (RFC 9110, 13.1.5): the part if the file is unchanged, else the
+complete file. That needs a validator of the server: a strong ETag, or a date at least a second older than the answer.
+Parts of different files are never joined: without a validator, and if the answer is not exactly the part requested,
+the download starts again. How it works for users: ``docs/how-to/downloads.md``.
 """
 
 from __future__ import annotations
@@ -16,35 +16,33 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msauto.errors import DownloadError, InDoubtError, ServerError
 from msauto.model.ports import Clock, DownloadObserver, PartialDownload
-from msauto.server.availability.retry_policy import RETRIES, may_pass, pause_after
+from msauto.server.availability import RETRIES, is_transient, pause_after
+from msauto.server.downloads.part_file import PartFile
 from msauto.server.parsers.xml import unreadable
-
-if TYPE_CHECKING:
-    from msauto.server.downloads.part_file import PartFile
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 _PIECE: Final = 2**20
-_PROGRESS: Final = 2**20  # bytes: a try that brings less counts as one of the few that are allowed
+_PROGRESS: Final = 2**20  # bytes: an attempt that brings less counts towards the limit of attempts
 WORTH: Final = 2**20
-"""Bytes: less is fetched anew by the next run rather than kept for it."""
+"""Bytes: a smaller part is not kept for the next run."""
 CHECKPOINT: Final = 8 * 2**20
-"""Bytes: so much at most is fetched again by the next run where this one is killed."""
+"""Bytes: at most this much is fetched again by the next run after this one is killed."""
 _SETTLE: Final = 1.0  # seconds; RFC 9110, 8.8.2.2: a file may change twice within the second that a date names
 _STRONG_TAG = re.compile(r'"[!#-~]*"')
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.IGNORECASE)
-_NO_PARTS: Final = frozenset({400, 412, 416, 417, 501})  # what a server says that does not like to be asked for a part
+_NO_PARTS: Final = frozenset({400, 412, 416, 417, 501})  # answers of servers that do not support ranges
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedBody:
-    """An answer whose body is still to come. ``headers`` by lower-case name; ``coded``: the bytes were unpacked.
+    """An answer before its body. ``headers`` by lower-case name; ``coded``: the content was decompressed.
 
-    ``judge`` raises a ``ServerError`` unless the answer is a whole file.
+    ``judge`` raises a ``ServerError`` unless the answer is a complete file.
     """
 
     status: int
@@ -56,20 +54,20 @@ class StreamedBody:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """A file in its place: its bytes, and their SHA-256 in hex."""
+    """A saved file: its size in bytes, and its SHA-256 in hex."""
 
     size: int
     sha256: str
 
 
 class _RangeMismatchError(InDoubtError):
-    """A part came that is not the one asked for."""
+    """The answer is not the part that was requested."""
 
 
 class ResumableDownload:
-    """One file on its way to ``dest``. ``ask`` sends the request with more headers; ``seconds`` is its time-out.
+    """The download of one file to ``dest``. ``ask`` sends the request with more headers; ``seconds`` is its time-out.
 
-    ``path`` is the request's; ``watch`` is told how it goes, and keeps what is left where it breaks off for good.
+    ``path`` is that of the request. ``watch`` observes the progress, and keeps the part for the next run.
     """
 
     def __init__(
@@ -92,12 +90,12 @@ class ResumableDownload:
         self._file: PartFile | None = None
         self._validator = ""
         self._total: int | None = None
-        self._waiting = bytearray()  # what came and is not written yet, or is just being written
-        self._at = 0  # where it goes
-        self._parts = True  # the server has not been seen to give wrong ones
-        self._best = 0  # the most bytes that ever were there at once
-        self._kept = 0  # bytes of this beginning that the watch keeps
-        self._told = watch.part is not None  # the watch keeps something
+        self._waiting = bytearray()  # received, not yet written
+        self._at = 0  # its position in the file
+        self._parts = True  # no wrong part was received
+        self._best = 0  # the largest size so far
+        self._kept = 0  # bytes of this part that the observer has kept
+        self._is_kept = watch.part is not None  # the observer keeps a part
 
     async def run(self) -> FetchResult:
         """Fetch; raises ``ServerError`` or ``DownloadError``, and ``dest`` is then as it was."""
@@ -107,7 +105,7 @@ class ResumableDownload:
             file = self._open
             fetched = FetchResult(file.size, await asyncio.to_thread(file.finish))
         except DownloadError:
-            self._forget()  # where the disk is full, half a film is in the way
+            self._forget()  # a part must not fill up the disk
             raise
         except BaseException:
             self._leave()
@@ -117,12 +115,12 @@ class ResumableDownload:
 
     @property
     def size(self) -> int:
-        """The bytes that are there."""
+        """The bytes received so far."""
         return self._file.size if self._file else 0
 
     @property
     def _open(self) -> PartFile:
-        assert self._file is not None  # an answer came, and its bytes went somewhere
+        assert self._file is not None  # set by the first answer
         return self._file
 
     async def _take_up(self) -> None:
@@ -134,7 +132,7 @@ class ResumableDownload:
             self._validator, self._total = left.validator, left.total
             self._best = self._kept = self.size
 
-    # Tries -----------------------------------------------------------------------------------------------------
+    # Attempts --------------------------------------------------------------------------------------------------
 
     async def _try(self) -> None:
         tries = 0
@@ -144,9 +142,9 @@ class ResumableDownload:
             except ServerError as error:
                 if isinstance(error, _RangeMismatchError):
                     self._parts = False
-                if self._has_come_on():
+                if self._made_progress():
                     tries = 0
-                if not may_pass(error) or tries >= RETRIES:
+                if not is_transient(error) or tries >= RETRIES:
                     raise
                 pause = pause_after(error, tries, self._jitter())
             else:
@@ -154,15 +152,15 @@ class ResumableDownload:
             tries += 1
             await self._clock.sleep(pause)
 
-    def _has_come_on(self) -> bool:
-        """Tell whether a try has brought the file on, so that the next one begins further on than any before."""
-        if not (self._goes_on and self.size >= self._best + _PROGRESS):
+    def _made_progress(self) -> bool:
+        """Tell whether an attempt made progress, so that the next one starts further on than any before."""
+        if not (self._can_resume and self.size >= self._best + _PROGRESS):
             return False
         self._best = self.size
         return True
 
     @property
-    def _goes_on(self) -> bool:
+    def _can_resume(self) -> bool:
         return bool(self._parts and self._validator and self.size)
 
     async def _attempt(self) -> None:
@@ -170,7 +168,7 @@ class ResumableDownload:
         self._watch.asked(self.size if headers else 0, self._seconds)
         async with self._ask(headers) as arrival:
             if headers and arrival.status in _NO_PARTS:
-                raise _RangeMismatchError(f"the server gives no part of the file, and answers {arrival.status}")
+                raise _RangeMismatchError(f"the server does not send a part of the file, and answers {arrival.status}")
             if headers and arrival.status == 206:
                 await self._receive(arrival, self._part_end(arrival))
             else:
@@ -178,53 +176,53 @@ class ResumableDownload:
                 await self._receive(arrival, await self._begin(arrival))
         await self._check_end()
         if not self.size:
-            raise unreadable("the answer is an empty file", "look at the server: it made no media")
+            raise unreadable("the answer is an empty file", "check the server: it created no media")
 
     async def _check_end(self) -> None:
-        """Raise where there is more of the file: by the length that the server told, else by what it says of itself."""
+        """Raise for an incomplete file, by the length in the header, else by the lengths inside the file."""
         if self._total is not None and self.size < self._total:
-            why = f"{self.size} of {self._total} bytes came"
+            why = f"{self.size} of {self._total} bytes arrived"
         elif self._total is None and await asyncio.to_thread(self._open.breaks_off):
-            why = f"{self.size} bytes came, and they say that there is more; the server told no length"
+            why = f"{self.size} bytes arrived, and the file is incomplete; the server sent no length"
         else:
             return
-        raise InDoubtError(f"the file broke off: {why}", remedy="look at the server's log and the network")
+        raise InDoubtError(f"the download was interrupted: {why}", remedy="check the server's log and the network")
 
     def _range(self) -> Headers:
-        if not self._goes_on:
+        if not self._can_resume:
             return ()
         first = b"bytes=%d-" % self.size
         return ((b"Range", first), (b"If-Range", self._validator.encode("ascii")))
 
     async def _begin(self, arrival: StreamedBody) -> int | None:
-        """Take the answer as the whole file; return where it ends."""
+        """Start the file with this answer; return its length."""
         if self._file is None:
             self._file = await _opened(self._dest, None)
         elif self.size:
             await asyncio.to_thread(self._file.restart)
         self._kept = 0
-        # Bytes that were unpacked are not those that a range counts.
+        # A range does not count decompressed bytes.
         self._validator = "" if arrival.coded else _validator(arrival.headers)
         length = arrival.headers.get("content-length", "")
         self._total = int(length) if length.isdecimal() and not arrival.coded else None
         return self._total
 
     def _part_end(self, arrival: StreamedBody) -> int:
-        """Return where a part ends that is, to the letter, of the same file and begins where ours ends."""
-        told = arrival.headers.get("content-range", "")
-        found = _CONTENT_RANGE.fullmatch(told.strip())
+        """Return the end of a part. Raises unless it belongs to the same file and starts where ours ends."""
+        content_range = arrival.headers.get("content-range", "")
+        found = _CONTENT_RANGE.fullmatch(content_range.strip())
         if found is None or arrival.coded:
-            raise _RangeMismatchError(f"the part that came does not say what it is of the file: {told[:80]!r}")
+            raise _RangeMismatchError(f"the part has no valid Content-Range: {content_range[:80]!r}")
         first, last = int(found[1]), int(found[2])
         total = self._total if found[3] == "*" else int(found[3])
         if first != self.size or last < first or (total is not None and last >= total):
-            raise _RangeMismatchError(f"another part came than was asked for: {told[:80]!r}")
+            raise _RangeMismatchError(f"the part is not the one requested: {content_range[:80]!r}")
         if self._total is not None and total != self._total:
-            raise _RangeMismatchError("the file has another length by now")
+            raise _RangeMismatchError("the length of the file has changed")
         if self._validator not in {arrival.headers.get("etag"), arrival.headers.get("last-modified")}:
-            raise _RangeMismatchError("the part that came does not say that the file is still the same")
-        if total is None:  # it may be shorter than what was asked for: nobody could tell when the file is whole
-            raise _RangeMismatchError("the part that came does not say how long the file is")
+            raise _RangeMismatchError("the part does not confirm that the file is the same")
+        if total is None:  # without the length the end of the file is unknown
+            raise _RangeMismatchError("the part does not give the length of the file")
         self._total = total
         return last + 1
 
@@ -235,7 +233,7 @@ class ResumableDownload:
                 self._waiting += chunk
                 if end is not None and self.size + len(self._waiting) > end:
                     self._waiting.clear()
-                    raise _RangeMismatchError("more bytes came than the server said")
+                    raise _RangeMismatchError("more bytes arrived than the server announced")
                 self._watch.received(self.size + len(self._waiting), self._total)
                 if len(self._waiting) >= _PIECE:
                     await self._flush()
@@ -251,20 +249,20 @@ class ResumableDownload:
         if self._may_keep and self.size - self._kept >= CHECKPOINT:
             self._keep(await asyncio.to_thread(self._open.sync))
 
-    # What is left ----------------------------------------------------------------------------------------------
+    # The part for the next run -----------------------------------------------------------------------------------
 
     @property
     def _may_keep(self) -> bool:
-        return self._watch.keeps and self._goes_on and self._open.is_found_again
+        return self._watch.keeps and self._can_resume and self._open.is_found_again
 
     def _keep(self, sha256: str) -> None:
         self._watch.keep(
             PartialDownload(self._open.path.name, self._path, self.size, sha256, self._validator, self._total),
         )
-        self._kept, self._told = self.size, True
+        self._kept, self._is_kept = self.size, True
 
     def _leave(self) -> None:
-        """Keep what came for the next run if that can go on with it and it is worth it. Without waiting."""
+        """Keep the part for the next run, if that can resume it and it is large enough. Does not wait."""
         try:
             if self._file is not None:
                 self._file.append(bytes(self._waiting), self._at)
@@ -278,10 +276,10 @@ class ResumableDownload:
             self._open.leave()
 
     def _forget(self) -> None:
-        """Take away what is left of the beginning, if it is not in its place."""
+        """Delete the part, unless it was moved to its destination."""
         if self._file is not None:
             self._file.drop()
-        if self._told:
+        if self._is_kept:
             self._watch.keep(None)
 
 
@@ -311,7 +309,7 @@ def _leave_opened(opening: asyncio.Future[PartFile]) -> None:
 
 
 class SilentDownloadObserver:
-    """A download that nobody looks at, and of which nothing is kept."""
+    """A download without progress display, and of which no part is kept."""
 
     part: PartialDownload | None = None
     keeps = False
@@ -327,7 +325,7 @@ class SilentDownloadObserver:
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """Return the server's word for the very content of a file; empty where it has none that can be relied on."""
+    """Return the validator of a file; empty without a reliable one."""
     tag = headers.get("etag", "").strip()
     if _STRONG_TAG.fullmatch(tag):
         return tag

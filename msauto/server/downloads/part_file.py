@@ -1,14 +1,13 @@
-"""A file that is there whole, or not at all: it grows beside its place, is synced, then renamed in one step.
+"""Writing a file in one step: the part file grows beside the destination, is synced, then renamed.
 
-What it grows in (``.film.mp4.msauto.part``) is locked as long as it is open. What lies there already is taken up
-only where it is, byte for byte, what we wrote; a link, a folder, or a file of somebody else's is left alone.
+The part file (``.film.mp4.msauto.part``) is locked while it is open. An existing one is continued only if it is, byte
+for byte, what we wrote. A link, a folder, or a file of another user is not touched.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import secrets
@@ -24,22 +23,21 @@ from msauto.server.downloads.truncation import breaks_off
 
 _PIECE: Final = 2**20
 _LONGEST_NAME: Final = 200  # bytes, of the 255 that most systems allow
-_OPEN: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REMEDIES = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space: the quota is used up",
     errno.EACCES: "give this user the right to write there",
     errno.EPERM: "give this user the right to write there",
     errno.EROFS: "choose a place that can be written to",
-    errno.ENOTDIR: "choose another path: a file stands where a folder is needed",
-    errno.EISDIR: "choose another path: a folder stands where the file is to go",
+    errno.ENOTDIR: "choose another path: a part of it is a file, not a folder",
+    errno.EISDIR: "choose another path: this one is a folder",
 }
 
 
 class PartFile:
-    """The beginning of a file that is to be ``dest``. May be used by one thread after the other.
+    """The part file of ``dest``. Thread-safe.
 
-    All methods raise :class:`DownloadError`. Made by :func:`open_part`.
+    All methods raise :class:`DownloadError`. Created by :func:`open_part`.
     """
 
     def __init__(self, dest: Path, path: Path, descriptor: int) -> None:
@@ -49,15 +47,15 @@ class PartFile:
         self._descriptor = descriptor
         self._hash = hashlib.sha256()
         self._open = True
-        self._lock = threading.Lock()  # who is cancelled may still be writing
+        self._lock = threading.Lock()  # the thread of a cancelled task may still be writing
 
     @property
     def is_found_again(self) -> bool:
-        """Whether :func:`open_part` opens this very file another time: not where the usual one was not to be had."""
+        """Whether :func:`open_part` opens this file again: not if another name had to be used."""
         return self.path.name == part_name(self.dest.name)
 
     def append(self, data: bytes, at: int) -> None:
-        """Write the bytes at the end, which is ``at``; where it is no more, somebody who was cancelled wrote them."""
+        """Write the bytes at the end, if that is still ``at``: a cancelled task may have written them already."""
         with self._held():
             if self.size != at:
                 return
@@ -68,29 +66,29 @@ class PartFile:
             self.size += len(data)
 
     def restart(self) -> None:
-        """Forget what came so far."""
+        """Remove all content."""
         with self._held():
             self._cut(0, hashlib.sha256())
 
     def sync(self) -> str:
-        """Make sure that the bytes outlast a loss of power; return their SHA-256 in hex."""
+        """Flush the bytes to disk; return their SHA-256 in hex."""
         with self._held():
             os.fsync(self._descriptor)
             return self._hash.hexdigest()
 
     def breaks_off(self) -> bool:
-        """Tell whether what came says that there is more of it (:mod:`msauto.server.downloads.truncation`)."""
+        """Tell whether the content is incomplete (:mod:`msauto.server.downloads.truncation`)."""
         with self._held():
             return breaks_off(lambda place, count: os.pread(self._descriptor, count, place), self.size)
 
     def finish(self) -> str:
-        """Put the file in its place, and return its SHA-256 in hex."""
+        """Rename the file to its destination, and return its SHA-256 in hex."""
         with self._held():
             os.fsync(self._descriptor)
             if not _is_at(self.path, self._descriptor):
                 raise DownloadError(
-                    f"{self.dest} could not be written: somebody has moved {self.path.name}, in which it was growing",
-                    remedy="look who else writes there",
+                    f"{self.dest} could not be written: another process moved its part file {self.path.name}",
+                    remedy="check which process writes there",
                 )
             self.path.replace(self.dest)
             _sync_folder(self.dest.parent)
@@ -98,12 +96,12 @@ class PartFile:
             return self._hash.hexdigest()
 
     def leave(self) -> None:
-        """Close it; what came so far stays."""
+        """Close the file and keep it."""
         with self._lock:
             self._close()
 
     def drop(self) -> None:
-        """Close it and take it away, unless it was put in its place."""
+        """Close and delete the file, unless it was renamed."""
         with self._lock:
             if self._open:
                 with contextlib.suppress(OSError):
@@ -112,9 +110,9 @@ class PartFile:
             self._close()
 
     def take_up(self, left: PartialDownload) -> bool:
-        """Go on with what an earlier run left, if it is what that run wrote; else it is as new.
+        """Continue the part of an earlier run; return false if it is not what that run wrote.
 
-        Where that was all of the file, its last byte is asked for again: only so the server says that it is the same.
+        Of a complete file the last byte is requested again, so that the server confirms that the file is the same.
         """
         with self._held():
             if self.path.name != left.name or os.fstat(self._descriptor).st_size < left.size or left.size < 1:
@@ -140,22 +138,21 @@ class PartFile:
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[None]:
-        with self._lock, _told(self.dest):
+        with self._lock, _download_errors(self.dest):
             if not self._open:
-                raise DownloadError(f"{self.dest} could not be written: it was given up")
+                raise DownloadError(f"{self.dest} could not be written: the download was cancelled")
             yield
 
 
 def open_part(dest: Path, left: PartialDownload | None = None) -> PartFile:
-    """Open, or make, the file in which ``dest`` grows; ``left`` is what is known of an earlier beginning."""
-    with _told(dest):
+    """Open or create the part file of ``dest``; ``left`` is the part of an earlier run."""
+    with _download_errors(dest):
         dest.parent.mkdir(parents=True, exist_ok=True)
         usual = dest.with_name(part_name(dest.name))
-        descriptor = _take(usual)
-        if descriptor is None:  # somebody else's, or at work: it stays as it is
+        descriptor = _open_ours(usual)
+        if descriptor is None:  # of another user or process: it is not touched
             usual = usual.with_name(f"{usual.name.removesuffix('.part')}.{secrets.token_hex(6)}.part")
-            descriptor = os.open(usual, _OPEN | os.O_CREAT | os.O_EXCL, 0o666)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _locked(usual, os.O_EXCL)
         file = PartFile(dest, usual, descriptor)
     try:
         if left is None or not file.take_up(left):
@@ -167,7 +164,7 @@ def open_part(dest: Path, left: PartialDownload | None = None) -> PartFile:
 
 
 def part_name(name: str) -> str:
-    """Return what the beginning of a file is called: hidden, and no longer than a name may be."""
+    """Return the name of a part file: hidden, and within the limit of file names."""
     raw = os.fsencode(name)
     if len(raw) > _LONGEST_NAME:
         digest = hashlib.sha256(raw).hexdigest()[:8]
@@ -175,16 +172,17 @@ def part_name(name: str) -> str:
     return f".{name}.msauto.part"
 
 
-def _take(path: Path) -> int | None:
-    """Open and lock a file of ours, or a new one; ``None`` where what is there is not ours to write on."""
+def _open_ours(path: Path) -> int | None:
+    """Open and lock a part file of ours, or a new one; ``None`` if the existing one is not ours."""
     try:
-        descriptor = os.open(path, _OPEN | os.O_CREAT, 0o666)
+        descriptor = _locked(path)
+    except BlockingIOError:
+        return None
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENXIO, errno.EMLINK}:
             return None
         raise
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         about = os.fstat(descriptor)
         ours = stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and about.st_uid == os.geteuid()
         if ours and _is_at(path, descriptor):
@@ -195,8 +193,27 @@ def _take(path: Path) -> int | None:
     return None
 
 
+def _locked(path: Path, more: int = 0) -> int:
+    """Open and lock a file, or a new one. Raises ``BlockingIOError`` for one that another process has locked."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        raise DownloadError(
+            "downloads work on Linux and macOS only: they need file locks that this system does not have",
+            remedy="run msauto there, for example in WSL or a container",
+        ) from None
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_CREAT
+    descriptor = os.open(path, flags | more, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Tell whether a name still leads to the file that is open: who waited for its lock may hold one that was moved."""
+    """Tell whether a path still leads to the open file: it may have been moved before we locked it."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -216,7 +233,7 @@ def _hashes(descriptor: int, size: int) -> tuple[hashlib._Hash, hashlib._Hash]:
 
 
 def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be synced
+    with contextlib.suppress(OSError):  # not every system can sync a folder
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -225,7 +242,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told(dest: Path) -> Iterator[None]:
+def _download_errors(dest: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

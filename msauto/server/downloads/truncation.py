@@ -1,7 +1,7 @@
-"""Whether a file is whole by what it says of itself: for answers that only the end of the connection ends.
+"""Whether a file is incomplete by its own structure, for answers that end with the connection.
 
-Such an answer (HTTP/1.0, without a length) looks the same whether it was sent whole or cut short (RFC 9112, 6.3). MP4
-and PNG are made of pieces that tell their length; what is of another make, and what is made oddly, does not say.
+Such an answer (HTTP/1.0, without a length) may have been cut off (RFC 9112, 6.3). MP4 and PNG consist of pieces with a
+length; other formats, and unusual files, are taken as complete.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Final
 
 Look = Callable[[int, int], bytes]
-"""Gives so many bytes at a place of the file; fewer at its end."""
+"""Returns the bytes at a position of the file; fewer at its end."""
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _FIRST_BOXES: Final = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide"})
-_MOST_PIECES: Final = 1_000_000  # hours of fragments; a file of more is not looked at to its end
+_MOST_PIECES: Final = 1_000_000  # hours of fragments; a longer file is not checked to its end
 
 
 def breaks_off(look: Look, size: int) -> bool:
-    """Tell whether a film or picture of ``size`` bytes says that there is more of it."""
+    """Tell whether a film or picture of ``size`` bytes is incomplete."""
     head = look(0, 8)
     if head == _PNG:
         return _picture_breaks_off(look, size)
@@ -26,7 +26,7 @@ def breaks_off(look: Look, size: int) -> bool:
 
 
 def _film_breaks_off(look: Look, size: int) -> bool:
-    """Walk the boxes of an MP4 (ISO/IEC 14496-12, 4.2); without its ``moov`` nobody can play it."""
+    """Walk the boxes of an MP4 (ISO/IEC 14496-12, 4.2); without its ``moov`` it cannot be played."""
     place, playable = 0, False
     for _ in range(_MOST_PIECES):
         if size - place < 8:
@@ -37,7 +37,7 @@ def _film_breaks_off(look: Look, size: int) -> bool:
                 return True
             length = int.from_bytes(look(place + 8, 8), "big")
         if length < 8:
-            return False  # 0: it goes on to the end, wherever that is; else it is made oddly
+            return False  # 0: the box extends to the end of the file; else the file is unusual
         playable = playable or kind == b"moov"
         place += length
     return False
@@ -57,6 +57,6 @@ def _picture_breaks_off(look: Look, size: int) -> bool:
 
 
 def _head(look: Look, place: int) -> tuple[int, bytes]:
-    """Return the length and the kind of a piece."""
+    """Return the length and the type of a piece."""
     head = look(place, 8)
     return int.from_bytes(head[:4], "big"), head[4:]

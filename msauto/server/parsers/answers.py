@@ -1,19 +1,28 @@
-"""Judging an answer: what was asked for, an error, or neither (interface, «Errors»; field notes, rules)."""
+"""Classifying an answer: what was asked for, an error, or neither (interface, «Errors»; field notes, rules)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.dialect import Dialect
-from msauto.server.parsers.failure import Failure, parse_failure, show_body
-from msauto.server.parsers.xml import looks_like_login
+from msauto.server.parsers.xml import (
+    Element,
+    attributes,
+    decode_text,
+    local,
+    looks_like_html,
+    looks_like_login,
+    parse_document,
+    unwrap,
+)
 
 T = TypeVar("T")
 
@@ -22,19 +31,19 @@ _HOUR = 3600.0
 _YEAR = 365 * 24 * _HOUR
 _REMEDIES = {
     401: "check `auth` in the server's inventory entry",
-    403: "check `auth` in the server's inventory entry, and what this user may do",
-    407: "check `proxy` in the server's inventory entry: who may use it is asked by the proxy, not by the server",
+    403: "check `auth` in the server's inventory entry, and the permissions of this user",
+    407: "check `proxy` in the server's inventory entry: the proxy requires authentication, not the server",
     413: "send less at once",
     414: "lower `request_line` in the server's inventory entry",
-    429: "the server is asked too much: lower `connections` or `--forks`",
-    503: "the server is busy or being started: try again later",
+    429: "the server has too many requests: lower `connections` or `--forks`",
+    503: "the server is busy or starting: try again later",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """An answer as it came, with what HTTP says of it. ``retry_after`` in seconds, ``location`` of a redirect,
-    ``challenge`` what a 401 says of how to get in (RFC 9110, 11.6.1), ``server`` the URL that was asked.
+    """An unparsed answer with its HTTP headers. ``retry_after`` in seconds, ``location`` of a redirect,
+    ``challenge`` of a 401 (RFC 9110, 11.6.1), ``server`` the URL of the server.
     """
 
     status: int
@@ -55,16 +64,16 @@ def judge_status(reply: RawAnswer, dialect: Dialect) -> None:
         raise RejectedError(
             f"the server redirects to {reply.location or 'nowhere'}, and redirects are not followed",
             status=reply.status,
-            remedy=_way_on(reply),
+            remedy=_redirect_remedy(reply),
         )
     failure = parse_failure(reply.data, reply.charset)
     raise _error(reply, failure or Failure(show_body(reply.data, reply.charset), not_found=False), dialect)
 
 
 def judge_body(reply: RawAnswer, dialect: Dialect) -> None:
-    """Raise :class:`RejectedError` where a good status comes with an error text or an error document.
+    """Raise :class:`RejectedError` for an error text or an error document with a status below 300.
 
-    Only for answers of which nothing is expected, or that were found not to be what was asked for.
+    Only for answers without expected content, or that are not what was asked for.
     """
     failure = parse_failure(reply.data, reply.charset)
     if failure is not None:
@@ -72,20 +81,20 @@ def judge_body(reply: RawAnswer, dialect: Dialect) -> None:
 
 
 def judge_write(reply: RawAnswer, dialect: Dialect) -> None:
-    """Raise an error where a good status does not tell that the server itself took a write.
+    """Raise an error if a status below 300 does not mean that the server accepted a write.
 
-    The body of a command is not relied on, but a login page in its place comes from something that stands between.
+    The body of a command is ignored, except that a login page comes from something between us and the server.
     """
     judge_body(reply, dialect)
     if looks_like_login(reply.data):
         raise InDoubtError(
-            f"a web page with a form came in place of an answer: {show_body(reply.data, reply.charset)}",
+            f"the answer is a web page with a form: {show_body(reply.data, reply.charset)}",
             remedy="check `auth` and `url` of the server: a login page or a proxy answers there",
         )
 
 
 def read_reply(reply: RawAnswer, dialect: Dialect, parse: Callable[[bytes, str | None], T]) -> T:
-    """Parse what was asked for. What parses is never an error, whatever words are in it."""
+    """Parse what was asked for. An answer that can be parsed is never an error, whatever its text."""
     try:
         return parse(reply.data, reply.charset)
     except UnreadableError:
@@ -94,7 +103,7 @@ def read_reply(reply: RawAnswer, dialect: Dialect, parse: Callable[[bytes, str |
 
 
 def read_retry_after(text: str | None, now: datetime) -> float | None:
-    """Return the seconds of a ``Retry-After``, be it a number or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds of a ``Retry-After``, which is a number or a date (RFC 9110, 10.2.3)."""
     if not text:
         return None
     if text.strip().isdecimal():
@@ -107,36 +116,38 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
 
 
 def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedError:
-    told = (failure.text or _phrase(reply.status)) + _asked(reply)
+    text = (failure.text or _phrase(reply.status)) + _challenge(reply)
     kind = NotFoundError if _is_not_found(reply, failure, dialect) else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
     return kind(
-        f"the server answered{status}: {told}",
+        f"the server answered{status}: {text}",
         status=reply.status,
         retry_after=reply.retry_after,
         remedy=_remedy(reply),
     )
 
 
-def _way_on(reply: RawAnswer) -> str:
-    """Return what to do about a redirect: it depends on what is another one there, the server or just the path."""
+def _redirect_remedy(reply: RawAnswer) -> str:
+    """Return what to do about a redirect, by which part of the URL it changes."""
     asked, there = _parts(reply.server), _parts(reply.server, reply.location)
     if not reply.location or asked is None or there is None:
-        return "look at what answers at the server's address and port"
+        return "check what answers at the server's address and port"
     if _origin(asked) == _origin(there):
         return (
-            "that is on the same server: a login page or a gateway answers there; check `auth`, and that `url` names "
-            "the port of the media server itself"
+            "the redirect stays on the same server: a login page or a gateway answers there; check `auth`, and that "
+            "`url` has the port of the media server itself"
         )
     if asked.hostname == there.hostname and there.scheme == "https":
-        return f"set the server's `url` to {_origin(there)} if the media server is there, and `tls` to whom to trust"
+        return f"set the server's `url` to {_origin(there)} if the media server is there, and `tls` to its authority"
     return f"set the server's `url` to {_origin(there)} if the media server is there; if that is a login, check `auth`"
 
 
 def _parts(url: str, location: str = "") -> SplitResult | None:
     try:
         parts = urlsplit(urljoin(url, location))
-        return parts if parts.scheme in _PORTS and parts.hostname and parts.port != 0 else None  # the port may be none
+        return (
+            parts if parts.scheme in _PORTS and parts.hostname and parts.port != 0 else None
+        )  # raises for an invalid port
     except ValueError:
         return None
 
@@ -146,16 +157,16 @@ def _origin(parts: SplitResult) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
 
 
-def _asked(reply: RawAnswer) -> str:
+def _challenge(reply: RawAnswer) -> str:
     known = reply.status == HTTPStatus.UNAUTHORIZED and reply.challenge
-    return f"; it asks for {reply.challenge}" if known else ""
+    return f"; it requires {reply.challenge}" if known else ""
 
 
 def _remedy(reply: RawAnswer) -> str:
-    remedy = _REMEDIES.get(reply.status, "look at the server's log" if reply.status >= 500 else "")
+    remedy = _REMEDIES.get(reply.status, "check the server's log" if reply.status >= 500 else "")
     if reply.status not in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE} or not reply.retry_after:
         return remedy
-    return f"{remedy} (it asks to be left alone for {_span(reply.retry_after)})"
+    return f"{remedy} (it asks to wait {_span(reply.retry_after)})"
 
 
 def _span(seconds: float) -> str:
@@ -173,4 +184,72 @@ def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
-        return "no further words"
+        return "no text"
+
+
+# Error texts and error documents (interface, «Errors»: the body of an error is not shown) -------------------------
+
+ERROR_ROOTS: Final = frozenset({"error", "errors", "fault", "exception", "failure"})
+_SHAPES = frozenset({"clip", "storedtree", "mam", "rss", "feed", "rdf", "databases", "channels"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_NOT_FOUND = re.compile(r"(?:error\b[\s:]*(?:\d+\b)?[\s:.-]*)?object not found", re.IGNORECASE)
+_ERROR = re.compile(r"error", re.IGNORECASE)
+_LENGTH = 300
+_SHOWN_BYTES: Final = 16384  # more is never shown, and searching for missing ends of tags takes quadratic time
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The text of an error answer; ``not_found`` for the one error text that the interface documents."""
+
+    text: str
+    not_found: bool
+
+
+def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
+    """Return the failure in a body that is an error text or an error document; else ``None``.
+
+    Only for a body that is not what was asked for, because a clip may have the title ``Error``.
+    """
+    if looks_like_html(data):
+        return None
+    text = decode_text(data[:65536], charset).lstrip("\ufeff").strip()
+    if not text.startswith("<"):
+        return _of_pieces([text]) if _NOT_FOUND.match(text) or _ERROR.match(text) else None
+    try:
+        return _of_document(unwrap(parse_document(data, charset)))
+    except UnreadableError:
+        return None
+
+
+def is_error_document(root: Element) -> bool:
+    """Tell whether this is an error document, by the name of its root."""
+    return local(root).lower() in ERROR_ROOTS
+
+
+def show_body(data: bytes, charset: str | None = None) -> str:
+    """Return a body as one short line for a message: no tags, no control characters."""
+    text = decode_text(data[:_SHOWN_BYTES], charset)
+    return clean(_TAGS.sub(" ", text) if "<" in text else text)
+
+
+def clean(text: str) -> str:
+    """Return a text of a server as one line of at most 300 characters, safe for a terminal."""
+    line = " ".join(_CONTROL.sub(" ", text).split())
+    return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1]}…"
+
+
+def _of_document(root: Element) -> Failure | None:
+    pieces = [str(piece).strip() for piece in root.itertext() if str(piece).strip()]
+    if is_error_document(root):
+        values = [value for element in root.iter() for value in attributes(element).values() if value.strip()]
+        return _of_pieces([*pieces, *values] or [local(root)])
+    single = len(pieces) == 1 and local(root).lower() not in _SHAPES
+    if single and (_NOT_FOUND.match(pieces[0]) or _ERROR.match(pieces[0])):
+        return _of_pieces(pieces)
+    return None
+
+
+def _of_pieces(pieces: list[str]) -> Failure:
+    return Failure(clean(" ".join(pieces)), any(_NOT_FOUND.match(piece) for piece in pieces))

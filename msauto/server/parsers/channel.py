@@ -1,4 +1,4 @@
-"""RSS channels: their shape is not shown, so RSS 2.0, RSS 1.0 (RDF), Atom and bare items are all read."""
+"""RSS channels. The interface does not show their format, so RSS 2.0, RSS 1.0 (RDF), Atom and bare items are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN = frozenset(
 
 
 def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChannel:
-    """Read a channel; its items in the order shown. Raises ``UnreadableError`` for what is no channel."""
+    """Read a channel; its items in the order shown. Raises ``UnreadableError`` for anything else."""
     root = parse_document(data, charset)
     inner = root
     while local(inner).lower() not in _ROOTS:
@@ -23,7 +23,7 @@ def parse_channel(data: bytes, name: str, charset: str | None = None) -> RssChan
         if len(below) != 1 and any(local(child).lower() in _ITEMS for child in below):
             break
         if local(inner).lower() != "xml" or len(below) > 1:
-            raise unreadable(f"the answer is no RSS channel: its root is <{local(root)}>")
+            raise unreadable(f"the answer is not an RSS channel: its root is <{local(root)}>")
         if not below:
             break
         inner = below[0]
@@ -73,7 +73,7 @@ def _text(element: Element) -> str:
     own = attributes(element)
     if local(element) == "link" and "href" in own:
         return own["href"]
-    return text_of(element).lstrip("\ufeff")  # of a file saved with a byte order mark: no part of the text
+    return text_of(element).lstrip("\ufeff")  # a byte order mark of the file is not part of the text
 
 
 def _first(texts: dict[str, str], *names: str) -> str | None:

@@ -1,13 +1,22 @@
-"""The detailed shape of one asset, root ``Clip`` (interface, «Asset (clip)»)."""
+"""The description of one asset, root ``Clip`` (interface, «Asset (clip)»)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder
-from msauto.server.parsers.attrs import need_integer, read_attrs, read_flag, read_integer
-from msauto.server.parsers.xml import Element, attributes, children, find_root, local, parse_document, text_of
+from msauto.interface.fields import NAMES
+from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder, whole
+from msauto.server.parsers.xml import (
+    Element,
+    attributes,
+    children,
+    find_root,
+    local,
+    parse_document,
+    text_of,
+    unreadable,
+)
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
@@ -20,10 +29,10 @@ _NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
     """Read the Clip XML; unknown attributes and plain children are kept among ``attributes``.
 
-    ``database`` is the one asked, which some servers put in front of the folder: ``folder_otherwise`` is with it.
-    Raises ``UnreadableError`` for anything else, and for a marker or segment that cannot be told from another.
+    ``database`` is the database asked, which some servers put in front of the folder: ``folder_otherwise`` includes it.
+    Raises ``UnreadableError`` for anything else, and for a marker or segment without its key.
     """
-    clip = find_root(parse_document(data, charset), "Clip", "description of an asset")
+    clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
     own = attributes(clip)
     parts = _parts(clip)
     texts = {name: value for name, value in own.items() if name not in _ROOT}
@@ -49,9 +58,9 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
 
 
 def _home(text: str) -> Folder:
-    """Read the folder of a clip: the interface says no more of it than «folder of the asset».
+    """Read the folder of a clip, which the interface describes only as «folder of the asset».
 
-    A backslash that escapes nothing separates, where no slash does.
+    Without a slash, a backslash that escapes nothing is the separator.
     """
     separates = "/" not in text and _LONE.search(text.replace("\\\\", ""))
     return parse_folder(text.replace("\\", "/") if separates else text)
@@ -92,10 +101,10 @@ def _segment(element: Element) -> Segment:
 
 
 def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Give an empty title to a segment without one, where others of the clip show theirs as the interface has it.
+    """Give an empty title to a segment without one, if other segments of the clip have a title child.
 
-    On such a server a title is a child («Segment»: «title (child)»), and the name of one without is no title of
-    anybody's: servers make one up. Where no segment shows a child, the name may be what was sent as the title.
+    On such a server a title is a child («Segment»: «title (child)»), and the name of a segment without one is generated
+    by the server. If no segment has the child, the name may be the title that was sent.
     """
     if not any(segment.titles for segment in segments):
         return segments
@@ -125,3 +134,53 @@ def _link(element: Element) -> Link:
 def _parameters(parts: list[Element]) -> tuple[str, ...]:
     found = [part for part in parts if local(part).lower() in _PARAMETERS]
     return tuple(attributes(part).get("name", "") or text_of(part).strip() for part in found)
+
+
+# Named texts: ``<Attr name="…">…</Attr>``, and its variants ------------------------------------------------------
+
+_TRUE = frozenset({"true", "1", "yes"})
+_FALSE = frozenset({"false", "0", "no"})
+_KNOWN = {name: name for name in NAMES}
+"""The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
+
+
+def read_attrs(element: Element, *, skip: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
+
+    ``skip`` are names of children to leave out, in lower case.
+    """
+    found: dict[str, str] = {}
+    for child in children(element):
+        if child.tag == "Attr" and not len(child) and (name := child.get("name")) is not None:
+            # The documented form, nearly always, and fast.
+            found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
+            continue
+        kind = local(child)
+        if kind.lower() in skip:
+            continue
+        own = attributes(child)
+        if kind.lower() == "attr" and "name" in own:
+            found[own["name"]] = text_of(child) or own.get("value", "")
+        elif not len(child):
+            found.setdefault(kind, text_of(child) or own.get("value", ""))
+    return found
+
+
+def read_flag(text: str | None) -> bool | None:
+    """Read a boolean; the interface shows only ``true`` («States and transitions»)."""
+    word = (text or "").strip().lower()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def read_integer(text: str | None) -> int | None:
+    """Read a whole number; ``None`` for anything else."""
+    return whole(text)
+
+
+def need_integer(text: str | None, what: str) -> int:
+    """Read a whole number that is required. Raises ``UnreadableError``."""
+    number = read_integer(text)
+    if number is None:
+        shown = "is missing" if text is None else f"is {text[:40]!r}, not a whole number"
+        raise unreadable(f"{what} {shown}")
+    return number

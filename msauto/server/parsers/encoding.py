@@ -1,7 +1,7 @@
-"""Which encoding an answer is in, and UTF-8 of it: whole, or as it arrives.
+"""The encoding of an answer, and its conversion to UTF-8: complete, or while it arrives.
 
 Real servers declare one encoding over HTTP and another in the document, or none (field notes). Candidates are tried
-in order; the first in which the bytes make sense is taken.
+in order; the first that can decode the bytes is used.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ _BOMS = (
 
 
 class Transcoder:
-    """Any encoding to UTF-8, piece by piece; ``head`` is the beginning of the bytes, ``charset`` what HTTP said.
+    """Converts any encoding to UTF-8, piece by piece. ``head`` is the beginning, ``charset`` that of the HTTP header.
 
-    While all is ASCII the choice is put off, for most encodings agree on that: so the choice is made by the first
-    piece that tells them apart.
+    While all bytes are ASCII, which most encodings share, no encoding is chosen.
     """
 
     def __init__(self, head: bytes, charset: str | None) -> None:
         self._names = _codecs(head, charset)
-        self._put_off = all(map(_holds_ascii, self._names))
+        self._is_ascii_common = all(map(_holds_ascii, self._names))
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
-        """Return the next bytes as UTF-8; ``None`` where they are in none of the encodings that it could be."""
+        """Return the next bytes as UTF-8; ``None`` if no candidate can decode them."""
         if self._decoder is not None:
             return _decode(self._decoder, data, final=final)
-        if self._put_off and data.isascii():
+        if self._is_ascii_common and data.isascii():
             return data
         for name in self._names:
             decoder = codecs.getincrementaldecoder(name)()
@@ -55,7 +54,7 @@ class Transcoder:
 
 
 def to_utf8(data: bytes, charset: str | None) -> bytes | None:
-    """Return bytes as UTF-8 without a mark; ``None`` where they are in none of the encodings that it could be."""
+    """Return bytes as UTF-8 without a byte order mark; ``None`` if no candidate can decode them."""
     for codec in _codecs(data, charset):
         try:
             text = data.decode(codec)
@@ -86,8 +85,8 @@ def _holds_ascii(name: str) -> bool:
 def _codecs(data: bytes, charset: str | None) -> list[str]:
     """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
 
-    A declared UTF-8 goes before what HTTP says: bytes that are valid UTF-8 are hardly ever anything else, while a
-    web server's default charset is often wrong, and any bytes are valid in an eight-bit one.
+    A declared UTF-8 precedes the HTTP header: valid UTF-8 is hardly ever anything else, while the default charset of a
+    web server is often wrong, and any bytes are valid in an eight-bit encoding.
     """
     for mark, codec in _BOMS:
         if data.startswith(mark):

@@ -1,7 +1,7 @@
-"""The entries of a listing, packed: a big house has 300,000 of them, and each is held as one string of bytes.
+"""The entries of a listing in compact form, because a large database has 300,000 of them.
 
-An entry as a value, with a mapping of its attributes, costs some 3 KB; packed it costs its texts and some 60 bytes.
-It is unpacked when somebody looks at it.
+An entry with a mapping of its attributes takes about 3 KB; packed into bytes it takes its texts and about 60 bytes.
+It is unpacked at each access.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any, Final, overload
 from msauto.model.live import Entry, Folder
 from msauto.server.parsers.xml import unreadable
 
-_SEPARATOR: Final = "\0"  # the one sign that no XML document can hold
+_SEPARATOR: Final = "\0"  # the one character that XML cannot contain
 _SPLIT: Final = b"\0"
 _FLAGS: Final = {True: "1", False: "0", None: ""}
 _FLAG_OF: Final = {b"1": True, b"0": False, b"": None}
-_FIRST: Final = 2  # in front of the texts stand the link id and the flag
+_FIRST: Final = 2  # the link id and the flag precede the texts
 _MOST_NAMES: Final = 1_000_000
-"""Names of attributes in all sets of them: honest clips share a few sets, of which each name takes 200 bytes."""
+"""The limit of attribute names in all sets of names: clips normally share a few sets."""
 _TITLES: Final = ("title", "clip_name", "name")
 
 Names = Mapping[str, int]
-"""The names of attributes, and where among the packed texts each one's stands; shared by all entries alike."""
+"""The names of attributes with the position of each among the packed texts; shared by similar entries."""
 
 
 class PackedAttributes(Mapping[str, str]):
-    """The attributes of one entry. Reads like any mapping; each look unpacks."""
+    """The attributes of one entry, unpacked at each access."""
 
     __slots__ = ("_names", "_packed")
 
@@ -48,7 +48,7 @@ class PackedAttributes(Mapping[str, str]):
         return len(self._names)
 
     def items(self) -> ItemsView[str, str]:
-        """Return the items, unpacked once for all of them."""
+        """Return the items, unpacked together."""
         return dict(zip(self._names, self._packed.decode().split(_SEPARATOR)[_FIRST:], strict=True)).items()
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class PackedClips:
 
 
 class EntryPacker:
-    """Packs clips; equal sets of names are kept once."""
+    """Packs clips; equal sets of names are stored once."""
 
     __slots__ = ("_count", "_known")
 
@@ -83,7 +83,7 @@ class EntryPacker:
         self._count = 0
 
     def pack(self, link_id: int | None, finalized: bool | None, texts: Mapping[str, str]) -> tuple[Names, bytes]:
-        """Return the shared names and the packed texts of one clip; raises ``UnreadableError`` for too many names."""
+        """Return the shared names and the packed texts of one clip; raises ``UnreadableError`` for too many."""
         key = tuple(texts)
         names = self._known.get(key)
         if names is None:
@@ -96,7 +96,7 @@ class EntryPacker:
 
 
 class PackedEntries(Sequence[Entry]):
-    """Entries of a listing, in order; each is made when it is looked at, and not kept."""
+    """The entries of a listing, in order; each is created at each access."""
 
     __slots__ = ("_folders", "_names", "_packed")
 
@@ -106,7 +106,7 @@ class PackedEntries(Sequence[Entry]):
         self._packed: list[bytes] = []
 
     def extend(self, folder: Folder, clips: PackedClips) -> None:
-        """Take over the clips of a folder; only while the listing is made."""
+        """Add the clips of a folder."""
         self._folders += [folder] * len(clips)
         self._names += clips.names
         self._packed += clips.packed
@@ -138,7 +138,7 @@ class PackedEntries(Sequence[Entry]):
 
 
 def title_of(texts: Mapping[str, Any]) -> str:
-    """Return the name of the attribute that is the title; empty where there is none."""
+    """Return the name of the attribute that holds the title; empty without one."""
     return next((name for name in _TITLES if name in texts), "")
 
 

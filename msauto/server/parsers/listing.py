@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from msauto.errors import UnreadableError
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
-from msauto.server.parsers.attrs import read_attrs, read_flag, read_integer
+from msauto.server.parsers.clip import read_attrs, read_flag, read_integer
 from msauto.server.parsers.entries import EntryPacker, Names, PackedClips, PackedEntries
 from msauto.server.parsers.xml import (
     PIECE,
@@ -22,6 +25,7 @@ from msauto.server.parsers.xml import (
     unreadable,
 )
 
+_ERROR_BYTES: Final = 2**20
 _MOST_PARTS: Final = 10_000
 _MOST_CLIPS: Final = 5_000_000
 _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
@@ -114,7 +118,7 @@ class ListingReading:
 
 
 def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None = None) -> Listing:
-    """Read a StoredTree (or a folderlist); all folders become absolute, whichever way the server shows them.
+    """Read a StoredTree (or a folderlist); all folders become absolute.
 
     ``asked`` is the folder of the request. Raises ``UnreadableError``.
     """
@@ -123,10 +127,10 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
     return reading.close()
 
 
-# Where the folders stand ---------------------------------------------------------------------------------------
+# Folders of the tree -------------------------------------------------------------------------------------------
 #
-# The interface does not say where the asked folder stands in the tree. Seen: the nameless top Folder (or the
-# StoredTree itself) is the asked folder; the top Folder bears its name; the whole chain from the root leads to it.
+# The interface does not say where the asked folder is in the tree. Seen: the nameless top Folder (or the StoredTree
+# itself) is the asked folder; the top Folder has its name; the complete chain from the root leads to it.
 
 
 def _listing(tree: Node, database: str, asked: Folder) -> Listing:
@@ -158,7 +162,7 @@ def _descend(node: Node, names: Folder) -> Node | None:
 
 
 def _only(node: Node, name: str) -> Node | None:
-    """Return the single folder below, if it bears this name and there is nothing beside it."""
+    """Return the only child, if it is a folder of this name."""
     if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None
     return node.folders[0]
@@ -178,12 +182,12 @@ def _collect(top: Node, asked: Folder, entries: PackedEntries, folders: list[Fol
         waiting.extend(reversed(below))
 
 
-# The other shapes ----------------------------------------------------------------------------------------------
+# Other answers -------------------------------------------------------------------------------------------------
 
 
 def parse_mam(data: bytes, charset: str | None = None) -> tuple[MamAsset, ...]:
     """Read a linear asset list (format=mam)."""
-    root = find_root(parse_document(data, charset), "mam", "linear asset list")
+    root = find_root(parse_document(data, charset), "mam", "a linear asset list")
     return tuple(_mam_asset(child) for child in children(root) if local(child) == "asset")
 
 
@@ -199,14 +203,14 @@ def _mam_asset(element: Element) -> MamAsset:
 
 
 def parse_databases(data: bytes, charset: str | None = None) -> tuple[Database, ...]:
-    """Read the list of databases; its shape is not shown, so anything named below the root is one."""
+    """Read the list of databases. The interface does not show its format, so any named element is one."""
     root = parse_document(data, charset)
     found = [element for element in root.iter() if local(element).lower() in {"database", "db", "storage"}]
     named = [element for element in found if _name(element)]
     if not named:
         named = [element for element in children(root) if _name(element)]
     if not named and local(root).lower() not in {"databases", "storage", "xml", "list"}:
-        raise unreadable(f"the answer is no list of databases: its root is <{local(root)}>")
+        raise unreadable(f"the answer is not a list of databases: its root is <{local(root)}>")
     return tuple(_database(element) for element in named)
 
 
@@ -235,3 +239,25 @@ def _packed(element: Element, packer: EntryPacker) -> tuple[Names, bytes]:
     own = attributes(element)
     link_id, finalized = read_integer(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
     return packer.pack(link_id, finalized, own | read_attrs(element))
+
+
+async def read_arriving(
+    chunks: AsyncIterator[bytes], reading: ListingReading, judge: Callable[[bytes], None]
+) -> Listing:
+    """Parse a listing while it arrives, in pieces between which other tasks run.
+
+    If it is not a listing, ``judge`` gets the beginning of the answer and raises if that is an error text.
+    """
+    head = bytearray()
+    try:
+        async for chunk in chunks:
+            head += chunk[: max(0, _ERROR_BYTES - len(head))]
+            for start in range(0, len(chunk), PIECE):
+                reading.feed(chunk[start : start + PIECE])
+                await asyncio.sleep(0)
+        return reading.close()
+    except UnreadableError:
+        while len(head) < _ERROR_BYTES and (chunk := await anext(chunks, b"")):
+            head += chunk
+        judge(bytes(head[:_ERROR_BYTES]))
+        raise

@@ -1,4 +1,4 @@
-"""XMP field values; the answer's shape is not shown (interface, «XMP field values»), so all likely ones are read."""
+"""XMP field values. The interface does not show their format («XMP field values»), so all likely ones are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Xmp
-from msauto.server.parsers.failure import is_error_document, parse_failure
+from msauto.server.parsers.answers import is_error_document, parse_failure
 from msauto.server.parsers.xml import (
     Element,
     attributes,
@@ -39,13 +39,13 @@ _LINE = re.compile(r"\s*([^\s=<>{}\"']+)\s*=(.*)")
 _NAME = re.compile(r"[\w.-]+:[\w.-]+")
 
 Fields = dict[str, list[list[str]]]
-"""By name, for each time that a field is shown, its values; a single text is yet to be split."""
+"""By name, the values of each occurrence of a field; a single text is not split yet."""
 
 
 def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, asked: str | None = None) -> Xmp | None:
-    """Read XMP fields: each a tuple of values, an empty one where the field is empty. ``None``: cannot be read.
+    """Read XMP fields: each a tuple of values, empty for an empty field. ``None``: the answer cannot be read.
 
-    A field shown once with one text is split at ``separator``; one that is shown as several values is not.
+    A field with one text is split at ``separator``; a field with several values is not.
     ``asked`` is the field of the request, under which a value without a name is kept.
     """
     if looks_like_html(data):
@@ -63,7 +63,7 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
 
 
 def _is_json(text: str) -> bool:
-    """Tell a JSON document, which is no shape of the interface, from a value in braces."""
+    """Tell whether this is a JSON document, which is not a format of the interface, or a value in braces."""
     if not (text.startswith("{") and text.endswith("}")):
         return False
     try:
@@ -73,7 +73,7 @@ def _is_json(text: str) -> bool:
 
 
 def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
-    # A field that is shown once and is empty has no value; shown several times, each time is a value, empty or not.
+    # An empty field that occurs once has no value. If it occurs several times, each occurrence is a value.
     flat = [value for values in shown for value in (values or [""] * (len(shown) > 1))]
     if len(flat) > 1:
         return tuple(flat)
@@ -85,7 +85,7 @@ def _values(shown: list[list[str]], separator: str) -> tuple[str, ...]:
 def _of_lines(text: str, asked: str | None) -> Fields | None:
     fields: Fields = {}
     last: list[str] | None = None
-    for line in _LINE_END.split(text):  # no other sign ends a line: U+2028 and the like are part of a value
+    for line in _LINE_END.split(text):  # other line separators, such as U+2028, are part of a value
         match = _LINE.fullmatch(line)
         if match is not None:
             last = [match[2]]
@@ -96,17 +96,17 @@ def _of_lines(text: str, asked: str | None) -> Fields | None:
             return _of_text(text, asked)
     for values in (values for shown in fields.values() for values in shown):
         values[0] = values[0].strip()
-    return fields if not asked or _tells(fields, asked) else _of_text(text, asked)
+    return fields if not asked or _are_fields(fields, asked) else _of_text(text, asked)
 
 
-def _tells(fields: Fields, asked: str) -> bool:
-    """Tell whether lines are fields indeed: a bare value may hold a ``=`` as well."""
+def _are_fields(fields: Fields, asked: str) -> bool:
+    """Tell whether lines are fields: a bare value may contain a ``=`` as well."""
     own = {asked, asked.rpartition(":")[2]}
     return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
 
 
 def _of_text(text: str, asked: str | None) -> Fields | None:
-    """Take a bare text as the value of the field that was asked for."""
+    """Read a bare text as the value of the field that was asked for."""
     return {asked: [[text]]} if asked and parse_failure(text.encode()) is None else None
 
 
@@ -122,7 +122,7 @@ def _of_xml(data: bytes, charset: str | None, asked: str | None) -> Fields | Non
 
 
 def _claim(fields: Fields, root: Element, asked: str) -> None:
-    """Give the asked name to the one value that came without it, or without its namespace."""
+    """Give the asked name to the only value without a name, or without its namespace."""
     desired = asked.rpartition(":")[2]
     same = [name for name in fields if name.rpartition(":")[2] == desired]
     if len(same) == 1:
@@ -165,7 +165,7 @@ def _read_attributes(element: Element, fields: Fields) -> None:
 
 
 def _named(element: Element, prefix: str) -> str | None:
-    """Return the field's name where the element says it in an attribute or in a child."""
+    """Return the name of a field that has it in an attribute or in a child."""
     own = attributes(element)
     generic = local(element).lower() in _NAMED
     if element.prefix and not (generic and own.get("name")):

@@ -34,7 +34,7 @@ from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
 from msauto.planning.reading import read_live
 from msauto.planning.survey.survey import Survey, survey
-from msauto.server.parsers.links import index_links, links_of
+from msauto.server.clip_identity import index_links, links_of
 from msauto.verification.memory_updates import expectation_key, memories
 from msauto.verification.verifying import differences_of
 from tests.unit.planning.feed_model import drop_items, take_file

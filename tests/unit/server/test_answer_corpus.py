@@ -12,9 +12,9 @@ import pytest
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder, show_folder
+from msauto.server.parsers.answers import parse_failure
 from msauto.server.parsers.channel import parse_channel
 from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.failure import parse_failure
 from msauto.server.parsers.listing import parse_listing
 from msauto.server.parsers.user_fields import parse_xmp
 

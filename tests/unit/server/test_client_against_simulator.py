@@ -169,7 +169,7 @@ def test_read_only_client_sends_no_write(simulator: Simulator) -> None:
 
 def test_line_that_is_too_long_is_not_sent(simulator: Simulator, server: MediaServer) -> None:
     server.set_field("NEWS", "Long Film", "comment", "x" * 7800)
-    with pytest.raises(NotSentError, match=r"more than the 8000 allowed") as caught:
+    with pytest.raises(NotSentError, match=r"more than the limit of 8000") as caught:
         server.set_field("NEWS", "Long Film", "comment", "x" * 8000)
     assert len(str(caught.value)) < 600
     assert len(simulator.writes()) == 1

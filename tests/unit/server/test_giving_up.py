@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import MsautoError, RejectedError, ServerError, UnreachableError
 from msauto.model.server import ServerSpec, Timeouts
-from msauto.server.availability.planning_client import PlanningClient
+from msauto.server.planning_client import PlanningClient
 from msauto.simulator import Simulator
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from msauto.errors import RejectedError, UnreachableError
 from msauto.model.live import Asset, Entry, Folder, Listing
-from msauto.server.folder_resolution import settle_home
+from msauto.server.clip_identity import settle_home
 from msauto.server.parsers.clip import parse_clip
 
 RAW: Folder = ("Raw",)

@@ -71,7 +71,7 @@ resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from msauto.errors import UnreadableError
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.failure import parse_failure, show_body
+from msauto.server.parsers.answers import parse_failure, show_body
 from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
 from msauto.server.parsers.user_fields import parse_xmp
 parsers = [

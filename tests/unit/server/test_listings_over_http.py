@@ -10,8 +10,8 @@ import pytest
 
 from msauto.errors import InDoubtError, NotFoundError, RejectedError, ServerError, UnreadableError
 from msauto.model.live import Listing
-from msauto.server.availability.planning_client import PlanningClient
 from msauto.server.client import AsyncMediaServer
+from msauto.server.planning_client import PlanningClient
 from tests.unit.server.noon import Noon
 
 HEAD = b"<StoredTree><Folder name=''>"

@@ -1,4 +1,4 @@
-"""Reads are tried again, three times, with backoff and jitter. Writes are not: see :mod:`msauto.applying`."""
+"""What an error says about the server, and when a read is tried again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from msauto.errors import InDoubtError, NotSentError, RejectedError, ServerError
+from msauto.errors import (
+    GATEWAY_STATUSES,
+    UNAUTHORIZED_STATUSES,
+    InDoubtError,
+    NotSentError,
+    RejectedError,
+    ServerError,
+)
 from msauto.model.ports import Clock
 from msauto.server.transport import TooSlowError
 
@@ -18,7 +25,10 @@ T = TypeVar("T")
 RETRIES: Final = 3
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 60.0
-_PASSING: Final = frozenset({429, 502, 503, 504})
+BUSY_STATUSES: Final = frozenset({429, 503})
+TRANSIENT_STATUSES: Final = BUSY_STATUSES | GATEWAY_STATUSES
+UNINFORMATIVE_STATUSES: Final = TRANSIENT_STATUSES | UNAUTHORIZED_STATUSES | {403}
+"""Statuses that say nothing about what was asked for."""
 
 
 class SystemClock:
@@ -40,28 +50,31 @@ class SystemClock:
 async def with_retries(
     read: Callable[[], Awaitable[T]], clock: Clock, *, jitter: Callable[[], float] = random.random
 ) -> T:
-    """Await ``read()``, again after an error that may pass: no or half an answer, 429, 502, 503, 504."""
+    """Await ``read()``, up to four times after a transient error: no complete answer, 429, 502, 503, 504.
+
+    Writes are not sent again here: see :mod:`msauto.applying`.
+    """
     for attempt in range(RETRIES):
         try:
             return await read()
         except ServerError as error:
-            if not may_pass(error):
+            if not is_transient(error):
                 raise
             pause = pause_after(error, attempt, jitter())
         await clock.sleep(pause)
     return await read()
 
 
-def may_pass(error: ServerError) -> bool:
-    """Tell whether a read may be answered if it is asked once more."""
+def is_transient(error: ServerError) -> bool:
+    """Tell whether a read may succeed at the next attempt."""
     if isinstance(error, RejectedError):
-        # To ask earlier than the server wants to be asked is no use, and nobody waits for hours.
-        return error.status in _PASSING and (error.retry_after or 0.0) <= _LONGEST_PAUSE
+        # An attempt before the time of Retry-After is useless, and a longer wait is too long.
+        return error.status in TRANSIENT_STATUSES and (error.retry_after or 0.0) <= _LONGEST_PAUSE
     return isinstance(error, (NotSentError, InDoubtError)) and not isinstance(error, TooSlowError)
 
 
 def pause_after(error: ServerError, attempt: int, jitter: float) -> float:
-    """Return the seconds to wait after a failed attempt, counted from 0; ``jitter`` is from 0 to 1."""
+    """Return the seconds to wait after failed attempt number ``attempt``, from 0. ``jitter`` is from 0 to 1."""
     asked = error.retry_after if isinstance(error, RejectedError) and error.retry_after else 0.0
     backoff: float = _FIRST_PAUSE * 2**attempt * (0.5 + jitter)
     return min(_LONGEST_PAUSE, max(asked, backoff))

@@ -1,0 +1,288 @@
+"""What reading alone shows of a server's dialect. Sends GET only; never ``/storage`` whole, never a web proxy."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Final
+
+from msauto.errors import MsautoError, ServerError
+from msauto.interface import requests
+from msauto.interface.address import asset_path, channel_path, encode, escape_name, folder_path
+from msauto.interface.dialect import Dialect
+from msauto.model.live import Entry, Folder, Listing
+from msauto.model.plan import Address, Request
+from msauto.probe.findings import ProbeNotes
+from msauto.server.availability import UNINFORMATIVE_STATUSES
+from msauto.server.client import AsyncMediaServer
+from msauto.server.parsers.answers import RawAnswer, judge_status, parse_failure, show_body
+from msauto.server.parsers.clip import parse_clip
+from msauto.server.parsers.user_fields import parse_xmp
+from msauto.server.selection import same_text
+
+_FOLDERS: Final = 12
+_CHANNELS: Final = 3
+_BY_NAME: Final = 8
+"""Clips asked for XMP fields by name, if the server reports none without a name."""
+
+_USUAL_FIELDS: Final = ("dc:title", "dc:subject", "dc:description", "dc:creator")
+_FILE_ENDING: Final = re.compile(r"[^/\\:]+\.(?:txt|xml)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ClipSample:
+    """Clips that the server is known to hold.
+
+    ``title`` is the clip asked for, ``folder`` its folder, ``entries`` what is listed there, ``others`` titles of other
+    folders.
+    """
+
+    title: str
+    folder: Folder | None
+    entries: tuple[Entry, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """A few titles, the known one first."""
+        beside = [entry.title for entry in self.entries if entry.title][:2]
+        return tuple(dict.fromkeys((self.title, *self.others, *beside)))
+
+
+class ReadOnlyProbe:
+    """Asks one database of one server. Each question notes an answer, or why there is none."""
+
+    def __init__(
+        self, client: AsyncMediaServer, database: str, notes: ProbeNotes, *, title: str | None, field: str | None
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._notes = notes
+        self._title = title
+        self._fields = (field,) if field else _USUAL_FIELDS
+        self._unknown = f"msauto-probe-{secrets.token_hex(8)}"
+
+    async def run(self) -> None:
+        """Ask everything. Raises ``MsautoError`` if the server cannot be reached or has no such database."""
+        folders = await self._folders()
+        await self._not_found()
+        about_clips = {
+            "title_address": self._title_address,
+            "listing_depth": self._listing_depth,
+            "xmp_read": self._xmp_read,
+        }
+        with self._notes.trying(*about_clips):
+            sample = await self._sample(folders)
+            for key, ask in about_clips.items():
+                if sample is None:
+                    self._notes.miss(key, "no clip was found to ask for: name one with --title")
+                    continue
+                with self._notes.trying(key):
+                    await ask(sample)
+        with self._notes.trying("rss_guid"):
+            await self._rss_guid()
+
+    async def _ask(self, path: str) -> RawAnswer:
+        """Return the answer as it came. Raises for a status that says nothing about what was asked for."""
+        reply = await self._client.ask(Request("GET", path))
+        if reply.status in UNINFORMATIVE_STATUSES:
+            judge_status(reply, self._client.spec.dialect)
+        return reply
+
+    # The database, and what does not exist ---------------------------------------------------------------------
+
+    async def _folders(self) -> tuple[Folder, ...]:
+        if how_not_found(await self._ask(requests.get_listing(self._database, format="folderlist").path)):
+            raise MsautoError(
+                f"server {self._client.spec.name} has no media database {self._database!r}",
+                remedy="--database NAME; `msauto show databases` lists them",
+            )
+        try:
+            return (await self._client.list_folders(self._database)).folders
+        except ServerError:
+            return (await self._client.list(self._database)).folders
+
+    async def _not_found(self) -> None:
+        paths = {
+            "asset": asset_path(self._database, Address(self._unknown)),
+            "folder": folder_path(self._database, (self._unknown,)),
+            "channel": channel_path(self._unknown),
+        }
+        answers = {what: await self._ask(path) for what, path in paths.items()}
+        evidence = "; ".join(f"an unknown {what}: {describe(reply)}" for what, reply in answers.items())
+        of_asset = how_not_found(answers["asset"])
+        if not of_asset:
+            self._notes.miss("not_found", f"the answer does not say «not found» in a known way: {evidence}")
+            return
+        differs = how_not_found(answers["folder"]) not in {"", of_asset}
+        self._notes.learn("not_found", "auto" if differs or of_asset == "both" else of_asset, evidence)
+
+    # Known clips -----------------------------------------------------------------------------------------------
+
+    async def _sample(self, folders: Sequence[Folder]) -> ClipSample | None:
+        if self._title is not None:
+            asset = await self._client.asset(self._database, self._title)
+            return ClipSample(self._title, asset.folder, await self._entries(asset.folder))
+        found: ClipSample | None = None
+        others: list[str] = []
+        for folder in [*sorted(folders, key=len, reverse=True)[:_FOLDERS], ()]:
+            if not folder and found is not None:
+                break  # the root may be large, and is not needed
+            entries = await self._entries(folder)
+            titles = [entry.title for entry in entries if entry.title]
+            others += titles[:1]
+            if titles and found is None:
+                plainest = min(titles, key=lambda title: (":" in title, len(title)))
+                found = ClipSample(plainest, folder, entries)
+        return found and replace(found, others=tuple(others))
+
+    async def _entries(self, folder: Folder | None) -> tuple[Entry, ...]:
+        if folder is None:
+            return ()
+        listing = await self._client.list(self._database, folder)
+        return tuple(entry for entry in listing.entries if entry.folder == folder)
+
+    # Addresses -------------------------------------------------------------------------------------------------
+
+    async def _title_address(self, sample: ClipSample) -> None:
+        with_colon = f"/storage/{encode(self._database)}@{encode('title:')}{encode(escape_name(sample.title))}"
+        decoded = await self._finds(with_colon, sample.title)
+        evidence = f"GET {with_colon}, the colon encoded: {'the clip itself' if decoded else 'not found'}"
+        colon = next((entry.title for entry in sample.entries if ":" in entry.title), None)
+        if colon is not None:
+            plain = asset_path(self._database, Address(colon), dialect=Dialect())
+            found = await self._finds(plain, colon)
+            evidence += f"; GET {plain}: {'found' if found else 'not found'}"
+            if found == decoded:
+                await self._title_by_key(colon, evidence, plain=found)
+                return
+        self._notes.learn("title_address", "ns" if decoded else "plain", evidence)
+
+    async def _title_by_key(self, colon: str, evidence: str, *, plain: bool) -> None:
+        """Decide by the key form, if plain titles with a colon and encoded key fields are both found, or neither."""
+        by_key = asset_path(self._database, Address(colon, namespace="title"))
+        found = await self._finds(by_key, colon)
+        evidence += f"; GET {by_key}: {'found' if found else 'not found'}"
+        if found or plain:
+            self._notes.learn("title_address", "ns" if found else "plain", evidence)
+        else:
+            self._notes.miss("title_address", f"the answers contradict each other: {evidence}")
+
+    async def _finds(self, path: str, title: str) -> bool:
+        """Tell whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
+        reply = await self._ask(path)
+        if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
+            return False
+        found = parse_clip(reply.data, reply.charset)
+        return found.title is None or same_text(found.title, title)
+
+    # Listings --------------------------------------------------------------------------------------------------
+
+    async def _listing_depth(self, sample: ClipSample) -> None:
+        entry = next((each for each in sample.entries if each.title == sample.title), None)
+        if not sample.folder or entry is None:
+            self._notes.miss("listing_depth", "no clip in a sub-folder was found: name one with --title")
+            return
+        above, since = sample.folder[:-1], _day_before(entry)
+        path = requests.get_listing(self._database, above, datetime=since).path
+        listing = await self._client.list(self._database, above, created_after=since)
+        deep = [each for each in listing.entries if each.folder != above]
+        evidence = f"GET {path}: {len(deep)} clips of sub-folders, {_deeper(listing)} folders below those"
+        if deep:
+            self._notes.learn("listing_depth", "deep", evidence)
+        elif not _deeper(listing) and await self._is_listed(sample, since):
+            self._notes.learn("listing_depth", "shallow", evidence)
+        else:
+            self._notes.miss("listing_depth", f"it may be either: {evidence}")
+
+    async def _is_listed(self, sample: ClipSample, since: str | None) -> bool:
+        listing = await self._client.list(self._database, sample.folder or (), created_after=since)
+        return any(each.title == sample.title for each in listing.entries)
+
+    # XMP fields ------------------------------------------------------------------------------------------------
+
+    async def _xmp_read(self, sample: ClipSample) -> None:
+        for number, title in enumerate(sample.titles):
+            if await self._xmp_of(title, self._fields if number < _BY_NAME else ()):
+                return
+        self._notes.miss("xmp_read", "no clip with XMP fields was found: name one with --title")
+
+    async def _xmp_of(self, title: str, fields: tuple[str, ...]) -> bool:
+        """Learn from one clip; tell whether its answers show anything."""
+        asset = asset_path(self._database, Address(title))
+        whole = requests.get_user_fields(asset).path
+        reply = await self._ask(whole)
+        readable = _readable(reply, None)
+        if readable:
+            self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
+            return True
+        for field in fields:
+            path = requests.get_user_fields(asset, field).path
+            by_name = _readable(await self._ask(path), field)
+            if by_name:
+                self._notes.learn("xmp_read", "auto", f"GET {path} can be read")
+                return True
+            if readable is None and by_name is None:
+                self._notes.learn("xmp_read", "never", f"GET {whole}: {describe(reply)}")
+                return True
+        return False
+
+    # Channels --------------------------------------------------------------------------------------------------
+
+    async def _rss_guid(self) -> None:
+        names = await self._client.channels()
+        guids = [item.guid for name in names[:_CHANNELS] for item in (await self._client.channel(name)).items]
+        shown = ", ".join(repr(guid) for guid in guids[:4])
+        if not guids:
+            self._notes.miss("rss_guid", "no channel with an item was found")
+        elif _are_files(guids):
+            self._notes.learn("rss_guid", "file", f"guids such as {shown}")
+        else:
+            self._notes.miss("rss_guid", f"the items' own, their files' stems, or made by the server: {shown}")
+
+
+def how_not_found(reply: RawAnswer) -> str:
+    """Tell how an answer says "not found": ``status``, ``text``, ``both``, or empty if it does not."""
+    failure = parse_failure(reply.data, reply.charset)
+    by_text = failure is not None and failure.not_found
+    if reply.status == 404:
+        return "both" if by_text else "status"
+    return "text" if by_text else ""
+
+
+def describe(reply: RawAnswer) -> str:
+    """Return an answer as evidence: its status, and the beginning of its body."""
+    body = show_body(reply.data, reply.charset)
+    return f"{reply.status}, {body[:80]!r}" if body else f"{reply.status} with an empty body"
+
+
+def _day_before(entry: Entry) -> str | None:
+    try:
+        created = date.fromisoformat(entry.attributes.get("create_time", "").strip()[:10])
+        return (created - timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _deeper(listing: Listing) -> int:
+    return sum(len(folder) > len(listing.folder) + 1 for folder in listing.folders)
+
+
+def _readable(reply: RawAnswer, field: str | None) -> bool | None:
+    """Tell whether an answer shows XMP fields; ``None`` if nothing in it can be understood."""
+    if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
+        return False
+    fields = parse_xmp(reply.data, ",", reply.charset, asked=field)
+    return None if fields is None else any(fields.values())
+
+
+def _are_files(guids: Iterable[str]) -> bool:
+    """Tell whether all guids look like file names.
+
+    A guid without an ending may be the file's stem or the item's own, and the server may make an address from either.
+    """
+    shown = [guid for guid in guids if guid]
+    return bool(shown) and all(_FILE_ENDING.fullmatch(guid) for guid in shown)

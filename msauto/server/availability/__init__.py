@@ -1,1 +1,0 @@
-"""Whether a server can be asked: retries of reads, and the circuit breaker of planning."""

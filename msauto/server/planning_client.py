@@ -1,0 +1,59 @@
+"""A client for planning, which stops asking a server that cannot answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from msauto.errors import UNAUTHORIZED_STATUSES, InDoubtError, RejectedError, ServerError, UnreachableError
+from msauto.model.live import Listing
+from msauto.model.plan import Request
+from msauto.server.availability import TRANSIENT_STATUSES
+from msauto.server.client import AsyncMediaServer
+from msauto.server.parsers.answers import RawAnswer
+from msauto.server.parsers.listing import ListingReading
+
+T = TypeVar("T")
+
+_FAILURES_TO_OPEN: Final = 3
+
+
+class PlanningClient(AsyncMediaServer):
+    """A client with a circuit breaker, which opens for the server as a whole; then every read fails at once.
+
+    It opens if the server cannot be reached, if it rejects our credentials (asking again could lock the account), or
+    if three reads in a row have no answer. Each of these was tried several times (:mod:`.availability`). The error then
+    names no request, because it is the same for all targets.
+    """
+
+    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
+        """As :meth:`AsyncMediaServer.read`, unless the circuit breaker is open."""
+        self._check_open()
+        return await self._observed(super().read(request, parse, listing=listing))
+
+    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
+        """As :meth:`AsyncMediaServer.read_listing`, unless the circuit breaker is open."""
+        self._check_open()
+        return await self._observed(super().read_listing(request, begin))
+
+    _error: ServerError | None = None
+    _failures = 0
+
+    def _check_open(self) -> None:
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+
+    async def _observed(self, reading: Awaitable[T]) -> T:
+        try:
+            answer = await reading
+        except ServerError as error:
+            status = error.status if isinstance(error, RejectedError) else None
+            unanswered = isinstance(error, InDoubtError) or status in TRANSIENT_STATUSES
+            self._failures = self._failures + 1 if unanswered else 0
+            failed = isinstance(error, UnreachableError) or status in UNAUTHORIZED_STATUSES
+            if failed or self._failures >= _FAILURES_TO_OPEN:
+                error.request = ""
+                self._error = self._error or error
+            raise
+        self._failures = 0
+        return answer
