@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from msgspec import structs
+
 from msauto.model import events
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Journal
@@ -64,10 +66,10 @@ class RedactedJournal:
     def end(self, run: str, result: Result) -> None:
         """Close the run."""
         targets = tuple(map(self._hider.target_result, result.targets))
-        self._journal.end(run, replace(result, plan=self._plan(result.plan), targets=targets))
+        self._journal.end(run, structs.replace(result, plan=self._plan(result.plan), targets=targets))
 
     def _plan(self, plan: Plan) -> Plan:
-        return replace(redact_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
+        return structs.replace(redact_plan(plan), targets=tuple(map(self._hider.target, plan.targets)))
 
 
 class RedactedObserver:

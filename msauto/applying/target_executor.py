@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
+
+from msgspec import structs
 
 from msauto.applying import memory_writes as keeping
 from msauto.applying.cancellation import Cancellation
@@ -225,7 +227,7 @@ class TargetExecutor:
         after = self._target.id
         if proving.rename_of(self._target) is None or self._target.address.namespace:
             return (after,)
-        return (after, replace(after, name=self._target.address.name))
+        return (after, structs.replace(after, name=self._target.address.name))
 
     async def _send(self, index: int) -> Event:
         self._context.tell(events.RequestSending(self._target, index, self._progress.tries))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from msauto.diffing.assignment import pair
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import marker_misses, plain, same_text, same_value, track_of
@@ -58,7 +60,7 @@ def plan_markers(
     """Bring the markers to what is wanted; with ``exactly`` nothing else stays (in its tracks)."""
     builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
-    live = {m.uid: replace(m, frame=m.frame + origin) for m in context.asset.markers}
+    live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
     present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
     absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
     _check_uids(present, live)
@@ -275,13 +277,13 @@ def _rewrite(
     )
 
 
-def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _kept(marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
     """Return what nobody names of a marker that is written: a server may clear it all the same (field notes).
 
     It must not be gone. It may say something else: a server may stamp its own user or time on what it changes.
     """
     unnamed = ((name, text) for name, text in marker.fields.items() if name not in fields and name not in _RESERVED)
-    return tuple((name, text) for name, text in unnamed if marker_misses({name: ""}, marker))
+    return {name: text for name, text in unnamed if marker_misses({name: ""}, marker)}
 
 
 def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:

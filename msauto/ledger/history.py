@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from msauto.ledger.codec import load, load_list
+from msgspec import structs
+
 from msauto.ledger.journal import count_sent, life_of
 from msauto.ledger.locks import is_held
 from msauto.ledger.store import Row, Store
+from msauto.model.codec import load
 from msauto.model.history import RequestRecord, RequestState, RunDetails, RunStatus, RunSummary, TargetRecord
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference, Outcome
@@ -109,19 +110,19 @@ def _targets(store: Store, run: str | int | None) -> tuple[TargetRecord, ...]:
     for row in rows:
         position = int(str(row[0]))
         record = _target(row, tuple(planned.get(position, ())), tuple(records.get(position, ())))
-        found.append(replace(record, learned=learned.get(position, {})))
+        found.append(structs.replace(record, learned=learned.get(position, {})))
     return tuple(found)
 
 
 def _target(row: Row, planned: tuple[Request, ...], records: tuple[RequestRecord, ...]) -> TargetRecord:
     _, target, begun, outcome, message, differences = row
     return TargetRecord(
-        target=replace(load(Target, str(target)), requests=planned),
+        target=structs.replace(load(Target, str(target)), requests=planned),
         requests=records,
         begun=None if begun is None else str(begun),
         outcome=cast("Outcome | None", outcome),
         message=str(message),
-        differences=load_list(Difference, str(differences)),
+        differences=load(tuple[Difference, ...], str(differences)),
     )
 
 

@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import structs
+
 from msauto.errors import LedgerError
-from msauto.ledger.codec import dump
 from msauto.ledger.locks import FileLock
 from msauto.ledger.store import Row, Store, Value
+from msauto.model.codec import dump, to_json
 from msauto.model.plan import Plan, Target
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
-
-ACTIONS = ("add", "change", "delete", "run")
 
 _SENT = "SELECT count(*) FROM request WHERE run = ? AND tries > 0 AND state <> 'not sent'"
 
@@ -131,7 +130,8 @@ class LedgerJournal:
             for target in result.targets:
                 if target.outcome == "not attempted":
                     self.finished(run, target)
-            summary = _summary(result.plan) | {"sent": count_sent(self._store, open_run.id)} | _outcomes(result)
+            sent = {"sent": count_sent(self._store, open_run.id)}
+            summary: dict[str, int] = to_json(result.plan.summary) | sent | _outcomes(result)
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), open_run.id),
@@ -148,7 +148,7 @@ class LedgerJournal:
     # Rows --------------------------------------------------------------------------------------------------------
 
     def _write_run(self, name: str, plan: Plan, playbooks: Sequence[str]) -> int:
-        texts = (json.dumps(list(playbooks), ensure_ascii=False), json.dumps(_summary(plan)))
+        texts = (json.dumps(list(playbooks), ensure_ascii=False), dump(plan.summary))
         self._store.write(
             "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
             " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
@@ -160,7 +160,15 @@ class LedgerJournal:
         self._store.write(
             "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(
-                (run, position, each.server, each.database, each.kind, each.name, dump(replace(each, requests=())))
+                (
+                    run,
+                    position,
+                    each.server,
+                    each.database,
+                    each.kind,
+                    each.name,
+                    dump(structs.replace(each, requests=())),
+                )
                 for position, each in numbered
             ),
         )
@@ -240,16 +248,6 @@ def _request_rows(run: int, numbered: Sequence[tuple[int, Target]]) -> Iterator[
     for position, target in numbered:
         for index, request in enumerate(target.requests):
             yield run, position, index, dump(request)
-
-
-def _summary(plan: Plan) -> dict[str, int]:
-    counts = {"assets": sum(target.kind == "asset" for target in plan.targets)}
-    for target in plan.targets:
-        for change in target.changes:
-            counts[change.action] = counts.get(change.action, 0) + 1
-    actions = {action: counts.get(action, 0) for action in ACTIONS}
-    told = {"unchanged": plan.unchanged, "errors": plan.errors, "requests": plan.requests, "reads": plan.reads}
-    return {"assets": counts["assets"], **actions, **told}
 
 
 def _outcomes(result: Result) -> dict[str, int]:

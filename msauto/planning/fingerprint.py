@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
+
+from msgspec import structs
 
 from msauto.diffing.comparison import entry_called, plain
 from msauto.model.facts import Facts, Need, NoAssetError
@@ -38,7 +39,7 @@ def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target
         return target
     if not secrets.in_(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
         return target
-    return replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
+    return structs.replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
 
 
 def _slow(looked: Iterable[str], live: LiveTarget, salt: bytes) -> str:
@@ -80,7 +81,7 @@ def _canonical(value: Any) -> Any:
 def _look(name: str, live: LiveTarget) -> Any:
     kind, _, key = name.partition(":")
     if kind == "items":
-        return [asdict(item) for item in live.channel.items] if live.channel else None
+        return [structs.asdict(item) for item in live.channel.items] if live.channel else None
     if live.asset is None:
         return None
     whole = _WHOLE.get(name)
@@ -98,7 +99,7 @@ def _segments(asset: Asset, _: LiveTarget) -> Any:
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
-    return asdict(segment)
+    return structs.asdict(segment)
 
 
 def _markers(asset: Asset, _: LiveTarget) -> Any:

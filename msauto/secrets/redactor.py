@@ -8,7 +8,8 @@ read are left out, and each place where one was says so (``secret``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
@@ -23,12 +24,12 @@ def redact_plan(plan: Plan) -> Plan:
     if not plan.secrets:
         return plan
     hider = Redactor(plan.secrets)
-    return replace(
+    return structs.replace(
         plan,
         targets=tuple(map(hider.target, plan.targets)),
         warnings=tuple(map(plan.secrets.hide_cut, plan.warnings)),
         settlements=tuple(map(hider.settlement, plan.settlements)),
-        urls=tuple((name, plan.secrets.hide(url)) for name, url in plan.urls),
+        servers=tuple(structs.replace(each, url=plan.secrets.hide(each.url)) for each in plan.servers),
         secrets=NO_SECRETS,
     )
 
@@ -55,11 +56,13 @@ class Redactor:
 
     def result(self, result: Result) -> Result:
         """Return what came of a run as it may be shown."""
-        return replace(result, plan=redact_plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
+        return structs.replace(
+            result, plan=redact_plan(result.plan), targets=tuple(map(self.target_result, result.targets))
+        )
 
     def target_result(self, result: TargetResult) -> TargetResult:
         """Return what came of a target as it may be shown; a server may repeat what it was sent."""
-        return replace(
+        return structs.replace(
             result,
             target=self.target(result.target),
             message=self._secrets.hide_cut(result.message),
@@ -69,17 +72,17 @@ class Redactor:
 
     def request_result(self, result: RequestResult) -> RequestResult:
         """Return what came of a request as it may be shown."""
-        return replace(result, message=self._secrets.hide_cut(result.message))
+        return structs.replace(result, message=self._secrets.hide_cut(result.message))
 
     def settlement(self, settlement: Settlement) -> Settlement:
         """Return what the ledger learns as it may be shown."""
-        return replace(settlement, item=self._name(settlement.item), value=self._mask(settlement.value))
+        return structs.replace(settlement, item=self._name(settlement.item), value=self._mask(settlement.value))
 
     def _target(self, target: Target) -> Target:
         changes = tuple(map(self._change, target.changes))
         requests = tuple(map(self._request, target.requests))
         hidden = any(each.secret for each in changes) or any(each.secret for each in requests)
-        return replace(
+        return structs.replace(
             target,
             changes=changes,
             requests=requests,
@@ -90,7 +93,7 @@ class Redactor:
     def _change(self, change: Change) -> Change:
         if not any(map(self._holds, (change.key, change.before, change.after))):
             return change
-        return replace(
+        return structs.replace(
             change,
             key=self._name(change.key),
             before=self._earlier(change.before, change.after),
@@ -103,8 +106,8 @@ class Redactor:
         path, body = self._secrets.hide_path(request.path), request.body
         spoken = body is not None and self._secrets.in_(body.content.decode("utf-8", "replace"))
         if body is not None and spoken:
-            body = Body(HIDDEN.encode(), body.media_type)
-        return replace(
+            body = Body(body.media_type)
+        return structs.replace(
             request,
             path=path,
             body=body,
@@ -114,11 +117,11 @@ class Redactor:
 
     def _expect(self, expect: Expectation) -> Expectation:
         # What a marker had and nobody names is not compared where it is secret: it need not be kept.
-        kept = tuple((name, text) for name, text in expect.preserved if not self._holds({name: text}))
+        kept = {name: text for name, text in expect.preserved.items() if not self._holds({name: text})}
         if not self._holds(expect.desired) and not self._holds(expect.key) and kept == expect.preserved:
             return expect
         hidden = self._holds(expect.desired)
-        return replace(
+        return structs.replace(
             expect, key=self._name(expect.key), desired=self._mask(expect.desired), secret=hidden, preserved=kept
         )
 
@@ -126,7 +129,7 @@ class Redactor:
         if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
             return difference
         desired, live = self._mask(difference.desired), self._earlier(difference.live, difference.desired)
-        return replace(difference, key=self._secrets.hide(difference.key), desired=desired, live=live)
+        return structs.replace(difference, key=self._secrets.hide(difference.key), desired=desired, live=live)
 
     def _holds(self, value: Json) -> bool:
         if isinstance(value, str):

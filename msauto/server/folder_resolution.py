@@ -8,7 +8,8 @@ So the server is asked: where it has no such folder, the database stands in fron
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.errors import RejectedError, UnreadableError
 from msauto.model.live import Asset, Folder, Listing
@@ -30,13 +31,13 @@ async def settle_home(
         return asset
     try:
         if not await has((database,)):
-            return replace(asset, folder_otherwise=None)
+            return structs.replace(asset, folder_otherwise=None)
         here, there = _stands(asset, await read(asset.folder)), _stands(asset, await read(otherwise))
     except (RejectedError, UnreadableError):
         return asset
     if here is there:
         return asset
-    return replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
+    return structs.replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
 
 
 def _stands(asset: Asset, listing: Listing | None) -> bool:

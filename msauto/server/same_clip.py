@@ -7,8 +7,9 @@ read: either a clip that surely is another one has another file, or the folders 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from msauto.model.identity import differing, fits, is_other_clip, is_same_clip
 from msauto.model.live import Asset, ClipEntries, Entry
@@ -38,9 +39,9 @@ async def read_entries_of(reader: Reader, database: str, asset: Asset) -> ClipEn
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
     if len(others) > MOST_LINKS:
-        return replace(found, same=tuple(own))
+        return structs.replace(found, same=tuple(own))
     links = [entry for entry in others if await _shows(reader, database, entry, asset)]
-    return replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
+    return structs.replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
 
 
 def _bears(entry: Entry, asset: Asset) -> bool:
@@ -54,7 +55,7 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> b
     answer = await reader.read_asset(database, Address(entry.title))
     if answer is None or not fits(entry, answer) or is_other_clip(asset, answer):
         return False
-    answer = answer if answer.title is not None else replace(answer, title=entry.title)
+    answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
     if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
         return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one
     return await are_one_clip(reader, database, asset, answer)

@@ -209,7 +209,7 @@ def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
 
 def _lost(expect: Expectation, marker: Marker) -> dict[str, Json]:
     """Return what a marker had, no task names, and the server cleared all the same."""
-    return {name: text for name, text in expect.preserved if marker_matches({name: ""}, marker)}
+    return {name: text for name, text in expect.preserved.items() if marker_matches({name: ""}, marker)}
 
 
 def items_expected(expect: Expectation, live: LiveTarget) -> tuple[RssItem, ...]:

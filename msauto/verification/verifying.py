@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import structs
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Asset, Entry, Folder, Listing
@@ -51,7 +53,7 @@ def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[Aspect, ...]]:
 
 def only(target: Target, first: int, end: int) -> Target:
     """Return the target as if it had the requests ``first`` to before ``end`` alone."""
-    return replace(target, requests=target.requests[first:end])
+    return structs.replace(target, requests=target.requests[first:end])
 
 
 def can_see(target: Target) -> bool:
@@ -168,7 +170,7 @@ def _titled(asset: Asset, address: Address) -> Asset:
     """Give an asset that was found by title, and tells none, that title: it shows whether a rename was done."""
     if asset.title is not None or address.namespace:
         return asset
-    return replace(asset, title=address.name)
+    return structs.replace(asset, title=address.name)
 
 
 def _is_the_one(target: Target, asset: Asset) -> bool:

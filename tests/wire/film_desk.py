@@ -7,7 +7,6 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.model.plan import Request
 from msauto.model.ports import PartialDownload
@@ -18,6 +17,7 @@ from msauto.server.downloads.fetching import FetchResult
 from msauto.server.downloads.part_file import part_name
 from tests.wire.film_server import FILM, Film, Notes
 from tests.wire.raw_server import Handler, RawServer
+from tests.wire.time_limit import NoWait
 
 GET = Request("GET", "/storage/N@x/WP1")
 CUT = 50_000

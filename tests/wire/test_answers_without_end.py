@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import InDoubtError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Request
@@ -18,6 +17,7 @@ from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import ANSWER_BYTES, AsyncMediaServer
 from msauto.server.transport import TooSlowError
 from tests.wire.raw_server import Exchange, Handler, RawServer, answer
+from tests.wire.time_limit import NoWait
 
 MIB = 2**20
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import DownloadError, ServerError
 from msauto.model.ports import PartialDownload
@@ -19,6 +18,7 @@ from msauto.server.downloads.part_file import open_part, part_name
 from tests.wire.film_desk import CUT, GET, HALF, OLD, WHOLE, alone, fetch, left_of, old_file, put, ranges, small_sizes
 from tests.wire.film_server import FILM, OTHER, Film, Notes
 from tests.wire.raw_server import Exchange, RawServer, answer, cut, hang
+from tests.wire.time_limit import NoWait
 
 
 @pytest.fixture(autouse=True)

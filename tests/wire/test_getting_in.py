@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, RejectedError
 from msauto.model.plan import Request
@@ -18,6 +17,7 @@ from msauto.server.client import AsyncMediaServer
 from tests.wire.authority import OPENSSL, PASSWORD, Authority
 from tests.wire.proxy_server import Tunnel
 from tests.wire.raw_server import OK, Exchange, RawServer, answer, hang
+from tests.wire.time_limit import NoWait
 
 PATH = "/storage/NEWS@a%5C%2Fb%40%20%D0%B6?command=SETFIELD&name=comment&val=%2e%2E"
 WRITE = Request("POST", PATH)

@@ -10,13 +10,13 @@ from typing import Literal
 
 import aiohttp
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import InDoubtError, NotSentError, RejectedError, ServerError, UnreadableError
 from msauto.model.plan import Body, Request
 from msauto.model.server import ServerSpec, Timeouts
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import OK, Exchange, Handler, RawServer, answer, cut, hang, raw, reset
+from tests.wire.time_limit import NoWait
 
 Write = Literal["POST", "PUT", "DELETE"]
 WRITES: list[Write] = ["POST", "PUT", "DELETE"]
@@ -27,7 +27,7 @@ CLIP = b'<Clip link_id="1"><Attr name="title">x</Attr></Clip>'
 
 
 def write(method: Write) -> Request:
-    return Request(method, "/storage/N@x", body=Body(b"data") if method == "PUT" else None)
+    return Request(method, "/storage/N@x", body=Body.of(b"data") if method == "PUT" else None)
 
 
 async def with_client(

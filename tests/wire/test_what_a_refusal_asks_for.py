@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import RejectedError
 from msauto.server.client import AsyncMediaServer
 from tests.wire.raw_server import RawServer, answer
+from tests.wire.time_limit import NoWait
 
 
 def refused(status: int, headers: str) -> tuple[RejectedError, NoWait, int]:

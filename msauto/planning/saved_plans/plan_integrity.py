@@ -39,7 +39,7 @@ _UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_
 """Parameters that are no texts of the change: how the server counts, and what its key already says."""
 
 
-def why_dishonest(plan: Plan) -> str | None:
+def find_undisclosed_request(plan: Plan) -> str | None:
     """Return what a request does that the changes of its target do not show; ``None`` where all is as shown."""
     for target in plan.targets:
         for request in target.requests:

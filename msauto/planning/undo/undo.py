@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from msauto.diffing.comparison import same_text
-from msauto.errors import RefusedError, SourceLocation
+from msauto.errors import RefusedError
 from msauto.model.desired import ChannelRef, IdRef, Intent, Ref, ResolvedPlaybooks, ServerIntents, TaskSource, TitleRef
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.live import parse_folder
@@ -118,7 +118,7 @@ def _why_not_unlink(change: Change, record: TargetRecord, spec: ServerSpec) -> s
 
 
 def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, run: str) -> Intent:
-    target, source = record.target, TaskSource(SourceLocation(f"run {run}"), f"Undo of {run}")
+    target, source = record.target, TaskSource(f"run {run}", task=f"Undo of {run}")
     if target.kind == "rss_channel":
         return Intent(ChannelRef(target.name), source, ChannelUndo(made, spec, source), missing="skip")
     return Intent(

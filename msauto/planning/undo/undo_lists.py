@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from msauto.diffing.builder import left_alone
 from msauto.diffing.comparison import Want, marker_matches, piece_matches, segment_matches
@@ -93,7 +95,7 @@ def undo_segments(
 ) -> Iterator[DesiredSegment]:
     """Yield the segments as they were, of those that are still as the run left them; ``notes`` tell of the others."""
     origin = in_point(asset, dialect)
-    live = {segment.number: replace(segment, start=segment.start + origin) for segment in asset.segments}
+    live = {segment.number: structs.replace(segment, start=segment.start + origin) for segment in asset.segments}
     did = _SegmentNumbers()
     for one in made:
         did.add(one, origin)
@@ -137,7 +139,7 @@ def undo_markers(
 ) -> list[DesiredMarker]:
     """Return the markers as they were, of those that are still as the run left them; ``notes`` tell of the others."""
     origin = in_point(asset, dialect)
-    live = {marker.uid: replace(marker, frame=marker.frame + origin) for marker in asset.markers}
+    live = {marker.uid: structs.replace(marker, frame=marker.frame + origin) for marker in asset.markers}
     past = _MarkerUndo(live, learned, notes)
     order = {"change": 0, "add": 1, "delete": 2}
     deleted = frozenset(_uid(one) for one in made if one.change.action == "delete")

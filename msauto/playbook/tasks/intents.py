@@ -92,7 +92,7 @@ def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> I
             if conditions is not None:
                 data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
                 run = OperationTask(task.module, scope, conditions, data, task.args, name)
-                yield handler_of(run, name, TaskSource(task.node.place, name), (*order, number))
+                yield handler_of(run, name, TaskSource.at(task.node.place, name), (*order, number))
     problems.check()
 
 
@@ -129,7 +129,7 @@ def _intent(task: Task, setting: TaskContext, scope: TemplateScope) -> Intent | 
     conditions = undecided(task.around.conditions, scope)
     if conditions is None:
         return None
-    source = TaskSource(task.node.place, _task_name(task, scope))
+    source = TaskSource.at(task.node.place, _task_name(task, scope))
     data = render_task(task.module, task.data[task.module], scope, task.args, keep=True)
     if task.module == "rss":
         return _rss_intent(task, data, source, conditions)

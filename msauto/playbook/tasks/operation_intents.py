@@ -149,7 +149,7 @@ def _asserted(data: Any, node: SourceNode, task: str, names: TemplateScope) -> A
             if not holds(condition, names):
                 problems.add(_fails(condition, message))
     problems.check()
-    return AssertionPassed(TaskSource(node.place, task))
+    return AssertionPassed(TaskSource.at(node.place, task))
 
 
 def _answered(run: OperationTask) -> None:

@@ -27,7 +27,7 @@ TARGET_KEYS = frozenset({"title", "id", "select", "missing"})
 def run_wanted(module: str, data: Any, node: SourceNode, task: str, around: LookupContext) -> DesiredOperation:
     """Return what a command or a download wants; raises :class:`InputError` with all that is wrong."""
     own = {name: value for name, value in data.items() if name not in TARGET_KEYS}
-    source = TaskSource(node.place, task)
+    source = TaskSource.at(node.place, task)
     if module == "command":
         return _command(read_as(CommandOnly, own, node), source)
     if module == "thumbnail":
@@ -93,4 +93,4 @@ def xmp_batch_wanted(data: Any, node: SourceNode, task: str, around: LookupConte
         raise node.child("src").error(str(error), error.remedy) from error
     if not content.strip():
         raise node.child("src").error(f"the file {args.src!r} is empty", "a batch loads something")
-    return DesiredXmpBatch(TaskSource(node.place, task), args.connector, args.src, content)
+    return DesiredXmpBatch(TaskSource.at(node.place, task), args.connector, args.src, content)

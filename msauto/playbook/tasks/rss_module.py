@@ -87,11 +87,11 @@ def rss_wanted(data: Any, node: SourceNode, task: str) -> DesiredChannel:
     if problems:
         raise InputError(problems)
     items = tuple(
-        Sourced(_item(item), TaskSource(node.child("items", index).place, task))
+        Sourced(_item(item), TaskSource.at(node.child("items", index).place, task))
         for index, item in enumerate(args.items or [])
     )
-    exactly = TaskSource(node.child("exactly").key_place, task) if args.exactly else None
-    return DesiredChannel(TaskSource(node.place, task), items, exactly)
+    exactly = TaskSource.at(node.child("exactly").key_place, task) if args.exactly else None
+    return DesiredChannel(TaskSource.at(node.place, task), items, exactly)
 
 
 def rss_ref(channel: str) -> ChannelRef:

@@ -10,10 +10,10 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.wire.time_limit import NoWait
 
 from msauto.errors import DownloadError, NotSentError
 from msauto.server.downloads.fetching import Headers, ResumableDownload, SilentDownloadObserver, StreamedBody
+from tests.wire.time_limit import NoWait
 
 
 def files(folder: Path) -> list[str]:
