@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from functools import partial
+
+from msgspec import structs
 
 from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, apply
 from msauto.applying.recovery import recover
@@ -148,11 +149,15 @@ async def recheck_plan(
                 if find_links and why is None:
                     target = await placed_anew(target, reader)
             except MsautoError as error:
-                return replace(target, changes=(), requests=(), error=str(error)), False
-            return (replace(target, changes=(), requests=(), error=f"stale: {why}"), True) if why else (target, False)
+                return structs.replace(target, changes=(), requests=(), error=str(error)), False
+            return (
+                (structs.replace(target, changes=(), requests=(), error=f"stale: {why}"), True)
+                if why
+                else (target, False)
+            )
 
         checked = await concurrent_list(recheck, plan.targets, limit=forks)
-    return replace(plan, targets=tuple(target for target, _ in checked)), sum(stale for _, stale in checked)
+    return structs.replace(plan, targets=tuple(target for target, _ in checked)), sum(stale for _, stale in checked)
 
 
 @asynccontextmanager

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
@@ -71,7 +73,7 @@ def plan_markers(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilde
         return
     builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
-    live = {m.uid: replace(m, frame=m.frame + origin) for m in context.asset.markers}
+    live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
     present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
     absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
     _check_uids(present, live)
@@ -289,13 +291,13 @@ def _rewrite(
     )
 
 
-def _kept(marker: Marker, fields: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _kept(marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
     """Return what nobody names of a marker that is written: a server may clear it all the same (field notes).
 
     It must not be gone. It may say something else: a server may stamp its own user or time on what it changes.
     """
     unnamed = ((name, text) for name, text in marker.fields.items() if name not in fields and name not in _RESERVED)
-    return tuple((name, text) for name, text in unnamed if marker_misses({name: ""}, marker))
+    return {name: text for name, text in unnamed if marker_misses({name: ""}, marker)}
 
 
 def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
@@ -361,7 +363,7 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
 
 def _cleared(expect: Expectation, marker: Marker) -> dict[str, Json]:
     """Return what a marker had, no task names, and the server cleared all the same."""
-    return {name: text for name, text in expect.preserved if marker_matches({name: ""}, marker)}
+    return {name: text for name, text in expect.preserved.items() if marker_matches({name: ""}, marker)}
 
 
 def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:

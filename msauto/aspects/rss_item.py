@@ -7,10 +7,12 @@ is another one than the desired is deleted as well, for a PUT would add a second
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from email.utils import format_datetime
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
+
+from msgspec import structs
 
 from msauto.diffing.aspect import AppliedChange, Aspect, Item
 from msauto.diffing.builder import PlanBuilder, left_alone, refuse
@@ -187,7 +189,7 @@ def _send_deletes(
     """Send one DELETE for each guid; as many as items show it, where one was seen to take one item alone."""
     for guid in dict.fromkeys(item.guid for item in items):
         count = sum(item.guid == guid for item in items) if f"rss-left:{guid}" in context.memory else 1
-        request = replace(requests.delete_rss(context.channel.name, guid), guarded=guarded)
+        request = structs.replace(requests.delete_rss(context.channel.name, guid), guarded=guarded)
         for _ in range(count):
             builder.send(phase, request, changes, Expectation("rss_item", guid, None))
 
@@ -231,8 +233,8 @@ def _remove_others(
 def _body(context: ChannelContext, desired: DesiredRssItem) -> Body:
     """Return the file's content: the text for a ``.txt``, an RSS ``item`` document for an ``.xml`` (field notes)."""
     if context.is_document(desired):
-        return Body(_document(desired).encode(), "application/xml; charset=utf-8")
-    return Body(_as_text(desired).encode())
+        return Body.of(_document(desired).encode(), "application/xml; charset=utf-8")
+    return Body.of(_as_text(desired).encode())
 
 
 def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:

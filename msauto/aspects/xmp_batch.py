@@ -41,7 +41,7 @@ def plan_batch(
     if remembered:
         return
     versions.require(server, versions.Feature.LOAD_XMP)
-    body = Body(desired.content, MEDIA_TYPE)
+    body = Body.of(desired.content, MEDIA_TYPE)
     after: dict[str, Json] = {"connector": desired.connector, "bytes": len(desired.content), "sha256": body.sha256}
     number = builder.run("xmp_batch", desired.src, after, desired.source, TASK)
     request = requests.load_xmp(database, desired.connector, body)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
+
+from msgspec import structs
 
 from msauto.diffing.order import Phase, rank
 from msauto.errors import PlanningError
@@ -133,11 +135,11 @@ class PlanBuilder:
 
     def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expectation) -> None:
         """Add a download; the same file cannot be two things."""
-        self.send(phase, replace(request, dest=dest), changes, expect)
+        self.send(phase, structs.replace(request, dest=dest), changes, expect)
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
-        self._requests.append((rank(phase), replace(request, changes=tuple(changes), expect=tuple(expect))))
+        self._requests.append((rank(phase), structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
 
     def look(self, *names: str) -> None:
         """Note what was compared: the fingerprint covers it."""

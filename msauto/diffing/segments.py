@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import Want, as_number, plain, same_text
@@ -73,7 +75,7 @@ def recreates(context: PlanContext) -> bool:
 def live_segments(context: PlanContext) -> tuple[Segment, ...]:
     """Return the live segments, counted from the first frame of the file, by number."""
     origin = in_point(context.asset, context.server.dialect)
-    found = [replace(segment, start=segment.start + origin) for segment in context.asset.segments]
+    found = [structs.replace(segment, start=segment.start + origin) for segment in context.asset.segments]
     return tuple(sorted(found, key=lambda segment: segment.number))
 
 

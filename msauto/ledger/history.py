@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from msauto.ledger.codec import load, load_list
+from msgspec import structs
+
 from msauto.ledger.locks import is_held, run_lock
 from msauto.ledger.store import Row, Store, Value, format_time
+from msauto.model.codec import load
 from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference
@@ -154,12 +155,12 @@ def _targets(store: Store, number: Value) -> tuple[TargetRecord, ...]:
     )
     return tuple(
         TargetRecord(
-            replace(load(Target, target), requests=tuple(planned[position])),
+            structs.replace(load(Target, target), requests=tuple(planned[position])),
             tuple(records[position]),
             begun,
             outcome,
             message,
-            load_list(Difference, differences),
+            load(tuple[Difference, ...], differences),
             learned[position],
         )
         for position, target, begun, outcome, message, differences in rows

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+
+from msgspec import structs
 
 from msauto.errors import LedgerError
-from msauto.ledger.codec import dump
 from msauto.ledger.history import count_sent
 from msauto.ledger.locks import FileLock, run_lock
 from msauto.ledger.store import Row, Store, format_time
-from msauto.model.plan import Action, Plan, Target
+from msauto.model.codec import dump, to_json
+from msauto.model.plan import Plan, Target
 from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
 
 
@@ -135,7 +135,7 @@ class LedgerJournal:
                     self.finished(run, target)
             outcomes = Counter(target.outcome for target in result.targets)
             counts = {key_of(outcome): outcomes[outcome] for outcome in OUTCOMES if outcome != "unchanged"}
-            summary = _summary(result.plan) | {"sent": count_sent(self._store, number)} | counts
+            summary: dict[str, int] = to_json(result.plan.summary) | {"sent": count_sent(self._store, number)} | counts
             self._store.write(
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), number),
@@ -149,7 +149,7 @@ class LedgerJournal:
         self._runs.clear()
 
     def _write_run(self, name: str, plan: Plan, playbooks: Sequence[str]) -> int:
-        texts = (json.dumps(playbooks, ensure_ascii=False), json.dumps(_summary(plan)))
+        texts = (json.dumps(playbooks, ensure_ascii=False), dump(plan.summary))
         self._store.write(
             "INSERT INTO run (name, started, status, playbooks, summary, msauto, pid, host)"
             " VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
@@ -162,7 +162,7 @@ class LedgerJournal:
         targets: list[Row] = []
         requests: list[Row] = []
         for position, each in numbered:
-            planned = dump(replace(each, requests=()))
+            planned = dump(structs.replace(each, requests=()))
             targets.append((run, position, each.server, each.database, each.kind, each.name, planned))
             requests += [(run, position, index, dump(request)) for index, request in enumerate(each.requests)]
         self._store.write(
@@ -208,14 +208,3 @@ def new_run_name(now: datetime) -> str:
 def _remove(lock: FileLock) -> None:
     lock.path.unlink(missing_ok=True)
     lock.release()
-
-
-def _summary(plan: Plan) -> dict[str, int]:
-    return {
-        "assets": sum(target.kind == "asset" for target in plan.targets),
-        **{action: plan.count(action) for action in get_args(Action)},
-        "unchanged": plan.unchanged,
-        "errors": plan.errors,
-        "requests": plan.requests,
-        "reads": plan.reads,
-    }

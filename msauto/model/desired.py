@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+
+from msgspec import Meta, Struct
 
 from msauto.errors import SourceLocation
 from msauto.model.facts import Facts
@@ -38,12 +40,23 @@ ABSENT: Final = _Absent.ABSENT
 Absent = Literal[_Absent.ABSENT]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSource:
-    """Where in the playbooks a wanted value stands, and the name of its task."""
+class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the playbooks declare a value, and the name of the task."""
 
-    place: SourceLocation
-    task: str = ""
+    file: Annotated[str, Meta(description="the file")]
+    line: Annotated[int, Meta(description="from 1; 0 is the whole file")] = 0
+    column: Annotated[int, Meta(description="from 1")] = 0
+    task: Annotated[str, Meta(description="the task's name")] = ""
+
+    @classmethod
+    def at(cls, place: SourceLocation, task: str = "") -> TaskSource:
+        """Return the source at a place."""
+        return cls(place.file, place.line, place.column, task)
+
+    @property
+    def place(self) -> SourceLocation:
+        """The place in the file."""
+        return SourceLocation(self.file, self.line, self.column)
 
     @property
     def description(self) -> str:
@@ -353,18 +366,16 @@ class Intent:
     named: TaskSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Servers that are applied together, before the next batch begins (``serial`` of a play).
+class Batch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Servers that are applied together, before the next batch begins (``serial`` of a play)."""
 
-    ``max_fail`` is the percentage of its servers that may fail before nothing more is begun, ``None``: not all of
-    them; ``fatal`` stops at the first one.
-    """
-
-    play: str
-    servers: tuple[str, ...]
-    max_fail: float | None = None
-    fatal: bool = False
+    play: Annotated[str, Meta(description="the play's name")]
+    servers: Annotated[tuple[str, ...], Meta(description="the servers that go together")]
+    max_fail: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        Meta(description="the percentage of failed servers above which the run ends; null: it ends if all fail"),
+    ] = None
+    fatal: Annotated[bool, Meta(description="one failed server ends the run")] = False
 
 
 @dataclass(frozen=True, slots=True)

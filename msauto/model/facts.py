@@ -7,10 +7,11 @@ declares what to read, and what was looked at is remembered, so that the fingerp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
+
+from msgspec import structs
 
 from msauto.interface.fields import ATTRIBUTE_OF_CLIP, NUMBERS
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
@@ -176,7 +177,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
     """A segment with the names of playbooks; ``title`` is the first of its titles, else its name."""
     rating = None if segment.rating is None else _whole_or_text(segment.rating)
     return {
-        **asdict(segment),
+        **structs.asdict(segment),
         "titles": [text for text in segment.titles if text],
         "title": segment.title,
         "rating": rating,

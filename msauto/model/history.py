@@ -1,33 +1,34 @@
-"""What the ledger tells of runs, as values: for ``msauto history``, for undo, resume and recovery."""
+"""What the ledger knows of runs: for ``msauto history``, undo, resume and recovery."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from msauto.model.plan import Json, Target
 from msauto.model.result import Difference, Outcome, RequestOutcome
 
 RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked"]
-"""``died``: the run's process is gone and never closed it. ``failed``: something is not done, proved or as wanted.
+"""``died``: the process ended without closing the run. ``failed``: something is not done, verified or as desired.
 
 Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (a person must decide),
 ``locked`` (by another run).
 """
 
 RequestState = Literal["planned", "sending"] | RequestOutcome
-"""``planned``: never sent. ``sending``: it may have been sent, and nobody has settled it."""
+"""``planned``: never sent. ``sending``: it may have been sent, and is not settled."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """One run, or an attempt that wrote nothing. Times are ISO 8601 in UTC; ``ended`` is ``None``: it goes on or died.
+class RunSummary(Struct, frozen=True):
+    """One run, or an attempt that wrote nothing. Times are ISO 8601 in UTC; ``ended`` is ``None``: it runs or died.
 
-    ``summary`` counts: what the plan held (assets, add, change, delete, run, unchanged, errors, requests, reads), how
-    many of its requests were sent so far, or tried to (sent), and, once ended, what came of its targets (changed,
-    failed, unverified, skipped, not_attempted). Of an attempt that wrote nothing it counts what was planned, if anything
-    was. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is where msauto was started.
+    Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
+    :class:`~msauto.model.plan.Summary`), how many of its requests were sent, or tried (``sent``), and, after the end,
+    the outcomes of its targets (changed, failed, unverified, skipped, not_attempted). For an attempt that wrote
+    nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is the
+    working directory of the command.
     """
 
     run: str
@@ -42,26 +43,9 @@ class RunSummary:
     host: str = ""
     folder: str = ""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the form of the contract (``msauto history --format json``)."""
-        return {
-            "run": self.run,
-            "started": self.started,
-            "ended": self.ended,
-            "status": self.status,
-            "playbooks": list(self.playbooks),
-            "summary": dict(self.summary),
-            "code": self.code,
-            "reason": self.reason,
-            "user": self.user,
-            "host": self.host,
-            "folder": self.folder,
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class RequestRecord:
-    """What the ledger knows of one request; it runs beside ``target.requests``. Times are ISO 8601 in UTC."""
+class RequestRecord(Struct, frozen=True):
+    """What the ledger knows of one request; parallel to ``target.requests``. Times are ISO 8601 in UTC."""
 
     state: RequestState
     tries: int = 0
@@ -71,11 +55,10 @@ class RequestRecord:
     settled: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRecord:
+class TargetRecord(Struct, frozen=True):
     """One target of a run: as planned, and what came of it (``outcome`` ``None``: the run died before that).
 
-    ``learned`` is what its proof showed of what the server named by itself: ``marker:<key>`` to the new uid.
+    ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
     """
 
     target: Target
@@ -87,16 +70,15 @@ class TargetRecord:
     learned: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RunDetails:
-    """Everything about one run. ``pid`` and ``host`` are of the process that did it.
+class RunDetails(Struct, frozen=True):
+    """Everything about one run. ``pid`` and ``host`` are those of its process.
 
-    ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that a person gave.
+    ``notes`` is what was recorded besides the plan: ``override_freeze`` holds the reason that the user gave.
     """
 
     summary: RunSummary
     pid: int
     host: str
     msauto: str
-    targets: tuple[TargetRecord, ...] = field(default=())
+    targets: tuple[TargetRecord, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)

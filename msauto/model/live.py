@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
+
+from msgspec import Struct, field
 
 from msauto.model.timecode import TimecodeError, rate_of
 
@@ -41,8 +42,7 @@ def show_folder(folder: Folder) -> str:
     return "/".join(name.replace("\\", "\\\\").replace("/", "\\/") for name in folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(Struct, frozen=True):
     """A key frame marker. ``frame`` is in frames as the server counts; ``fields`` its Attr texts by name.
 
     ``fields`` holds track, title, comment, user, keywords, rating where reported, and any other Attr.
@@ -58,8 +58,7 @@ class Marker:
         return self.fields.get("track", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A segment; ``start`` and ``duration`` in frames. ``titles`` may be several. ``None`` is not reported."""
 
     number: int
@@ -84,8 +83,7 @@ class Segment:
         return self.keywords if name == "keywords" else self.extra.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A shortcut to an asset in a folder."""
 
     folder: Folder
@@ -93,8 +91,7 @@ class Link:
     link_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One clip of a listing: where it is listed, and what the listing says of it (StoredTree ``Clip``)."""
 
     folder: Folder
@@ -104,16 +101,14 @@ class Entry:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ClipEntries:
+class ClipEntries(Struct, frozen=True):
     """The entries of a database that concern one clip: ``same`` show it, ``namesakes`` are other clips of its title."""
 
     same: tuple[Entry, ...] = ()
     namesakes: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
 
     ``entries`` may be 300,000: an entry is made when it is looked at, and two looks need not give the same object.
@@ -124,8 +119,7 @@ class Listing:
     folders: tuple[Folder, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MamAsset:
+class MamAsset(Struct, frozen=True):
     """One asset of a linear list (``format=mam``). ``length`` is ``HH:MM:SS``, perhaps with a fraction."""
 
     title: str
@@ -135,16 +129,14 @@ class MamAsset:
     proxy: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
+class Database(Struct, frozen=True):
     """One database of the server's list; ``listing`` what the list describes of its content, if anything."""
 
     name: str
     listing: Listing | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     """One asset in detail (root ``Clip``). ``None`` means that the answer does not carry it.
 
     ``attributes`` are the Attr texts by name and unknown attributes of the root; ``links`` only where the server
@@ -177,8 +169,7 @@ class Asset:
         return whole(self.attributes.get("frames"))
 
 
-@dataclass(frozen=True, slots=True)
-class RssItem:
+class RssItem(Struct, frozen=True):
     """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is not there."""
 
     guid: str
@@ -189,8 +180,7 @@ class RssItem:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RssChannel:
+class RssChannel(Struct, frozen=True):
     """A channel and its items, in the order that it shows them."""
 
     name: str

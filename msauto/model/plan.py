@@ -1,19 +1,29 @@
-"""The plan: a frozen value. What is shown is what is sent; JSON form: the contract, «The plan»."""
+"""The plan: a frozen value. What is shown is what is sent.
+
+These types are the JSON form of a plan as well (the contract, "The plan"): their fields are its keys, and the
+descriptions of the fields are those of its JSON Schema. :mod:`msauto.planning.saved_plans` writes and reads it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from base64 import b64decode, b64encode
+from collections import Counter
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msauto.model.desired import Batch, InputFile, TaskSource
-from msauto.model.live import Folder
+from msgspec import Meta, Struct, field
+
+from msauto.model.desired import Batch, TaskSource
 from msauto.secrets.taint import NO_SECRETS, Secrets
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+else:  # msgspec resolves no recursive alias, and what it reads is JSON already
+    Json = Any
+
 Action = Literal["add", "change", "delete", "run"]
-AspectName = Literal[
+_Aspect = Literal[
     "asset", "title", "field", "xmp", "segment", "segmentation", "marker", "link", "restore",
     "rss_item", "thumbnail", "proxy", "xmp_batch", "command",
 ]  # fmt: skip
@@ -21,188 +31,246 @@ Kind = Literal["asset", "rss_channel", "database"]
 Basis = Literal["live", "ledger", "none"]
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
 
+ServerName = Annotated[str, Meta(description="the server's name in the inventory")]
+DatabaseName = Annotated[str, Meta(description="the media database; empty for RSS channels")]
+KindName = Annotated[Kind, Meta(description="asset, rss_channel or database")]
+LinkId = Annotated[int | None, Meta(description="the server's number of the entry, if it reports one")]
+CreateTime = Annotated[
+    str | None, Meta(description="when the clip was created, as the server reports it: a new recording is another clip")
+]
+TargetName = Annotated[str, Meta(description="the asset's title, the channel, or the database")]
+AspectName = Annotated[_Aspect, Meta(description="which aspect of the target")]
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One difference between wanted and live.
 
-    ``key`` names the thing within its aspect: a field's name, a segment's number, ``Cue Point@750`` or ``uid 9``
-    for a marker, ``Playout/Tonight/Title`` for a link, a guid. ``before`` and ``after`` are JSON values; those of
-    list items are mappings of the compared attributes, frames as numbers; ``None`` is "not there". ``basis`` says
-    where ``before`` comes from; ``exactly`` that an item goes because ``exactly`` does not name it. ``handler`` is the
-    name of the handler that runs; ``before`` is ``True`` then where it runs before the deletion of its asset.
-    ``pending`` names the earlier run that changed the target and left the handler undone. ``secret``: its values are
-    hidden, for what is wanted was made with a secret (:mod:`msauto.secrets.redactor`).
+class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One difference between desired and live.
+
+    ``before`` and ``after`` are JSON values; those of list items are mappings of the compared attributes, with
+    positions in frames; ``None`` is absent. ``key``: ``Cue Point@750`` or ``uid 9`` for a marker,
+    ``Playout/Tonight/Title`` for a link. For a handler, ``before`` is ``True`` where it runs before the deletion of
+    its asset.
     """
 
-    action: Action
+    action: Annotated[Action, Meta(description="add, change, delete or run")]
     aspect: AspectName
-    key: str
-    before: Json
-    after: Json
-    basis: Basis
-    reversible: bool
-    source: TaskSource
-    exactly: bool = False
-    handler: str = ""
-    pending: str = ""
-    secret: bool = False
+    key: Annotated[str, Meta(description="which one: the field's name, the segment's number, the marker's uid, ...")]
+    before: Annotated[Json, Meta(description="the live value")]
+    after: Annotated[Json, Meta(description="the desired value")]
+    basis: Annotated[
+        Basis, Meta(description="the origin of before: live, ledger (the server does not report it), none (not known)")
+    ]
+    reversible: Annotated[bool, Meta(description="whether undo can take it back")]
+    source: Annotated[TaskSource, Meta(description="the place in the playbook")]
+    exactly: Annotated[bool, Meta(description="removed because exactly does not name it")] = False
+    handler: Annotated[str, Meta(description="the name of the handler that runs")] = ""
+    pending: Annotated[str, Meta(description="the earlier run that changed the target and did not run the handler")] = (
+        ""
+    )
+    secret: Annotated[
+        bool, Meta(description="its values are secret and shown as ***; it cannot be undone, as no value is kept")
+    ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What must be seen of one thing when the target is read again.
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one thing must look like when the target is read again.
 
-    ``want`` maps attributes to values that must be equal (other attributes are free); ``None``: it must be gone.
-    ``visible`` false: reading cannot show it (partner commands, what the server does not report).
-    ``not_uids``: uids of markers that were there before, so that a new twin is told from an old one. ``kept``: texts
-    that a changed marker had, and no task names: they must not be gone afterwards, whatever they say by then.
-    ``secret``: ``want`` is hidden, so nothing can be compared with it.
+    ``desired`` maps attributes to values that must be equal (other attributes are free).
     """
 
     aspect: AspectName
-    key: str
-    desired: Json
-    visible: bool = True
-    not_uids: tuple[int, ...] = ()
-    secret: bool = False
-    preserved: tuple[tuple[str, str], ...] = ()
+    key: Annotated[str, Meta(description="which one")]
+    desired: Annotated[Json, Meta(description="the value it must have; null: it must be absent")]
+    visible: Annotated[bool, Meta(description="false where reading cannot show it")] = True
+    not_uids: Annotated[
+        tuple[int, ...], Meta(description="uids of the markers that existed before: a new marker has another uid")
+    ] = ()
+    secret: Annotated[bool, Meta(description="desired is hidden, so nothing can be compared with it")] = False
+    preserved: Annotated[
+        dict[str, str], Meta(description="texts of a changed marker that no task names: they must not become empty")
+    ] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The bytes of a request's body."""
+class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The bytes of a request's body; :meth:`of` makes one. A hidden one has its media type only."""
 
-    content: bytes
-    media_type: str = "text/plain; charset=utf-8"
+    media_type: Annotated[str, Meta(description="the type of the content")]
+    sha256: Annotated[str, Meta(description="the SHA-256 of the bytes, in hex")] = ""
+    text: Annotated[str | None, Meta(description="the content, if it is UTF-8 text")] = None
+    base64: Annotated[str | None, Meta(description="the content, if it is not text")] = None
+
+    def __post_init__(self) -> None:
+        if not self.is_hidden and hashlib.sha256(self.content).hexdigest() != self.sha256:
+            raise ValueError("the body of a request does not match its sha256")
+
+    @classmethod
+    def of(cls, content: bytes, media_type: str = "text/plain; charset=utf-8") -> Body:
+        """Return the body with a content."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        try:
+            return cls(media_type, sha256, text=content.decode("utf-8"))
+        except UnicodeDecodeError:
+            return cls(media_type, sha256, base64=b64encode(content).decode("ascii"))
 
     @property
-    def sha256(self) -> str:
-        """The SHA-256 of the content, in hex."""
-        return hashlib.sha256(self.content).hexdigest()
+    def is_hidden(self) -> bool:
+        """Whether only the media type is known, as the content holds a secret."""
+        return not self.sha256 and self.text is None and self.base64 is None
+
+    @property
+    def content(self) -> bytes:
+        """The bytes. Raises ``ValueError`` where ``base64`` is invalid."""
+        if self.base64 is not None:
+            return b64decode(self.base64, validate=True)
+        return (self.text or "").encode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request, built before anything is sent; ``path`` is byte for byte what goes on the wire.
+class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One HTTP request, built before anything is sent. A download (``dest``) changes nothing on the server."""
 
-    ``changes`` are indices into the target's changes; ``expect`` what the request must show when read again.
-    ``dest`` is the file that the answer to a GET is saved as: a download changes nothing on the server.
-    ``guarded``: sent only once all that the requests before it expect has been seen. ``secret``: parts of it are
-    hidden, so that it can be looked at, and never be sent.
-    """
-
-    method: Method
-    path: str
-    changes: tuple[int, ...] = ()
-    body: Body | None = None
-    expect: tuple[Expectation, ...] = ()
-    dest: str | None = None
-    guarded: bool = False
-    secret: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """How a target is read again: an asset by title, or by ``namespace`` and identifier; a channel by name."""
-
-    name: str
-    namespace: str = ""
+    method: Annotated[Method, Meta(description="the HTTP method")]
+    path: Annotated[str, Meta(pattern=r"^/[!-~]*$(?!\n)", description="with the query, escaped: sent byte for byte")]
+    changes: Annotated[
+        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="which changes it makes, as indices into changes")
+    ] = ()
+    body: Annotated[Body | None, Meta(description="what is sent along")] = None
+    expect: Annotated[tuple[Expectation, ...], Meta(description="what reading again must show")] = ()
+    dest: Annotated[str | None, Meta(description="the file that the answer to a GET is saved as")] = None
+    guarded: Annotated[
+        bool, Meta(description="sent only after everything that the requests before it expect has been read")
+    ] = False
+    secret: Annotated[
+        bool, Meta(description="it sends a secret, shown as ***: a plan with such a request cannot be applied")
+    ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Address(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a target is read: an asset by title, or by ``namespace`` and identifier; a channel by name."""
+
+    name: Annotated[str, Meta(description="a title, or a value of the key field")]
+    namespace: Annotated[str, Meta(description="the key field; empty for a title")] = ""
+
+
+class EmptiedList(Struct, frozen=True, forbid_unknown_fields=True):
+    """A list that ``exactly`` empties."""
+
+    aspect: AspectName
+    count: Annotated[int, Meta(description="how many items it had")]
+
+
+class TargetId(Struct, frozen=True, forbid_unknown_fields=True):
+    """The key of a target's memories in the ledger: a clip recorded anew is another clip."""
+
+    server: ServerName
+    database: DatabaseName
+    kind: KindName
+    name: TargetName
+    link_id: LinkId = None
+    create_time: CreateTime = None
+
+
+class Target(Struct, frozen=True, forbid_unknown_fields=True):
     """One asset, channel or database of one server, with its changes and requests, or with its error.
 
-    ``address`` is how it is read before the first write, ``address_after`` once all is done (a rename).
-    ``looked`` names what the fingerprint covers. ``rate`` lets reports write time codes beside frames. ``emptied``
-    names the lists that ``exactly`` empties, with their length before; ``places`` are folder and title of
-    every other entry that shows the asset, where they were read.
-    ``batch`` is the number of the plan's batch that the target belongs to.
+    ``folder`` and ``places`` are texts as playbooks write them (:func:`~msauto.model.live.show_folder`); ``None`` is
+    a folder that is not known.
     """
 
-    server: str
-    database: str
-    kind: Kind
-    name: str
-    folder: Folder | None = None
-    fingerprint: str = ""
-    changes: tuple[Change, ...] = ()
-    requests: tuple[Request, ...] = ()
-    error: str | None = None
-    address: Address = Address("")
-    address_after: Address = Address("")
-    link_id: int | None = None
-    create_time: str | None = None
-    looked: tuple[str, ...] = ()
-    rate: Fraction | None = None
-    wait: float = 0.0  # seconds that the proof may wait for a restore
-    emptied: tuple[tuple[AspectName, int], ...] = ()
-    places: tuple[Folder, ...] = ()
-    batch: int = 0
+    server: ServerName
+    database: DatabaseName
+    kind: KindName
+    name: TargetName
+    folder: Annotated[str | None, Meta(description="the asset's home folder")] = None
+    fingerprint: Annotated[
+        str, Meta(description="the fingerprint of everything that was compared: a change of it makes the target stale")
+    ] = ""
+    changes: Annotated[tuple[Change, ...], Meta(description="the differences")] = ()
+    requests: Annotated[tuple[Request, ...], Meta(description="what is sent, in order")] = ()
+    error: Annotated[str | None, Meta(description="why it cannot be planned")] = None
+    address: Annotated[Address, Meta(description="how it is read before the first write")] = Address("")
+    address_after: Annotated[Address, Meta(description="how it is read after the last write (a rename)")] = Address("")
+    link_id: LinkId = None
+    create_time: CreateTime = None
+    looked: Annotated[tuple[str, ...], Meta(description="what the fingerprint covers")] = ()
+    rate: Annotated[Fraction | None, Meta(description="frames per second, as a fraction: 25/1")] = None
+    wait: Annotated[
+        float, Meta(ge=0, le=1_000_000_000, description="seconds that verification may wait for a restore")
+    ] = 0.0
+    emptied: Annotated[tuple[EmptiedList, ...], Meta(description="lists that exactly empties")] = ()
+    places: Annotated[
+        tuple[str, ...], Meta(description="folder and title of every other entry that shows the asset, where read")
+    ] = ()
+    batch: Annotated[int, Meta(description="the index of its batch")] = 0
 
     @property
     def id(self) -> TargetId:
-        """What the ledger keeps its memories of this target under: the title after the run, even if read by id."""
+        """The key of its memories in the ledger: the title after the run, even where it is read by id."""
         by_title = self.address_after.name if not self.address_after.namespace else ""
-        return TargetId(
-            self.server,
-            self.database,
-            self.kind,
-            by_title or self.name,
-            self.link_id,
-            self.create_time,
-        )
+        name = by_title or self.name
+        return TargetId(self.server, self.database, self.kind, name, self.link_id, self.create_time)
 
 
-@dataclass(frozen=True, slots=True)
-class TargetId:
-    """What a memory is kept under: a clip recorded anew is another clip."""
+class Settlement(Struct, frozen=True, forbid_unknown_fields=True):
+    """What applying writes into the ledger before it sends anything: an item in doubt counts as settled."""
 
-    server: str
-    database: str
-    kind: Kind
-    name: str
-    link_id: int | None = None
-    create_time: str | None = None
+    target: Annotated[TargetId, Meta(description="the target that it belongs to")]
+    item: Annotated[str, Meta(description="what is settled")]
+    value: Annotated[Json, Meta(description="its value")]
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """What applying writes into the ledger before anything is sent: that something left open is taken as settled."""
+class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A limit that the plan exceeds: shown with the plan; apply ends with 4 unless ``remedy`` is given."""
 
-    target: TargetId
-    item: str
-    value: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A limit that the plan breaks: shown with the plan, and apply ends with 4 unless ``remedy`` is given.
-
-    ``links`` is how many of the ``count`` deletions are links and not assets.
-    """
-
-    code: str
-    limit: int | str
-    count: int | str
-    remedy: str
-    links: int = 0
+    code: Annotated[str, Meta(description="which limit")]
+    limit: Annotated[int | str, Meta(description="what is allowed")]
+    count: Annotated[int | str, Meta(description="what the plan would do")]
+    remedy: Annotated[str, Meta(description="the flag that allows it")]
+    links: Annotated[int, Meta(description="how many of the deletions are links and not assets")] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will be done, whole. ``targets`` holds those that change or are in error, in the order of the run.
+class InputHash(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that the plan was made from."""
 
-    ``left_out`` counts targets that must wait for another run, each with a warning: applying ends with 3.
-    ``unchanged`` counts targets that were compared and found as wanted, ``reads`` the requests that planning sent.
-    ``urls`` tells where each server was: a plan is not for another one that bears the same name in another inventory.
-    ``secrets`` must not show: :func:`~msauto.secrets.redactor.hide_plan` makes the plan that is shown or kept.
+    path: Annotated[str, Meta(description="the path as given")]
+    sha256: Annotated[str, Meta(description="the SHA-256 of its bytes, in hex; *** for a file that holds a secret")]
+
+
+class PlannedServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A server of the run. A plan is not valid for a server of the same name with another URL."""
+
+    name: ServerName
+    unchanged: Annotated[int, Meta(description="how many targets of it need no change")]
+    url: Annotated[str, Meta(description="the URL when the plan was made")] = ""
+
+
+class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The counts of a plan."""
+
+    assets: Annotated[int, Meta(description="assets that change")]
+    add: Annotated[int, Meta(description="changes that add")]
+    change: Annotated[int, Meta(description="changes of something that exists")]
+    delete: Annotated[int, Meta(description="changes that remove")]
+    run: Annotated[int, Meta(description="commands, downloads and other operations that run")]
+    unchanged: Annotated[int, Meta(description="targets that need no change")]
+    skipped: Annotated[
+        int, Meta(description="targets that do not exist or are still recorded, where the playbook says skip")
+    ]
+    left_out: Annotated[int, Meta(description="targets that must wait for another run; a warning says why")] = 0
+    errors: Annotated[int, Meta(description="targets that cannot be planned")]
+    requests: Annotated[int, Meta(description="requests that applying sends")]
+    reads: Annotated[int, Meta(description="requests that planning sent")]
+
+
+class Plan(Struct, frozen=True):
+    """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
+
+    ``created`` is ISO 8601, ``msauto`` the version. ``unchanged``, ``skipped``, ``left_out`` and ``reads`` are
+    described at :class:`Summary`. ``secrets`` must not be shown: :func:`~msauto.secrets.redactor.redact_plan` makes
+    the plan that is shown or kept.
     """
 
     created: str
     msauto: str
-    inputs: tuple[InputFile, ...] = ()
+    inputs: tuple[InputHash, ...] = ()
     targets: tuple[Target, ...] = ()
     unchanged: int = 0
     skipped: int = 0
@@ -210,12 +278,10 @@ class Plan:
     reads: int = 0
     refusals: tuple[Refusal, ...] = ()
     warnings: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
-    unchanged_by_server: tuple[tuple[str, int], ...] = field(default=())
+    servers: tuple[PlannedServer, ...] = ()
     batches: tuple[Batch, ...] = ()
     settlements: tuple[Settlement, ...] = ()
-    urls: tuple[tuple[str, str], ...] = ()
-    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+    secrets: Secrets = NO_SECRETS
 
     def __repr__(self) -> str:
         """Return a short form: asyncio takes the repr of what a task returns, and a plan may hold 50,000 targets."""
@@ -223,14 +289,28 @@ class Plan:
 
     @property
     def errors(self) -> int:
-        """How many targets cannot be planned."""
+        """The number of targets that cannot be planned."""
         return sum(target.error is not None for target in self.targets)
-
-    def count(self, action: Action) -> int:
-        """Count the changes of one action."""
-        return sum(change.action == action for target in self.targets for change in target.changes)
 
     @property
     def requests(self) -> int:
-        """How many requests applying sends."""
+        """The number of requests that applying sends."""
         return sum(len(target.requests) for target in self.targets)
+
+    @property
+    def summary(self) -> Summary:
+        """The counts."""
+        actions = Counter(change.action for target in self.targets for change in target.changes)
+        return Summary(
+            assets=sum(target.kind == "asset" and bool(target.changes) for target in self.targets),
+            add=actions["add"],
+            change=actions["change"],
+            delete=actions["delete"],
+            run=actions["run"],
+            unchanged=self.unchanged,
+            skipped=self.skipped,
+            left_out=self.left_out,
+            errors=self.errors,
+            requests=self.requests,
+            reads=self.reads,
+        )

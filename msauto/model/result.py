@@ -1,10 +1,11 @@
-"""What came of a plan."""
+"""What came of a plan: frozen values, and their JSON form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct, field, structs
 
 from msauto.model.plan import AspectName, Json, Plan, Target
 
@@ -15,13 +16,25 @@ RequestOutcome = Literal["done", "failed", "unverified", "not sent"]
 
 
 def key_of(outcome: Outcome) -> str:
-    """Return the outcome as the name of a count: ``not_attempted``, in JSON and in the recap alike."""
+    """Return the outcome as the name of a count, in JSON and in the recap: ``not_attempted``."""
     return outcome.replace(" ", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A thing that is not as wanted when read again."""
+class ReportedProblem(Struct, frozen=True):
+    """A problem in JSON: of a text, of the usage, of a target or of a server."""
+
+    code: Annotated[str, Meta(description="what kind: input, usage, planning, refused, locked, ledger, server, error")]
+    file: Annotated[str | None, Meta(description="the file, if it is in a file")]
+    line: Annotated[int, Meta(description="from 1; 0 is the whole file")]
+    column: Annotated[int, Meta(description="from 1")]
+    message: Annotated[str, Meta(description="what is wrong")]
+    remedy: Annotated[str, Meta(description="what to do")]
+    excerpt: Annotated[str, Meta(description="the line with a caret under the place")]
+    level: Annotated[str, Meta(description="error or warning")]
+
+
+class Difference(Struct, frozen=True):
+    """A thing that is not as desired when read again."""
 
     aspect: str
     key: str
@@ -29,9 +42,8 @@ class Difference:
     live: Json
 
 
-@dataclass(frozen=True, slots=True)
-class RequestResult:
-    """What came of one request: ``tries`` counts how often it was sent (more than one only where certain)."""
+class RequestResult(Struct, frozen=True):
+    """What came of one request: ``tries`` counts how often it was sent (more than one only where that is safe)."""
 
     outcome: RequestOutcome
     status: int | None = None
@@ -39,12 +51,11 @@ class RequestResult:
     tries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TargetResult:
-    """What came of one target; ``requests`` runs beside ``target.requests``.
+class TargetResult(Struct, frozen=True):
+    """What came of one target; ``requests`` is parallel to ``target.requests``.
 
-    ``learned`` is what the proof showed of what the server named by itself: ``marker:<key>`` to the new uid;
-    ``seen`` counts the things that the proof has seen, ``unseen`` names the aspect of each that no reading shows whole.
+    ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
+    ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
     """
 
     target: Target
@@ -57,8 +68,7 @@ class TargetResult:
     unseen: tuple[AspectName, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What came of a run: one result for each target of the plan, in its order."""
 
     run: str
@@ -72,15 +82,15 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Everything is done and proved."""
+        """Whether everything is done and verified."""
         done = all(target.outcome in {"changed", "unchanged", "skipped"} for target in self.targets)
         return done and not self.plan.left_out
 
     def with_left_out(self, plan: Plan) -> Result:
-        """Return the result for the whole ``plan``, whose targets in error were left out of the run: not attempted."""
-        came = iter(self.targets)
+        """Return the result for the whole ``plan``; its targets in error, which the run left out, are not attempted."""
+        attempted = iter(self.targets)
         targets = tuple(
-            next(came) if target.error is None else TargetResult(target, "not attempted", target.error)
+            next(attempted) if target.error is None else TargetResult(target, "not attempted", target.error)
             for target in plan.targets
         )
-        return replace(self, plan=plan, targets=targets)
+        return structs.replace(self, plan=plan, targets=targets)

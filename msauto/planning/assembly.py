@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec import structs
 
 from msauto.model.desired import InputFile, ResolvedPlaybooks
 from msauto.model.limits import Limits
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import InputHash, Plan, PlannedServer, Target
 from msauto.planning.downloads import without_conflicts
 from msauto.planning.limits import refusals
 from msauto.planning.survey.survey import Survey
@@ -24,6 +25,7 @@ def assemble(
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Plan:
     """Return the plan of all surveys, refusals included. ``created`` is written as ISO 8601, ``version`` is ours."""
+    urls = {work.server.name: work.server.url for work in resolved.work}
     plan = Plan(
         created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
         msauto=version,
@@ -34,24 +36,22 @@ def assemble(
         left_out=sum(survey.left_out for survey in surveys),
         reads=sum(survey.reads for survey in surveys),
         warnings=(*resolved.warnings, *(_of(survey, warning) for survey in surveys for warning in survey.warnings)),
-        servers=tuple(survey.server for survey in surveys),
-        unchanged_by_server=tuple((survey.server, survey.unchanged) for survey in surveys),
-        urls=tuple((work.server.name, work.server.url) for work in resolved.work),
+        servers=tuple(PlannedServer(each.server, each.unchanged, urls.get(each.server, "")) for each in surveys),
         batches=resolved.batches,
         settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
         secrets=resolved.secrets.known(),
     )
-    return replace(plan, refusals=refusals(plan, limits))
+    return structs.replace(plan, refusals=refusals(plan, limits))
 
 
 _LARGE = 1_000_000
 """Larger files are not looked through; where there are secrets at all, they may be among them."""
 
 
-def _without_guess(file: InputFile, secrets: Secrets) -> InputFile:
+def _without_guess(file: InputFile, secrets: Secrets) -> InputHash:
     """Return a file as the plan names it; the hash of one that holds a secret would tell a short one to who tries."""
     told = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
-    return InputFile(file.path, HIDDEN if told else file.sha256)
+    return InputHash(file.path, HIDDEN if told else file.sha256)
 
 
 def _in_order(targets: Iterable[Target]) -> list[Target]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.model.plan import Request, Target
 
@@ -20,7 +21,7 @@ def without_conflicts(targets: Sequence[Target]) -> tuple[Target, ...]:
         if len(those) > 1:
             errors |= {number: _words(dest, those, targets) for number, _ in those}
     return tuple(
-        replace(target, changes=(), requests=(), error=errors[number]) if number in errors else target
+        structs.replace(target, changes=(), requests=(), error=errors[number]) if number in errors else target
         for number, target in enumerate(targets)
     )
 

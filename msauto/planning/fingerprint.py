@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.diffing.comparison import plain
@@ -38,7 +39,7 @@ def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target
         return target
     if not secrets.occurs_in(_canonical_text(target.looked, live).decode("utf-8", "surrogatepass")):
         return target
-    return replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
+    return structs.replace(target, fingerprint=_slow(target.looked, live, os.urandom(16)))
 
 
 def _slow(looked: Iterable[str], live: LiveTarget, salt: bytes) -> str:

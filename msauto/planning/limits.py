@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msauto.diffing.comparison import plain
 from msauto.model.limits import Limits
-from msauto.model.live import Folder, show_folder
+from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Plan, Refusal, Target
 
 LISTS = frozenset({"segment", "marker", "link", "rss_item"})
@@ -49,7 +49,7 @@ def _removals(plan: Plan, limits: Limits) -> Refusal | None:
     count = sum(change.exactly and change.aspect in LISTS for change in _changes(plan))
     if limits.allow_remove is not None and count <= limits.allow_remove:
         return None
-    emptied = [size for target in plan.targets for _, size in target.emptied if size >= EMPTIED]
+    emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
     limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
     if count > limit:
         return Refusal("remove_items", limit, count, f"--allow-remove {count}")
@@ -76,10 +76,11 @@ def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
 def _is_under(target: Target, glob: str) -> bool:
     """Tell whether a glob names a title of the target, or a folder that holds it: its home, or a link's."""
     names = [target.name]
-    for folder in _readings(target.folder, target.database):
+    home = None if target.folder is None else parse_folder(target.folder)
+    for folder in _readings(home, target.database):
         names += [*_paths(folder), show_folder((*folder, target.name))]
-    for place in target.places:
-        names.append(place[-1])
+    for place in map(parse_folder, target.places):
+        names += place[-1:]
         names += [name for path in _readings(place, target.database) for name in _paths(path)]
     return any(_fits(plain(name), plain(glob)) for name in names)
 

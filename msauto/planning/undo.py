@@ -13,7 +13,7 @@ from typing import Any
 from msauto.aspects import ASPECTS
 from msauto.aspects.rss_item import undo_items
 from msauto.diffing.aspect import AppliedChange, UndoContext
-from msauto.errors import RefusedError, SourceLocation
+from msauto.errors import RefusedError
 from msauto.model.desired import (
     ChannelRef,
     DesiredAsset,
@@ -97,7 +97,7 @@ def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | No
 
 
 def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, run: str) -> Intent:
-    target, source = record.target, TaskSource(SourceLocation(f"run {run}"), f"Undo of {run}")
+    target, source = record.target, TaskSource(f"run {run}", task=f"Undo of {run}")
     if target.kind == "rss_channel":
         return Intent(ChannelRef(target.name), source, lambda _: undo_items(made, spec, source), missing="skip")
     return Intent(

@@ -22,7 +22,8 @@ from msauto.errors import (
     RefusedError,
     ServerError,
 )
-from msauto.model.result import OUTCOMES, RequestResult, Result, TargetResult, key_of
+from msauto.model.codec import to_json
+from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import is_hidden
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
@@ -58,10 +59,7 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
 
 
 def problems_json(problems: Iterable[Problem]) -> dict[str, Any]:
-    """Return problems of playbooks and inventories as ``{"problems": [{code, file, line, column, message, ...}]}``.
-
-    ``line`` and ``column`` count from 1, 0 means the whole file; ``file`` is ``null`` where there is none.
-    """
+    """Return problems of playbooks and inventories as ``{"problems": [...]}``, each a :class:`ReportedProblem`."""
     return {"problems": [_problem(problem, "input") for problem in problems]}
 
 
@@ -85,18 +83,20 @@ def error_json(error: MsautoError | str, remedy: str = "") -> dict[str, Any]:
     return {"problems": [_problem(Problem(error.message, place, error.remedy), code)]}
 
 
-def _problem(problem: Problem, code: str) -> dict[str, Any]:
+def _problem(problem: Problem, code: str) -> Any:
     place = problem.place
-    return {
-        "code": code,
-        "file": place.file if place else None,
-        "line": place.line if place else 0,
-        "column": place.column if place else 0,
-        "message": problem.message,
-        "remedy": problem.remedy,
-        "excerpt": problem.excerpt,
-        "level": problem.level,
-    }
+    return to_json(
+        ReportedProblem(
+            code=code,
+            file=place.file if place else None,
+            line=place.line if place else 0,
+            column=place.column if place else 0,
+            message=problem.message,
+            remedy=problem.remedy,
+            excerpt=problem.excerpt,
+            level=problem.level,
+        )
+    )
 
 
 def _plain(value: object) -> str:
@@ -139,22 +139,10 @@ def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict
     requests = list(target.get("requests", ()))
     known = list(result.requests) if result else []
     known += [RequestResult("not sent")] * (len(requests) - len(known))
-    joined = [{**request, "result": _request(came)} for request, came in zip(requests, known, strict=False)]
-    return {**target, "requests": joined, "result": _target(result)}
-
-
-def _target(result: TargetResult | None) -> dict[str, Any]:
-    if result is None:
-        return {"outcome": "not attempted", "message": "", "differences": []}
-    differences = [
-        {"aspect": item.aspect, "key": item.key, "desired": item.desired, "live": item.live}
-        for item in result.differences
-    ]
-    return {"outcome": result.outcome, "message": result.message, "differences": differences}
-
-
-def _request(result: RequestResult) -> dict[str, Any]:
-    return {"outcome": result.outcome, "status": result.status, "message": result.message, "tries": result.tries}
+    joined = [{**request, "result": to_json(came)} for request, came in zip(requests, known, strict=False)]
+    outcome = ("not attempted", "", ()) if result is None else (result.outcome, result.message, result.differences)
+    names = ("outcome", "message", "differences")
+    return {**target, "requests": joined, "result": dict(zip(names, to_json(outcome), strict=True))}
 
 
 def _summary(result: Result) -> dict[str, Any]:

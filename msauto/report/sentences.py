@@ -55,7 +55,8 @@ def plan_sentence(plan: Plan, *, keep_going: bool = False) -> str:
     """Return the closing sentence of a plan, in Terraform's manner."""
     if not any(target.changes for target in plan.targets) and not plan.errors:
         return _no_changes(plan)
-    counts = ", ".join(f"{plan.count(action)} to {action}" for action in ("add", "change", "delete", "run"))
+    summary = plan.summary
+    counts = ", ".join(f"{getattr(summary, action)} to {action}" for action in ("add", "change", "delete", "run"))
     on = _on(target for target in plan.targets if target.changes and target.error is None)
     sentences = [f"Plan: {counts}{on and f', on {on}'}; {plural(plan.requests, 'request')}."]
     if plan.unchanged:
@@ -134,9 +135,9 @@ class Recap:
 def recap_of(result: Result) -> tuple[Recap, ...]:
     """Count the results of each server, in the order of the run; servers without a change included."""
     plan = result.plan
-    names = dict.fromkeys([*plan.servers, *(target.target.server for target in result.targets)])
-    unchanged = dict(plan.unchanged_by_server)
-    if len(names) == 1 and not unchanged:  # a plan that was saved tells only the whole number
+    unchanged = {server.name: server.unchanged for server in plan.servers}
+    names = dict.fromkeys([*unchanged, *(target.target.server for target in result.targets)])
+    if len(names) == 1:  # a plan made from the ledger has only the whole number
         unchanged = dict.fromkeys(names, plan.unchanged)
     skipped = plan.skipped if len(names) == 1 else 0
     left_out = plan.left_out if len(names) == 1 else 0

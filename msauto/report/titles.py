@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from msauto.model.live import show_folder
 from msauto.model.plan import Plan, Target
 from msauto.report.sanitizing import show
 
@@ -25,7 +24,7 @@ def folder_of(target: Target) -> str:
     """Say where an asset lives; empty where that is not known."""
     if target.folder is None:
         return ""
-    return f"in {show(show_folder(target.folder))}" if target.folder else "in the root folder"
+    return f"in {show(target.folder)}" if target.folder else "in the root folder"
 
 
 def errors_of(plan: Plan) -> Iterator[tuple[str, str, str]]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
+from msgspec import structs
+
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
-from msauto.model.live import show_folder
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
@@ -73,7 +74,7 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
     if change.aspect == "asset" and change.action == "delete":
         return tuple(_deleted(change, target))
     if change.aspect == "command" and isinstance(change.after, dict):
-        change = replace(change, after={n: v for n, v in change.after.items() if f" {n}={v}" not in change.key})
+        change = structs.replace(change, after={n: v for n, v in change.after.items() if f" {n}={v}" not in change.key})
     if isinstance(change.before, dict) or isinstance(change.after, dict):
         return tuple(_item(change, target.rate, short))
     if change.aspect == "restore" and target.wait:
@@ -100,7 +101,9 @@ def change_notes(change: Change) -> tuple[str, ...]:
 def emptied_words(target: Target) -> tuple[str, ...]:
     """Say which lists ``exactly`` empties: a reader must not have to count."""
     return tuple(
-        f"all {count} {aspect.replace('_', ' ')}s go: nothing is left" for aspect, count in target.emptied if count > 1
+        f"all {each.count} {each.aspect.replace('_', ' ')}s go: nothing is left"
+        for each in target.emptied
+        if each.count > 1
     )
 
 
@@ -111,7 +114,7 @@ def show_key(change: Change) -> str:
 
 def show_body(body: Body, limit: int | None = None) -> str:
     """Describe a request's body: its size and type, then its text, or its sum where it is no text."""
-    if body.content == HIDDEN.encode():
+    if body.is_hidden:
         return f"{HIDDEN} of {visible(body.media_type)}"
     size = f"{plural(len(body.content), 'byte')} of {visible(body.media_type)}"
     try:
@@ -290,7 +293,7 @@ def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
     told: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
     folder = told.pop("folder", None)
     if folder is None and target.folder is not None:
-        folder = show_folder(target.folder)
+        folder = target.folder
     if folder is not None:
         yield ValuePart("in", show_value(folder) if folder else "the root folder", None)
     for name in ("frames", "length", "duration"):
@@ -302,7 +305,7 @@ def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
         yield ValuePart("created", show_value(created), None)
     told.pop("links", None)
     if target.places:
-        yield ValuePart("also shown as", show_list([show_folder(place) for place in target.places]), None)
+        yield ValuePart("also shown as", show_list([*target.places]), None)
     for name, value in told.items():
         if value is not None and value != target.name:
             yield ValuePart(visible(name), show_value(value, name, target.rate), None)

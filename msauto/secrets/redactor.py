@@ -7,7 +7,8 @@ change and request that contained a secret says so (``secret``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.model.plan import Body, Change, Expectation, Json, Plan, Request, Settlement, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
@@ -34,12 +35,12 @@ class Redactor:
         """Return a plan as it may be shown."""
         if not self._secrets:
             return plan
-        return replace(
+        return structs.replace(
             plan,
             targets=tuple(map(self.target, plan.targets)),
             warnings=tuple(map(self._secrets.redact_message, plan.warnings)),
             settlements=tuple(map(self._settlement, plan.settlements)),
-            urls=tuple((name, self._secrets.redact(url)) for name, url in plan.urls),
+            servers=tuple(structs.replace(each, url=self._secrets.redact(each.url)) for each in plan.servers),
             secrets=NO_SECRETS,
         )
 
@@ -52,11 +53,13 @@ class Redactor:
 
     def result(self, result: Result) -> Result:
         """Return the result of a run as it may be shown."""
-        return replace(result, plan=self.plan(result.plan), targets=tuple(map(self.target_result, result.targets)))
+        return structs.replace(
+            result, plan=self.plan(result.plan), targets=tuple(map(self.target_result, result.targets))
+        )
 
     def target_result(self, result: TargetResult) -> TargetResult:
         """Return the result of a target as it may be shown; a server may repeat what it was sent."""
-        return replace(
+        return structs.replace(
             result,
             target=self.target(result.target),
             message=self._secrets.redact_message(result.message),
@@ -66,16 +69,16 @@ class Redactor:
 
     def request_result(self, result: RequestResult) -> RequestResult:
         """Return the result of a request as it may be shown."""
-        return replace(result, message=self._secrets.redact_message(result.message))
+        return structs.replace(result, message=self._secrets.redact_message(result.message))
 
     def _settlement(self, settlement: Settlement) -> Settlement:
-        return replace(settlement, item=self._redact_key(settlement.item), value=self._mask(settlement.value))
+        return structs.replace(settlement, item=self._redact_key(settlement.item), value=self._mask(settlement.value))
 
     def _target(self, target: Target) -> Target:
         changes = tuple(map(self._change, target.changes))
         requests = tuple(map(self._request, target.requests))
         secret = any(each.secret for each in changes) or any(each.secret for each in requests)
-        return replace(
+        return structs.replace(
             target,
             changes=changes,
             requests=requests,
@@ -86,7 +89,7 @@ class Redactor:
     def _change(self, change: Change) -> Change:
         if not any(map(self._holds, (change.key, change.before, change.after))):
             return change
-        return replace(
+        return structs.replace(
             change,
             key=self._redact_key(change.key),
             before=self._mask_earlier(change.before, change.after),
@@ -98,18 +101,18 @@ class Redactor:
     def _request(self, request: Request) -> Request:
         path, body = self._secrets.redact_path(request.path), request.body
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
-            body = Body(HIDDEN.encode(), body.media_type)
+            body = Body(body.media_type)
         expect = tuple(map(self._expect, request.expect))
         secret = path != request.path or body is not request.body
-        return replace(request, path=path, body=body, expect=expect, secret=secret)
+        return structs.replace(request, path=path, body=body, expect=expect, secret=secret)
 
     def _expect(self, expect: Expectation) -> Expectation:
         # A secret attribute that a marker had and no task names is not compared, so it is not kept.
-        preserved = tuple((name, text) for name, text in expect.preserved if not self._holds({name: text}))
+        preserved = {name: text for name, text in expect.preserved.items() if not self._holds({name: text})}
         secret = self._holds(expect.desired)
         if not secret and not self._holds(expect.key) and preserved == expect.preserved:
             return expect
-        return replace(
+        return structs.replace(
             expect,
             key=self._redact_key(expect.key),
             desired=self._mask(expect.desired),
@@ -120,7 +123,7 @@ class Redactor:
     def _difference(self, difference: Difference) -> Difference:
         if not any(map(self._holds, (difference.key, difference.desired, difference.live))):
             return difference
-        return replace(
+        return structs.replace(
             difference,
             key=self._secrets.redact(difference.key),
             desired=self._mask(difference.desired),

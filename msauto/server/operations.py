@@ -135,7 +135,7 @@ class Operations(ABC):
     async def load_xmp(self, database: str, connector: str, content: bytes, media_type: str = "text/xml") -> Answer:
         """Load a batch of XMP metadata through a connector («Load XMP metadata in batch»)."""
         require(self.spec, Feature.LOAD_XMP)
-        return await self.send(requests.load_xmp(database, connector, Body(content, media_type)))
+        return await self.send(requests.load_xmp(database, connector, Body.of(content, media_type)))
 
     # Commands («Asset commands») -------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class Operations(ABC):
         """Add data to a channel («RSS add data»)."""
         data = content.encode() if isinstance(content, str) else content
         kind = media_type or ("text/xml" if file.lower().endswith(".xml") else "text/plain; charset=utf-8")
-        return await self.send(requests.put_rss(channel, file, Body(data, kind)))
+        return await self.send(requests.put_rss(channel, file, Body.of(data, kind)))
 
     async def delete_rss(self, channel: str, guid: str) -> Answer:
         """Delete an item of a channel («RSS delete data»)."""

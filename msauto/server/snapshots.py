@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
@@ -111,7 +112,7 @@ class Snapshots:
             return skipped("it is listed, but not found by its title", broken=True)
         if asset.folder is not None and not same_folder(asset.folder, found.folder):
             return skipped(f"a link: its clip lives in {show_folder(asset.folder) or '/'}")
-        clip = await self._clip_of_link(replace(asset, title=asset.title or found.title))
+        clip = await self._clip_of_link(structs.replace(asset, title=asset.title or found.title))
         if clip is not None:
             return skipped(f"a link: its clip is {show_folder((*clip.folder, clip.title))}")
         return await self._snapshot(found.title, asset)

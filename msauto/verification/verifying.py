@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS, can_show, difference, holds, is_partly_hidden
 from msauto.errors import UnreadableError
@@ -74,7 +76,7 @@ def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[AspectName, ...]
 
 def only(target: Target, first: int, end: int) -> Target:
     """Return the target as if it had the requests ``first`` to before ``end`` alone."""
-    return replace(target, requests=target.requests[first:end])
+    return structs.replace(target, requests=target.requests[first:end])
 
 
 def can_see(target: Target) -> bool:
@@ -191,7 +193,7 @@ def _titled(asset: Asset, address: Address) -> Asset:
     """Give an asset that was found by title, and tells none, that title: it shows whether a rename was done."""
     if asset.title is not None or address.namespace:
         return asset
-    return replace(asset, title=address.name)
+    return structs.replace(asset, title=address.name)
 
 
 def _is_the_one(target: Target, asset: Asset) -> bool:

@@ -45,7 +45,7 @@ def test_what_came_of_a_run_is_no_plan(desk: Desk, sim: Simulator) -> None:
     desk.write("result.json", apply(desk, desk.comment("new"), "--yes").out)
     sim.clear_log()
     sourced = desk.run("apply", "result.json", *INV, "--yes")
-    sourced.one_error("this is what `msauto apply` printed, and no plan", "→")
+    sourced.one_error("this is the output of `msauto apply`, not a plan", "→")
     assert (sourced.code, sim.writes()) == (1, [])
 
 

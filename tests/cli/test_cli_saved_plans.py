@@ -165,7 +165,7 @@ def spoilt(data: dict[str, Any]) -> None:
     [
         (spoilt, "was changed after it was made"),
         (lambda data: data.update(version=2), "version 2"),
-        (lambda data: data.update(format="terraform"), "no plan"),
+        (lambda data: data.update(format="terraform"), "not a plan"),
         (lambda data: data.pop("targets"), "was changed after it was made"),
     ],
 )

@@ -7,10 +7,10 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from msauto.applying.executor import apply
 from msauto.ledger import Ledger, schema
@@ -54,7 +54,7 @@ class Server:
             known = ledger.memory.recall(target.id)
             left = [r for r in target.requests if not self._shows(target, r.path) and not _remembered(r, known)]
             if left:
-                targets.append(replace(target, requests=tuple(left)))
+                targets.append(structs.replace(target, requests=tuple(left)))
         return targets
 
     def _shows(self, target: Target, path: str) -> bool:

@@ -113,7 +113,7 @@ def test_a_server_that_stamps_what_it_changes_is_no_wrong_dialect(sim: Simulator
     stage = make_stage(sim, tmp_path, {"marker_update": "keep"}, {"marker_update": ours})
     plan = stage.plan({"asset": {"title": FILM, "markers": [{"uid": 3, "title": "New"}]}})
     ((expect,),) = (request.expect for request in plan.targets[0].requests)
-    assert expect.preserved == (("comment", "kept too"),)
+    assert expect.preserved == {"comment": "kept too"}
     stamped = Marker(3, 150, {"track": "General", "title": "New", "comment": "stamped", "user": "api"})
     assert holds(expect, LiveTarget(Asset(FILM, markers=(stamped,))))
     cleared = Marker(3, 150, {"track": "General", "title": "New"})

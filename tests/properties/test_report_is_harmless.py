@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from msauto.errors import Problem, SourceLocation
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, AspectName, Body, Change, Plan, Refusal, Request, Target
+from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedServer, Refusal, Request, Target
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
@@ -45,26 +45,30 @@ def changes(draw: st.DrawFn) -> Change:
         draw(value),
         draw(st.sampled_from(["live", "ledger", "none"])),
         draw(st.booleans()),
-        TaskSource(place, draw(TEXT)),
+        TaskSource.at(place, draw(TEXT)),
         exactly=draw(st.booleans()),
     )
 
 
+def body_of(text: str) -> Body:
+    return Body.of(text.encode(errors="replace"), text)
+
+
 @st.composite
 def targets(draw: st.DrawFn) -> Target:
-    body = draw(st.none() | st.binary(max_size=8).map(Body) | TEXT.map(lambda t: Body(t.encode(errors="replace"), t)))
+    body = draw(st.none() | st.binary(max_size=8).map(Body.of) | TEXT.map(body_of))
     return Target(
         draw(TEXT),
         draw(TEXT),
         draw(st.sampled_from(["asset", "rss_channel", "database"])),
         draw(TEXT),
-        draw(st.none() | st.tuples(TEXT)),
+        draw(st.none() | TEXT),
         changes=tuple(draw(st.lists(changes(), min_size=1, max_size=3))),
         requests=(Request("PUT", draw(TEXT), (0,), body),),
         error=draw(st.none() | TEXT),
         rate=draw(st.sampled_from([None, Fraction(25), Fraction(30000, 1001)])),
         create_time=draw(st.none() | TEXT),
-        places=tuple(draw(st.lists(st.tuples(TEXT), max_size=2))),
+        places=tuple(draw(st.lists(TEXT, max_size=2))),
     )
 
 
@@ -76,7 +80,7 @@ def plans(draw: st.DrawFn) -> Plan:
         targets=tuple(draw(st.lists(targets(), max_size=2))),
         refusals=tuple(Refusal(t, t, t, t) for t in draw(st.lists(TEXT, max_size=1))),
         warnings=tuple(draw(st.lists(TEXT, max_size=2))),
-        servers=(draw(TEXT),),
+        servers=(PlannedServer(draw(TEXT), 0),),
     )
 
 
@@ -110,7 +114,7 @@ def test_text_of_a_result_writes_nothing_but_text(target: Target, message: str, 
         (RequestResult("failed", 500, message, 1),),
         (Difference(message, value, {value: message}, {}), Difference(value, message, value, None)),
     )
-    result = Result("r", Plan("", "", servers=(value,)), (came,))
+    result = Result("r", Plan("", "", servers=(PlannedServer(value, 0),)), (came,))
     shown = text.render_result(result, colour=False, verbosity=1)
     assert is_harmless(shown)
     assert "\x1b" not in shown
@@ -159,18 +163,17 @@ def with_text(plan: Plan, sourced: str) -> Plan:
 
     def one(target: Target) -> Target:
         told = tuple(
-            replace(item, key=sourced, before=sourced, after={"at": 3, sourced: sourced}) for item in target.changes
+            structs.replace(item, key=sourced, before=sourced, after={"at": 3, sourced: sourced})
+            for item in target.changes
         )
-        paths = tuple(
-            replace(request, path=sourced, body=Body(sourced.encode(errors="replace"))) for request in target.requests
-        )
-        return replace(
-            target, server=sourced, database=sourced, name=sourced, folder=(sourced,), changes=told, requests=paths,
+        paths = tuple(structs.replace(request, path=sourced, body=body_of(sourced)) for request in target.requests)
+        return structs.replace(
+            target, server=sourced, database=sourced, name=sourced, folder=sourced, changes=told, requests=paths,
             create_time=sourced, error=None if target.error is None else "x" + " ".join(sourced.split()),
         )  # fmt: skip
 
     flat = " ".join(sourced.split())
-    return replace(
+    return structs.replace(
         plan,
         created=sourced,
         msauto=sourced,

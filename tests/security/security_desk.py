@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from msauto.planning.saved_plans.plan_schema import checksum
+from msauto.planning.saved_plans.plan_file import checksum
 from msauto.simulator import Simulator, empty_state
 from tests.cli.command_line import Desk, Said
 

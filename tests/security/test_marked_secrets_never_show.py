@@ -179,7 +179,7 @@ def test_a_plan_that_sends_one_is_neither_kept_nor_applied(desk: Desk, sim: Simu
 
 
 def test_a_printed_plan_without_its_marks_sends_no_stars(desk: Desk, sim: Simulator, flags: list[str]) -> None:
-    from msauto.planning.saved_plans.plan_schema import checksum
+    from msauto.planning.saved_plans.plan_file import checksum
 
     plan = desk.run("plan", "play.yml", *flags, "--format", "json").json
     for target in plan["targets"]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from msauto.model.plan import Plan
-from msauto.planning.saved_plans.plan_integrity import why_dishonest
+from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
 from msauto.simulator import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, forge, repository, server
@@ -168,4 +168,4 @@ def test_every_plan_that_is_made_is_what_it_shows(path: Path) -> None:
     context = _scene(case)
     found = context.plan(*_intents(case, context))
     targets = tuple(target for target in found.targets if target.error is None)
-    assert why_dishonest(Plan("", "", targets=targets)) is None
+    assert find_undisclosed_request(Plan("", "", targets=targets)) is None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.errors import InputError
 from msauto.simulator import Simulator, empty_state
@@ -389,9 +390,7 @@ def test_the_digest_is_of_what_is_on_disk(stage: Theatre) -> None:
     from msauto.ledger import Ledger
 
     with Ledger.open(stage.folder / "state", readonly=True) as ledger:
-        from dataclasses import replace
-
-        target = replace(result.plan.targets[0].id, server=stage.sim.url)
+        target = structs.replace(result.plan.targets[0].id, server=stage.sim.url)
         kept = ledger.memory.recall(target)[f"thumbnail:{dest}"]
     assert isinstance(kept, dict)
     assert kept["sha256"] == hashlib.sha256(dest.read_bytes()).hexdigest()

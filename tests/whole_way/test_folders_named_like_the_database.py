@@ -66,4 +66,4 @@ def test_another_folder_is_not_protected(stage: Stage) -> None:
 def test_a_selected_clip_is_at_home_there(stage: Stage) -> None:
     task = {"name": "All", "asset": {"select": {"folder": "NEWS/Raw", "expect": {"min": 1}}, "state": "absent"}}
     (target,) = stage.plan(task).targets
-    assert (target.error, target.folder) == (None, ("NEWS", "Raw"))
+    assert (target.error, target.folder) == (None, "NEWS/Raw")

@@ -52,7 +52,7 @@ def test_request_target_arrives_byte_for_byte(method: str, path: str) -> None:
 
 
 def test_body_and_its_type_arrive_unharmed() -> None:
-    body = Body("Заголовок\r\n".encode(), "text/plain; charset=utf-8")
+    body = Body.of("Заголовок\r\n".encode(), "text/plain; charset=utf-8")
     exchange = asyncio.run(sent(requests.put_rss("ticker", "n 1.txt", body)))
     assert exchange.line == b"PUT /rss/ticker/n%201.txt HTTP/1.1"
     assert exchange.body == "Заголовок\r\n".encode()

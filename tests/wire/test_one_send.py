@@ -27,7 +27,7 @@ CLIP = b'<Clip link_id="1"><Attr name="title">x</Attr></Clip>'
 
 
 def write(method: Write) -> Request:
-    return Request(method, "/storage/N@x", body=Body(b"data") if method == "PUT" else None)
+    return Request(method, "/storage/N@x", body=Body.of(b"data") if method == "PUT" else None)
 
 
 async def with_client(

@@ -14,9 +14,9 @@ from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.output import colour_on, give, say
 from msauto.cli.runs.past_runs import SETTINGS
 from msauto.ledger import Ledger
+from msauto.model.codec import to_json
 from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.result import OUTCOMES, key_of
-from msauto.planning.saved_plans.plan_file import target_to_json
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural
@@ -41,7 +41,7 @@ def command(*, flags: Flags, run: str | None) -> None:
             return
         runs = ledger.attempts()
     if flags.format == "json":
-        give(dump([each.to_json() for each in runs]))
+        give(dump([to_json(each) for each in runs]))
     elif runs:
         headers = ("run", "started", "ended", "status", "playbooks", "what came of it")
         give(_table(headers, [_row(each) for each in runs], flags))
@@ -78,7 +78,7 @@ def _requests(run: RunSummary) -> str:
 
 def _give_attempt(attempt: RunSummary, flags: Flags) -> None:
     if flags.format == "json":
-        give(dump(attempt.to_json()))
+        give(dump(to_json(attempt)))
         return
     facts = {"run": attempt.run, "status": attempt.status, "reason": attempt.reason, "code": str(attempt.code)}
     facts |= {"started": _time(attempt.started), "ended": _time(attempt.ended)}
@@ -135,35 +135,25 @@ def _notes(came: RequestRecord) -> str:
 
 def _details(details: RunDetails) -> dict[str, Any]:
     about = {"msauto": details.msauto, "pid": details.pid, "host": details.host, "notes": dict(details.notes)}
-    return {**details.summary.to_json(), **about, "targets": [_target_json(target) for target in details.targets]}
+    return {**to_json(details.summary), **about, "targets": [_target_json(target) for target in details.targets]}
 
 
 def _target_json(record: TargetRecord) -> dict[str, Any]:
     """Return a target as in the plan, with what came of it and of each request."""
-    planned = target_to_json(record.target)
+    planned = to_json(record.target)
     requests = [
         {**request, "result": _request_json(came)}
         for request, came in zip(planned["requests"], record.requests, strict=True)
-    ]
-    differences = [
-        {"aspect": each.aspect, "key": each.key, "desired": each.desired, "live": each.live}
-        for each in record.differences
     ]
     result = {
         "outcome": record.outcome,
         "message": record.message,
         "begun": record.begun,
-        "differences": differences,
+        "differences": to_json(record.differences),
     }
     return {**planned, "requests": requests, "result": result}
 
 
 def _request_json(came: RequestRecord) -> dict[str, Any]:
-    return {
-        "outcome": came.state,
-        "status": came.status,
-        "message": came.message,
-        "tries": came.tries,
-        "sent": came.sent,
-        "settled": came.settled,
-    }
+    record = to_json(came)
+    return {"outcome": record.pop("state"), **record}

@@ -16,10 +16,10 @@ from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.interruptible import run_async
 from msauto.cli.output import give, say
 from msauto.cli.runs.running import SIGNALS
-from msauto.errors import MsautoError, RefusedError, SourceLocation
+from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.limits import Limits
-from msauto.model.live import Asset, Folder, Link, parse_folder
+from msauto.model.live import Asset, Folder, Link, parse_folder, show_folder
 from msauto.model.plan import Change, Plan, Target
 from msauto.planning.limits import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
@@ -136,10 +136,10 @@ def _refuse_protected(
     """Refuse what no run may delete or remove from (contract, «Limits», ``protected``)."""
     folders: tuple[Folder, ...] = tuple(link.folder for link in links or ())
     folders += () if trial.links is None else (trial.links,)
-    change = Change(
-        "delete", "marker", "", None, None, "live", reversible=True, source=TaskSource(SourceLocation("probe"))
-    )
-    target = Target(server.spec.name, "", "asset", trial.title, folder=asset.folder, changes=(change,), places=folders)
+    change = Change("delete", "marker", "", None, None, "live", reversible=True, source=TaskSource("probe"))
+    home = None if asset.folder is None else show_folder(asset.folder)
+    places = tuple(map(show_folder, folders))
+    target = Target(server.spec.name, "", "asset", trial.title, folder=home, changes=(change,), places=places)
     found = refusals(Plan("", "", targets=(target,)), replace(Limits(), protected=limits.protected))
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)
     if protected is not None:

@@ -6,11 +6,12 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import click
+from msgspec import structs
 
 from msauto.cli.flags import Flags, require_text_or_json, shared_flags
 from msauto.cli.interruptible import run_async
@@ -257,7 +258,9 @@ def _at(frames: int, rate: Fraction | None) -> str:
 def _mam(found: Sequence[MamAsset]) -> ShownTable:
     rows = [[one.title, show_folder(one.folder), one.length, one.hires, one.proxy or ""] for one in found]
     headers = ("title", "folder", "length", "hires", "proxy")
-    return ShownTable((("", headers, rows),), [asdict(one) | {"folder": show_folder(one.folder)} for one in found])
+    return ShownTable(
+        (("", headers, rows),), [structs.asdict(one) | {"folder": show_folder(one.folder)} for one in found]
+    )
 
 
 def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
@@ -275,7 +278,9 @@ def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
     rows = [[name, "" if value is None else str(value)] for name, value in facts.items()]
     tables: list[tuple[str, Sequence[str], Rows]] = [("", ("fact", "value"), rows), *_lists(found, xmp)]
     parts = {
-        "segments": [{**asdict(segment), "titles": list(filter(None, segment.titles))} for segment in found.segments],
+        "segments": [
+            {**structs.asdict(segment), "titles": list(filter(None, segment.titles))} for segment in found.segments
+        ],
         "markers": [{"uid": m.uid, "frame": m.frame, **m.fields} for m in found.markers],
         "parameters": list(found.parameters),
         "xmp": None if xmp is None else {name: list(values) for name, values in xmp.items()},
@@ -305,7 +310,7 @@ def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows
 
 def _channel(found: RssChannel) -> ShownTable:
     rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
-    values = [asdict(item) for item in found.items]
+    values = [structs.asdict(item) for item in found.items]
     return ShownTable(
         (("", ("guid", "title", "description", "published"), rows),), {"name": found.name, "items": values}
     )

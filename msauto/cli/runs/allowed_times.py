@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import click
+from msgspec import structs
 
 from msauto.cli.flags import Flags
 from msauto.ledger import Ledger
@@ -50,7 +51,7 @@ def times_of(flags: Flags, window: str | None, *, override_freeze: str | None = 
 
 def with_times(plan: Plan, times: AllowedTimes, now: datetime) -> Plan:
     """Return a plan that changes something with why it is not applied now."""
-    return replace(plan, refusals=(*plan.refusals, *times.refusals(now))) if plan.requests else plan
+    return structs.replace(plan, refusals=(*plan.refusals, *times.refusals(now))) if plan.requests else plan
 
 
 def with_state(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:
@@ -60,7 +61,7 @@ def with_state(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:
         return plan
     remedy = "mount the folder that holds it; for the very first run, set `require = false` under [state]"
     refusal = Refusal("state", str(settings.file), str(flags.state_dir), remedy)
-    return replace(plan, refusals=(*plan.refusals, refusal))
+    return structs.replace(plan, refusals=(*plan.refusals, refusal))
 
 
 def _window(context: click.Context, option: click.Parameter, text: str | None) -> str | None:

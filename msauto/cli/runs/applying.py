@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from msgspec import structs
+
 from msauto.aio import recover_runs
 from msauto.cli.flags import Flags
 from msauto.cli.interruptible import run_async
@@ -23,10 +25,11 @@ from msauto.cli.runs.run_options import RunOptions
 from msauto.cli.runs.running import run_plan
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
+from msauto.model.codec import to_json
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.saved_plans.plan_file import plan_to_json, summary
+from msauto.planning.saved_plans.plan_file import plan_to_json
 from msauto.report import html, markdown, text
 from msauto.report.json import dump, result_json
 from msauto.report.sanitizing import visible
@@ -85,7 +88,7 @@ class ApplyRun:
                     for line in run_async(self._recover(ledger), runner):
                         say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
                     planned = run_async(self._plan(ledger), runner)
-                    self.asked.attempt.summary = summary(planned.plan)
+                    self.asked.attempt.summary = to_json(planned.plan.summary)
                     if not self._may_go_on(planned):
                         return 1
                 result = runner.run(self._apply(planned.plan, ledger))
@@ -110,7 +113,7 @@ class ApplyRun:
         return replace(planned, plan=with_times(planned.plan, self.asked.times, self.clock.now()))
 
     async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
-        sound = replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
+        sound = structs.replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
         notes = {SETTINGS: str(self.flags.settings_file), **who()}
         notes |= {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
         return await run_plan(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import structs
 
 from msauto.aio import check_servers, make_plan, recheck_plan, scopes_of, scopes_of_plan, specs_of, undo_of
 from msauto.cli.flags import Flags
@@ -16,7 +18,7 @@ from msauto.ledger import LockScope
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.limits import Limits
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import Plan, PlannedServer, Target
 from msauto.model.ports import Clock, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
@@ -113,7 +115,7 @@ class SavedPlanSource:
         plan, stale = await recheck_plan(
             self.saved, self.specs, memory=memory, clock=clock, forks=forks, find_links=look
         )
-        return PlannedRun(replace(plan, refusals=refusals(plan, limits)), stale)
+        return PlannedRun(structs.replace(plan, refusals=refusals(plan, limits)), stale)
 
 
 def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
@@ -137,7 +139,7 @@ def open_source(flags: Flags, paths: tuple[str, ...]) -> PlanSource:
 
 def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
     """Refuse to apply a plan to another server than it was made for: the names of two inventories may be the same."""
-    urls = dict(plan.urls)
+    urls = {server.name: server.url for server in plan.servers if server.url}
     for spec in specs:
         planned = urls.get(spec.name, spec.url)
         if planned != spec.url:
@@ -171,11 +173,11 @@ def resume(flags: Flags, details: RunDetails) -> tuple[PlanSource, tuple[str, ..
         raise RefusedError(f"run {name} left no target that it did not reach", remedy=_anew(details))
     if half:
         say(visible(f"Warning: {_half_told(half)}") + f"\n  → afterwards, {_anew(details)}")
-    targets = tuple(replace(target, batch=0) for target in left)
+    targets = tuple(structs.replace(target, batch=0) for target in left)
     _refuse_hidden(targets, name)
-    servers = tuple(dict.fromkeys(target.server for target in targets))
-    specs = servers_called(flags.options, servers)
+    specs = servers_called(flags.options, [target.server for target in targets])
     check_servers(details, specs)
+    servers = tuple(PlannedServer(name, 0) for name in dict.fromkeys(target.server for target in targets))
     plan = Plan(details.summary.started, details.msauto, targets=targets, servers=servers)
     return SavedPlanSource(plan, specs), (f"resume {name}",)
 

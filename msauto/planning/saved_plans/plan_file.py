@@ -1,163 +1,149 @@
-"""The plan as JSON, both ways (the contract, «The plan (JSON)»): what is saved can be applied as it was shown.
+"""The plan as JSON, both ways (the contract, "The plan (JSON)"): a saved plan is applied exactly as it was shown.
 
-Beyond the contract each target carries what applying needs (address, looked, expectations): extra keys. So does the
-whole a ``checksum``: what a slip of the hand, or a merge, has changed is refused. It is no signature.
+The types of :mod:`msauto.model.plan` are the format. Beyond the contract each target carries what applying needs
+(address, looked, expectations), and the document a ``checksum`` against accidental changes. It is not a signature.
 """
 
 from __future__ import annotations
 
-import base64
-from dataclasses import asdict
-from fractions import Fraction
-from typing import Any
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
 
-from msauto.model.live import show_folder
-from msauto.model.plan import Address, Body, Change, Expectation, Plan, Request, Settlement, Target
-from msauto.planning.saved_plans.plan_descriptions import described
-from msauto.planning.saved_plans.plan_schema import FORMAT, VERSION, PlanFile, checksum, read_plan
+from msgspec import Meta, Struct
+
+from msauto.errors import InputError, Problem, SourceLocation
+from msauto.model.codec import describe_types, from_json, to_json
+from msauto.model.desired import Batch
+from msauto.model.plan import InputHash, Plan, PlannedServer, Refusal, Settlement, Summary, Target
+from msauto.model.result import ReportedProblem
+from msauto.planning.saved_plans.plan_integrity import find_undisclosed_request
 from msauto.secrets.redactor import redact_plan
+from msauto.secrets.taint import HIDDEN
+
+FORMAT: Final = "msauto-plan"
+VERSION: Final = 1
+
+
+class PlanDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole JSON document."""
+
+    format: Annotated[Literal["msauto-plan"], Meta(description="always msauto-plan")]
+    version: Annotated[Literal[1], Meta(description="the version of this format")]
+    created: Annotated[str, Meta(description="when the plan was made, ISO 8601")]
+    msauto: Annotated[str, Meta(description="the version of msauto that made it")]
+    inputs: Annotated[tuple[InputHash, ...], Meta(description="the files that it was made from")]
+    summary: Annotated[Summary, Meta(description="the counts")]
+    refusals: Annotated[
+        tuple[Refusal, ...], Meta(description="limits that the plan exceeds; each names the flag that allows it")
+    ]
+    warnings: Annotated[tuple[str, ...], Meta(description="what to know before applying")]
+    servers: Annotated[tuple[PlannedServer, ...], Meta(description="all servers of the run")]
+    targets: Annotated[
+        tuple[Target, ...],
+        Meta(description="what changes, and what cannot be planned; unchanged targets are only counted"),
+    ]
+    batches: Annotated[tuple[Batch, ...], Meta(description="which servers go together, in order (serial)")]
+    settlements: Annotated[
+        tuple[Settlement, ...], Meta(description="what applying writes into the ledger without a request")
+    ]
+    checksum: Annotated[str, Meta(description="over all other keys: a plan that was edited is refused")]
+
+
+_SHARED: Final = ("created", "msauto", "inputs", "refusals", "warnings", "servers", "targets", "batches", "settlements")
+_COUNTS: Final = ("unchanged", "skipped", "left_out", "reads")
+_REMEDY: Final = "make the plan again with `msauto plan --out`; a plan file is not meant to be edited"
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as a JSON object; the same plan is always the same object. It holds no secret of the plan."""
+    """Return the plan as a JSON object; equal plans give equal objects. It holds no secret of the plan."""
     plan = redact_plan(plan)
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "created": plan.created,
-        "msauto": plan.msauto,
-        "inputs": [{"path": file.path, "sha256": file.sha256} for file in plan.inputs],
-        "summary": summary(plan),
-        "refusals": [{"code": r.code, "limit": r.limit, "count": r.count, "remedy": r.remedy} for r in plan.refusals],
-        "warnings": list(plan.warnings),
-        "servers": _servers(plan),
-        "targets": [target_to_json(target) for target in plan.targets],
-        "batches": [
-            {"play": each.play, "servers": list(each.servers), "max_fail": each.max_fail, "fatal": each.fatal}
-            for each in plan.batches
-        ],
-        "settlements": [_settlement(each) for each in plan.settlements],
-    }
+    shared = {name: getattr(plan, name) for name in _SHARED}
+    data: dict[str, Any] = to_json(PlanDocument(FORMAT, VERSION, summary=plan.summary, checksum="", **shared))
     return data | {"checksum": checksum(data)}
 
 
 def plan_from_json(data: object, *, path: str = "the plan file") -> Plan:
-    """Read a plan. Raises ``InputError`` for what is no plan, and for one of another version."""
-    return read_plan(data, path)
+    """Read the JSON value of a plan file. Raises ``InputError`` for anything but a plan as we write it."""
+    plan = _check_document(data, path)
+    try:
+        document = from_json(PlanDocument, plan)
+    except ValueError as error:
+        raise _refuse(path, str(error), _REMEDY) from None
+    counts = {name: getattr(document.summary, name) for name in _COUNTS}
+    found = Plan(**{name: getattr(document, name) for name in _SHARED}, **counts)
+    _check_requests(found, path)
+    return found
 
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a saved plan (``msauto schema plan``)."""
-    return described(PlanFile.model_json_schema())
-
-
-def summary(plan: Plan) -> dict[str, int]:
-    """Return the counts: targets of kind asset that change, changes by action, and what it costs."""
-    assets = sum(target.kind == "asset" and bool(target.changes) for target in plan.targets)
-    counts = {"add": plan.count("add"), "change": plan.count("change"), "delete": plan.count("delete")}
-    return {
-        "assets": assets,
-        **counts,
-        "run": plan.count("run"),
-        "unchanged": plan.unchanged,
-        "skipped": plan.skipped,
-        **({"left_out": plan.left_out} if plan.left_out else {}),
-        "errors": plan.errors,
-        "requests": plan.requests,
-        "reads": plan.reads,
+    """Return the JSON Schema (``msauto schema plan``): of a saved plan, and of what ``plan`` and ``apply`` print."""
+    _, parts = describe_types(PlanDocument)
+    document = parts.pop("PlanDocument")
+    problems, more = describe_types(tuple[ReportedProblem, ...])
+    document["properties"] |= {
+        "problems": {**problems, "description": "why nothing was planned or applied: such a document is not a plan"},
+        "result": {"description": "what came of the run, if it was applied: such a document is not a plan"},
     }
+    parts |= more
+    for name in ("Target", "Request"):
+        parts[name]["properties"]["result"] = {"description": "what came of it, if the plan was applied"}
+    for part in (document, *parts.values()):
+        for key in ("title", "description"):
+            part.pop(key, None)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "msauto plan"}
+    return {**head, **document, "$defs": dict(sorted(parts.items()))}
 
 
-def target_to_json(target: Target) -> dict[str, Any]:
-    """Return one target as in the plan's JSON form."""
-    return {
-        "server": target.server,
-        "database": target.database,
-        "kind": target.kind,
-        "name": target.name,
-        "folder": show_folder(target.folder) if target.folder is not None else None,
-        "fingerprint": target.fingerprint,
-        "changes": [_change(change) for change in target.changes],
-        "requests": [request_to_json(request) for request in target.requests],
-        "error": target.error,
-        "address": _address(target.address),
-        "address_after": _address(target.address_after),
-        "link_id": target.link_id,
-        "create_time": target.create_time,
-        "looked": list(target.looked),
-        "rate": _rate(target.rate),
-        "wait": target.wait,
-        "emptied": [{"aspect": aspect, "count": count} for aspect, count in target.emptied],
-        "places": [show_folder(folder) for folder in target.places],
-        "batch": target.batch,
-    }
+def checksum(data: Mapping[str, Any]) -> str:
+    """Return ``sha256:…`` over the canonical JSON of a plan without its checksum."""
+    rest = {name: value for name, value in data.items() if name != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
-def _servers(plan: Plan) -> list[dict[str, Any]]:
-    urls = dict(plan.urls)
-    return [
-        {"name": name} | ({"url": urls[name]} if name in urls else {}) | {"unchanged": count}
-        for name, count in plan.unchanged_by_server
-    ]
+def _check_document(data: object, path: str) -> dict[str, Any]:
+    """Return an unchanged plan document that can be applied; its types are still unchecked."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise _refuse(path, f"not a plan: `format` is not {FORMAT!r}", _REMEDY)
+    if data.get("version") != VERSION:
+        message = f"the plan has version {data.get('version')!r}; this msauto reads version {VERSION}"
+        raise _refuse(path, message, "apply it with the msauto that made it, or make it again")
+    for target, request in _raw_requests(data):
+        # Paths that we write hold no plain `*`: `***` is refused even where the mark `secret` was removed.
+        if request.get("secret") or HIDDEN in str(request.get("path")):
+            message = f"{target.get('name')!r}: a request sends a secret, and a plan does not hold it"
+            raise _refuse(path, message, "apply the playbooks themselves: msauto apply PLAYBOOK")
+    for key in ("result", "problems"):
+        if key in data:
+            raise _refuse(path, f"this is the output of `msauto apply`, not a plan: it has `{key}`", _REMEDY)
+    if data.get("checksum") != checksum(data):
+        raise _refuse(path, "the plan was changed after it was made, or a part of it is missing", _REMEDY)
+    return data
 
 
-def _settlement(settlement: Settlement) -> dict[str, Any]:
-    return {**asdict(settlement.target), "item": settlement.item, "value": settlement.value}
+def _raw_requests(data: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    targets = data.get("targets")
+    for target in targets if isinstance(targets, list) else ():
+        requests = target.get("requests") if isinstance(target, dict) else None
+        for request in requests if isinstance(requests, list) else ():
+            if isinstance(request, dict):
+                yield target, request
 
 
-def _change(change: Change) -> dict[str, Any]:
-    source = change.source
-    shown: dict[str, Any] = {
-        "action": change.action,
-        "aspect": change.aspect,
-        "key": change.key,
-        "before": change.before,
-        "after": change.after,
-        "basis": change.basis,
-        "reversible": change.reversible,
-        "source": {
-            "file": source.place.file,
-            "line": source.place.line,
-            "column": source.place.column,
-            "task": source.task,
-        },
-    }
-    more = {"exactly": change.exactly, "handler": change.handler, "pending": change.pending, "secret": change.secret}
-    return shown | {name: value for name, value in more.items() if value}
+def _check_requests(plan: Plan, path: str) -> None:
+    """Refuse a plan with a request that does something else than its changes show."""
+    for target in plan.targets:
+        for request in target.requests:
+            if any(number >= len(target.changes) for number in request.changes):
+                raise _refuse(path, f"a request of {target.name!r} names a change that does not exist", _REMEDY)
+            if request.dest is not None and request.method != "GET":
+                raise _refuse(path, f"a {request.method} of {target.name!r} has a `dest`: only a GET can", _REMEDY)
+    why = find_undisclosed_request(plan)
+    if why is not None:
+        raise _refuse(path, why, "do not apply it: make the plan again, and ask who made this one")
 
 
-def request_to_json(request: Request) -> dict[str, Any]:
-    """Return one request as in the plan's JSON form."""
-    shown: dict[str, Any] = {"method": request.method, "path": request.path, "changes": list(request.changes)}
-    if request.body is not None:
-        shown["body"] = {"media_type": request.body.media_type} if request.secret else _body(request.body)
-    if request.dest is not None:
-        shown["dest"] = request.dest
-    shown |= {"expect": [_expect(expect) for expect in request.expect]}
-    more = {"guarded": request.guarded, "secret": request.secret}
-    return shown | {name: True for name, value in more.items() if value}
-
-
-def _body(body: Body) -> dict[str, str]:
-    shown = {"sha256": body.sha256, "media_type": body.media_type}
-    try:
-        text = body.content.decode("utf-8")
-    except UnicodeDecodeError:
-        return shown | {"base64": base64.b64encode(body.content).decode("ascii")}
-    return shown | {"text": text}
-
-
-def _expect(expect: Expectation) -> dict[str, Any]:
-    shown: dict[str, Any] = {"aspect": expect.aspect, "key": expect.key, "want": expect.desired}
-    shown |= {} if expect.visible else {"visible": False}
-    shown |= {"not_uids": list(expect.not_uids)} if expect.not_uids else {}
-    shown |= {"secret": True} if expect.secret else {}
-    return shown | ({"kept": dict(expect.preserved)} if expect.preserved else {})
-
-
-def _address(address: Address) -> dict[str, str]:
-    return {"name": address.name} | ({"namespace": address.namespace} if address.namespace else {})
-
-
-def _rate(rate: Fraction | None) -> str | None:
-    return None if rate is None else f"{rate.numerator}/{rate.denominator}"
+def _refuse(path: str, message: str, remedy: str) -> InputError:
+    return InputError([Problem(message, SourceLocation(path), remedy)])

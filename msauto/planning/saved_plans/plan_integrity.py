@@ -30,7 +30,7 @@ _RUN: Kinds = frozenset({("run", "command")})
 _DIALECTS = (Dialect(), replace(Dialect(), title_address="ns"))
 
 
-def why_dishonest(plan: Plan) -> str | None:
+def find_undisclosed_request(plan: Plan) -> str | None:
     """Return what a request does that the changes of its target do not show; ``None`` where all is as shown."""
     for target in plan.targets:
         for request in target.requests:

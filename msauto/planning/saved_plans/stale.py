@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.diffing.comparison import plain
-from msauto.model.live import Asset
+from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import Memory, Reader
 from msauto.planning.fingerprint import is_fresh
@@ -51,17 +52,19 @@ async def placed_anew(target: Target, reader: Reader) -> Target:
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return target
-    asset = asset if asset.title is not None else replace(asset, title=target.name)
+    asset = asset if asset.title is not None else structs.replace(asset, title=target.name)
     entries = await read_entries_of(reader, target.database, asset)
-    return replace(target, folder=asset.folder or target.folder, places=places_of(asset, target.name, entries))
+    folder = show_folder(asset.folder) if asset.folder else target.folder
+    places = places_of(asset, target.name, entries)
+    return structs.replace(target, folder=folder, places=tuple(map(show_folder, places)))
 
 
 async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
     """Tell whether what has the new title is the clip itself, by a link of it."""
     if live is None:
         return False
-    there = replace(there, title=there.title or target.address_after.name)
-    return await are_one_clip(reader, target.database, there, replace(live, title=live.title or target.name))
+    there = structs.replace(there, title=there.title or target.address_after.name)
+    return await are_one_clip(reader, target.database, there, structs.replace(live, title=live.title or target.name))
 
 
 def _has_run(expect: Expectation, remembered: Mapping[str, Json]) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import starmap
+
+from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.asset import plan_deletion
@@ -29,8 +32,8 @@ from msauto.model.desired import (
     DesiredXmpBatch,
     TaskSource,
 )
-from msauto.model.live import Asset, Folder, RssChannel
-from msauto.model.plan import Address, Json, Target, TargetId
+from msauto.model.live import Asset, Folder, RssChannel, show_folder
+from msauto.model.plan import Address, EmptiedList, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.planning.fingerprint import fingerprint
@@ -140,13 +143,13 @@ class AssetPlanner:
             database=found.database,
             kind="asset",
             name=found.title,
-            folder=found.asset.folder,
+            folder=None if found.asset.folder is None else show_folder(found.asset.folder),
             address=found.address,
             address_after=Address(found.title) if self.deleting else self._scene.address,
             link_id=found.asset.link_id,
             create_time=found.create_time,
             rate=found.asset.rate,
-            places=self._scene.places,
+            places=tuple(map(show_folder, self._scene.places)),
         )
         return _drafted(target, builder, live), tuple(builder.warnings)
 
@@ -192,14 +195,14 @@ def _drafted(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
     if not builder.changes:
         return target  # only counted, never kept: its fingerprint would be made for nothing
     looked = tuple(sorted(builder.looked))
-    return replace(
+    return structs.replace(
         target,
         changes=tuple(builder.changes),
         requests=builder.requests(),
         looked=looked,
         fingerprint=fingerprint(looked, live),
         wait=builder.wait,
-        emptied=tuple(builder.emptied),
+        emptied=tuple(starmap(EmptiedList, builder.emptied)),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
+from msgspec import structs
+
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import plain
 from msauto.diffing.memory_items import certain
@@ -19,6 +21,7 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import NoAssetError
+from msauto.model.live import show_folder
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
@@ -233,9 +236,9 @@ async def _compare(
     live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, told = plan.target(layers.looked, live)
     if world.find_links and entries is None and removes(plan.builder.changes):
-        titled = replace(found.asset, title=found.title)
+        titled = structs.replace(found.asset, title=found.title)
         shown = await read_entries_of(world.reader, found.database, titled)
-        target = replace(target, places=places_of(titled, found.title, shown))
+        target = structs.replace(target, places=tuple(map(show_folder, places_of(titled, found.title, shown))))
     target = slow_if_secret(target, live, world.secrets())
     outcome = SurveyedTarget.of(target, (*told, *warnings), recalled.settlements)
     if plan.held and not target.changes:

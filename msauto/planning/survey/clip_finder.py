@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from msgspec import structs
+
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
 from msauto.errors import MsautoError, PlanningError
@@ -126,7 +128,7 @@ class ClipFinder:
 
     async def _are_one(self, found: Sequence[FoundClip]) -> bool:
         """Tell whether all answers are of one clip."""
-        first, *others = (replace(asset, title=title) for asset, _, title in found)
+        first, *others = (structs.replace(asset, title=title) for asset, _, title in found)
         for other in others:
             if not await are_one_clip(self._reader, self._group.database, first, other):
                 return False

@@ -7,7 +7,9 @@ server may delete the clip for it. So the whole database is listed once for a ru
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import same_folder, same_text
@@ -54,7 +56,7 @@ async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | No
     Raises ``PlanningError`` where a link is named in place of the clip, where links show the clip and the task does not
     consent, and where another clip has the same title.
     """
-    database, asset = deletion.database, replace(deletion.asset, title=deletion.title)
+    database, asset = deletion.database, structs.replace(deletion.asset, title=deletion.title)
     entries = await read_entries_of(reader, database, asset)
     if deletion.address.namespace and not entries.same and await _is_gone(reader, deletion):
         return None

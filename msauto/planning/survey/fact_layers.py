@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import structs
 
 from msauto.diffing.builder import refuse
 from msauto.errors import PlanningError, UnsupportedError
@@ -103,7 +105,7 @@ class Layers:
         if self._found is None:
             return Facts.none()
         asset, _, title = self._found
-        asset = asset if asset.title is not None else replace(asset, title=title)
+        asset = asset if asset.title is not None else structs.replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
 
     async def _read_layer(self, need: Need, source: TaskSource | None) -> None:

@@ -6,7 +6,8 @@ Close enough for warnings: a new marker gets some uid that is free, and a segmen
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.diffing.comparison import mapping, texts
 from msauto.model.live import Asset, Marker, Segment, Xmp
@@ -25,7 +26,9 @@ def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
             _leave_marker(markers, expect)
         elif expect.aspect == "segment":
             _leave_segment(segments, expect)
-    return replace(asset, attributes=attributes, markers=tuple(markers.values()), segments=tuple(segments.values()))
+    return structs.replace(
+        asset, attributes=attributes, markers=tuple(markers.values()), segments=tuple(segments.values())
+    )
 
 
 def xmp_after(xmp: Xmp | None, requests: Iterable[Request]) -> Xmp:

@@ -7,8 +7,9 @@ it is after the run, and what it then wants must be what it wants now.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from msauto.diffing.builder import PlanBuilder
 from msauto.diffing.comparison import same_list, same_value
@@ -38,7 +39,7 @@ def repeating(
     if not suspects:
         return
     requests = builder.requests()
-    after = replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
+    after = structs.replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
     fields = xmp_after(layers.with_xmp(xmp), requests)
     warnings: list[str] = []
     for member, desired in asked:

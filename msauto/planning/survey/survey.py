@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from msauto.concurrency import concurrent_map
 from msauto.diffing.builder import refuse
 from msauto.errors import MsautoError
@@ -149,7 +151,7 @@ class _Found:
 
 def _in_batch(target: Target, first: int) -> Target:
     """A database goes before all assets of its server, whichever play speaks of them first."""
-    return replace(target, batch=first) if target.kind == "database" else target
+    return structs.replace(target, batch=first) if target.kind == "database" else target
 
 
 def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
@@ -159,7 +161,11 @@ def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
 
 async def _plan_group(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     outcome = await _plan(world, group)
-    return outcome if outcome.target is None else replace(outcome, target=replace(outcome.target, batch=group.batch))
+    return (
+        outcome
+        if outcome.target is None
+        else replace(outcome, target=structs.replace(outcome.target, batch=group.batch))
+    )
 
 
 async def _plan(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:

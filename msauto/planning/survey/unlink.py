@@ -7,7 +7,8 @@ Two links of one title, or another clip of that title, and the wrong thing would
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.aspects.link import why_ambiguous
 from msauto.diffing.builder import refuse
@@ -31,7 +32,7 @@ async def check_unlinks(reader: Reader, database: str, asset: Asset, title: str,
     if not going:
         return
     links = await reader.read_links(database, asset)
-    asset = replace(asset, title=asset.title or title)
+    asset = structs.replace(asset, title=asset.title or title)
     for change in going:
         called = parse_folder(change.key)[-1]
         why = why_ambiguous(called, links)
@@ -39,7 +40,7 @@ async def check_unlinks(reader: Reader, database: str, asset: Asset, title: str,
         if answer is not None:
             why = _why_not(asset, parse_folder(change.key)[:-1], answer)
         if why is None and answer is not None and change.exactly:
-            why = await _why_unsure(reader, database, asset, replace(answer, title=called))
+            why = await _why_unsure(reader, database, asset, structs.replace(answer, title=called))
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
 

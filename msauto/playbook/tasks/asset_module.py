@@ -62,7 +62,7 @@ def asset_ref(args: AssetArgs | TargetKeys, database: str, where: Where | None) 
 def named_at(args: TargetKeys | AssetArgs, node: SourceNode, task: str) -> TaskSource | None:
     """Return where a task names its asset; ``None`` where it names none."""
     name = next((name for name in ("title", "id", "select") if getattr(args, name) is not None), None)
-    return None if name is None else TaskSource(node.child(name).place, task)
+    return None if name is None else TaskSource.at(node.child(name).place, task)
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
@@ -120,7 +120,7 @@ class _AssetConverter:
     def _source(self, *path: str | int) -> TaskSource:
         """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
         node = self._spot.child(*path)
-        return TaskSource(node.key_place if path else node.place, self._task)
+        return TaskSource.at(node.key_place if path else node.place, self._task)
 
     def _position(self, timecode: Timecode | None) -> Position | Absent:
         return ABSENT if timecode is None else Position(timecode, self._args.origin)

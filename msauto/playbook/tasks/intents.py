@@ -167,7 +167,7 @@ class _HostTask:
 
     @property
     def source(self) -> TaskSource:
-        return TaskSource(self.task.node.place, self.name)
+        return TaskSource.at(self.task.node.place, self.name)
 
     def arguments(self, data: Any = None) -> Model:
         """Return the arguments; raises :class:`InputError`. Those without a template were validated when loaded."""

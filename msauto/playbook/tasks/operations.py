@@ -31,7 +31,7 @@ def desired_operation(
     args: Model, node: SourceNode, task: str, around: LookupContext
 ) -> DesiredCommand | DesiredThumbnail | DesiredProxy | DesiredXmpBatch:
     """Return the desired operation of validated arguments; raises :class:`InputError` for files that are refused."""
-    source = TaskSource(node.place, task)
+    source = TaskSource.at(node.place, task)
     if isinstance(args, CommandOnly):
         return DesiredCommand(source, args.name, tuple((args.params or {}).items()), args.run or "always")
     if isinstance(args, ThumbnailOnly):
@@ -103,7 +103,7 @@ def assert_all(args: AssertArgs, node: SourceNode, task: str, scope: TemplateSco
             if not holds(condition, scope):
                 problems.add(_failure(condition, args.msg))
     problems.check()
-    return AssertionPassed(TaskSource(node.place, task))
+    return AssertionPassed(TaskSource.at(node.place, task))
 
 
 def check_without_asset(args: AssertArgs, node: SourceNode, scope: TemplateScope) -> None:

@@ -11,11 +11,11 @@ from msauto.playbook.yaml.document import SourceNode
 def desired_channel(args: RssArgs, node: SourceNode, task: str) -> DesiredChannel:
     """Return the desired state of a channel, each item with its place."""
     items = tuple(
-        Sourced(_item(item), TaskSource(node.child("items", index).place, task))
+        Sourced(_item(item), TaskSource.at(node.child("items", index).place, task))
         for index, item in enumerate(args.items or [])
     )
-    exactly = TaskSource(node.child("exactly").key_place, task) if args.exactly else None
-    return DesiredChannel(TaskSource(node.place, task), items, exactly)
+    exactly = TaskSource.at(node.child("exactly").key_place, task) if args.exactly else None
+    return DesiredChannel(TaskSource.at(node.place, task), items, exactly)
 
 
 def _item(args: RssItemArgs) -> DesiredRssItem:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import structs
 
 from msauto.model.desired import Batch
 from msauto.playbook.schema.play import BatchKeys
@@ -95,7 +97,7 @@ class Batches:
             return {}
         if pace.plain and self._plain:
             last = self._found[-1]
-            self._found[-1] = replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
+            self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
             return dict.fromkeys(hosts, len(self._found) - 1)
         self._plain = pace.plain
         numbers: dict[str, int] = {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.interface.fields import NAMES
 from msauto.model.live import Asset, Folder, Link, Marker, Segment, parse_folder, whole
@@ -108,7 +109,7 @@ def _titled(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """
     if not any(segment.titles for segment in segments):
         return segments
-    return tuple(segment if segment.titles else replace(segment, titles=("",)) for segment in segments)
+    return tuple(segment if segment.titles else structs.replace(segment, titles=("",)) for segment in segments)
 
 
 def _name(element: Element) -> str:

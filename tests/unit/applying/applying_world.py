@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import structs
 
 from msauto.applying.executor import ServerConnection, apply
 from msauto.errors import (
@@ -17,7 +19,6 @@ from msauto.errors import (
     NotSentError,
     RejectedError,
     ServerError,
-    SourceLocation,
     UnreachableError,
     UnreadableError,
 )
@@ -29,7 +30,7 @@ from msauto.model.ports import Answer, DownloadObserver, Reader, XmpAnswer
 from msauto.model.result import RequestResult, Result, TargetResult
 from tests.unit.applying.dict_memory import DictMemory
 
-SOURCE = TaskSource(SourceLocation("news.yml", 1, 1), "t")
+SOURCE = TaskSource("news.yml", 1, 1, "t")
 START = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
 
 
@@ -97,7 +98,7 @@ class World:
             self.act(path)
 
     def change(self, title: str, **values: Any) -> None:
-        self.assets[title] = replace(self.assets[title], **values)
+        self.assets[title] = structs.replace(self.assets[title], **values)
 
     def set_field(self, title: str, name: str, value: str) -> None:
         self.change(title, attributes={**self.assets[title].attributes, name: value})
@@ -327,7 +328,7 @@ def fields_target(world: World, title: str = "Film", count: int = 3, *, reported
 def asset_target(title: str, changes: tuple[Change, ...], requests: tuple[Request, ...], **options: Any) -> Target:
     place = Address(title)
     target = Target("studio-a", "NEWS", "asset", title, None, "", changes, requests, None, place, place, 7)
-    return replace(target, **options)
+    return structs.replace(target, **options)
 
 
 def marker_target(world: World, title: str = "Film") -> Target:
@@ -337,7 +338,7 @@ def marker_target(world: World, title: str = "Film") -> Target:
 
     def create(world: World) -> None:
         markers = world.assets[title].markers
-        world.change(title, markers=(*markers, replace(old, uid=len(markers) + 1)))
+        world.change(title, markers=(*markers, structs.replace(old, uid=len(markers) + 1)))
 
     want: Json = {"frame": 750, "track": "Cue Point", "title": "Ad"}
     world.effects["/marker"] = create
@@ -351,7 +352,7 @@ def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
     world.assets[old] = Asset(old, link_id=7, attributes={"comment": "old"})
 
     def rename(world: World) -> None:
-        world.assets[new] = replace(world.assets.pop(old), title=new)
+        world.assets[new] = structs.replace(world.assets.pop(old), title=new)
 
     world.effects["/rename"] = rename
     world.effects["/comment"] = lambda world: world.set_field(new, "comment", "new")
@@ -363,7 +364,7 @@ def rename_target(world: World, old: str = "Raw", new: str = "Film") -> Target:
         Request("POST", "/rename", (0,), expect=(Expectation("title", "title", new),)),
         Request("POST", "/comment", (1,), expect=(Expectation("field", "comment", "new"),)),
     )
-    return replace(asset_target(old, changes, requests), address_after=Address(new))
+    return structs.replace(asset_target(old, changes, requests), address_after=Address(new))
 
 
 def delete_target(world: World, title: str = "Film") -> Target:

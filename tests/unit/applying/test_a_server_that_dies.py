@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from msauto.applying.circuit_breaker import BreakerState, contact_of
 from msauto.applying.executor import ServerConnection, apply
@@ -129,7 +129,7 @@ def test_another_server_goes_on() -> None:
     stage = Stage()
     there = World(clock=stage.world.clock)
     here = many(stage, 50)
-    others = [replace(fields_target(there, f"Film {number}", 1), server="studio-b") for number in range(50)]
+    others = [structs.replace(fields_target(there, f"Film {number}", 1), server="studio-b") for number in range(50)]
     stage.world.state = dead_after(0)
     mixed = [target for both in zip(here, others, strict=True) for target in both]
     result = run_two(stage, there, Plan("", "", targets=tuple(mixed)), forks=4)
@@ -152,8 +152,10 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
     stage.world.state = dead_after(0)
     both = ("studio-a", "studio-b")
     first = many(stage, 20)
-    second = [replace(fields_target(stage.world, f"Late {number}", 1), batch=1) for number in range(2)]
-    other = [replace(fields_target(there, f"There {number}", 1), server="studio-b", batch=1) for number in range(9)]
+    second = [structs.replace(fields_target(stage.world, f"Late {number}", 1), batch=1) for number in range(2)]
+    other = [
+        structs.replace(fields_target(there, f"There {number}", 1), server="studio-b", batch=1) for number in range(9)
+    ]
     batches = (Batch("one", ("studio-a", "studio-b"), max_fail=50.0), Batch("two", both, max_fail=0.0))
     plan = Plan("", "", targets=(*first, *second, *other), batches=batches)
     result = run_two(stage, there, plan, forks=1)

@@ -1,8 +1,7 @@
 """Applying against a small server whose every answer is scripted: what is sent, what is told, what is kept."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from msauto.model.events import (
     RequestSending,
@@ -163,7 +162,7 @@ def test_a_rename_is_proved_under_the_new_title(fate: str) -> None:
     target = rename_target(stage.world)
     stage.world.fates["/rename"] = [fate]
     if fate.startswith("late"):  # the next request comes too early for its new address, and is swallowed
-        target = replace(target, changes=target.changes[:1], requests=target.requests[:1])
+        target = structs.replace(target, changes=target.changes[:1], requests=target.requests[:1])
     assert stage.run(target).ok
     assert set(stage.world.assets) == {"Film"}
 
@@ -186,7 +185,7 @@ def test_another_clip_with_the_new_title_is_not_taken_for_ours() -> None:
 def test_memories_move_with_a_renamed_asset() -> None:
     stage = Stage()
     target = rename_target(stage.world)
-    old = replace(target.id, name="Raw")
+    old = structs.replace(target.id, name="Raw")
     stage.memory.remember(old, {"field:layer": "3", "field:comment": "older", "marker:Cue@1": 4})
     assert stage.run(target).ok
     kept = stage.memory.recall(target.id)
@@ -292,7 +291,7 @@ def test_a_command_that_ran_once_is_remembered_though_the_rest_fails() -> None:
     stage = Stage()
     command = command_target(stage.world)
     fields = fields_target(stage.world, count=1)
-    target = replace(command, requests=command.requests + fields.requests)
+    target = structs.replace(command, requests=command.requests + fields.requests)
     stage.world.fates[fields.requests[0].path] = ["swallowed"]
     assert one(stage.run(target))[0] == "failed"
     assert stage.memory.recall(target.id) == {"command:COPY": True}

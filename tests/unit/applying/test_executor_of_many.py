@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from msauto.applying.executor import Cancellation, apply
 from msauto.applying.states import RetryPolicy
@@ -115,8 +115,8 @@ def test_errors_of_a_shared_reading_reach_everybody() -> None:
 def test_targets_that_cannot_be_applied_are_not_attempted() -> None:
     stage = Stage()
     good = fields_target(stage.world)
-    wrong = replace(fields_target(stage.world, "Other"), error="unknown asset")
-    elsewhere = replace(fields_target(stage.world, "Third"), server="studio-b")
+    wrong = structs.replace(fields_target(stage.world, "Other"), error="unknown asset")
+    elsewhere = structs.replace(fields_target(stage.world, "Third"), server="studio-b")
     result = stage.run(wrong, good, elsewhere)
     assert [outcome for outcome, _ in told(result)] == ["not attempted", "changed", "not attempted"]
     assert result.targets[0].message == "unknown asset"
@@ -241,8 +241,8 @@ def test_a_download_that_is_left_at_once_is_known_not_to_be_done() -> None:
     stage = Stage()
     stop = Cancellation()
     target = fields_target(stage.world, "Film")
-    last = replace(target.requests[1], dest="out/still.png")
-    target = replace(target, requests=(target.requests[0], last))
+    last = structs.replace(target.requests[1], dest="out/still.png")
+    target = structs.replace(target, requests=(target.requests[0], last))
     stage.world.fates[last.path] = ["hang"]
 
     async def main() -> Result:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from msauto.applying.executor import Cancellation, ServerConnection, apply
 from msauto.model.desired import Batch
@@ -107,7 +108,7 @@ def down(*spans: tuple[float, float]) -> list[tuple[Spans, str]]:
 
 
 def films(world: World, count: int, server: str = "studio-a") -> list[Target]:
-    return [replace(fields_target(world, f"Film {number}", 1), server=server) for number in range(count)]
+    return [structs.replace(fields_target(world, f"Film {number}", 1), server=server) for number in range(count)]
 
 
 def count(result: Result, outcome: str) -> int:
@@ -190,7 +191,9 @@ def test_a_scout_that_is_not_let_in_asks_for_no_film() -> None:
 def _proxy_target(world: World, title: str) -> Target:
     target = command_target(world, title)
     expect = Expectation("proxy", f"out/{title}.mp4", {}, visible=False)
-    return replace(target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),))
+    return structs.replace(
+        target, requests=(Request("GET", f"/{title}/WP1", (0,), expect=(expect,), dest="out/film.mp4"),)
+    )
 
 
 def test_a_scout_that_goes_on_when_the_server_goes_again_skips_no_pause() -> None:
@@ -233,10 +236,10 @@ def _targets(world: World, server: str, kinds: list[str]) -> list[Target]:
             path = f"/restore/{title}"
             world.effects[f"/file/{title}"] = _file(title)
             world.effects[path] = _restoring(title)
-            target = replace(target, requests=(replace(target.requests[0], path=path),))
+            target = structs.replace(target, requests=(structs.replace(target.requests[0], path=path),))
         else:
             target = (command_target if kind == "command" else fields_target)(world, title)
-        made.append(replace(target, server=server))
+        made.append(structs.replace(target, server=server))
     return made
 
 

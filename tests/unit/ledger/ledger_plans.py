@@ -2,11 +2,10 @@
 
 from fractions import Fraction
 
-from msauto.errors import SourceLocation
-from msauto.model.desired import InputFile, TaskSource
-from msauto.model.plan import Address, Body, Change, Expectation, Plan, Request, Target
+from msauto.model.desired import TaskSource
+from msauto.model.plan import Address, Body, Change, EmptiedList, Expectation, InputHash, Plan, Request, Target
 
-SOURCE = TaskSource(SourceLocation("news.yml", 9, 18), "Describe the episode")
+SOURCE = TaskSource("news.yml", 9, 18, "Describe the episode")
 
 
 def field_request(index: int, value: str = "Ready") -> Request:
@@ -24,7 +23,7 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         database="NEWS",
         kind="asset",
         name=name,
-        folder=("Raw", "2026"),
+        folder="Raw/2026",
         fingerprint="sha256:00",
         changes=(
             Change("change", "field", "comment", "raw", "Новости дня", "live", True, SOURCE),
@@ -38,17 +37,17 @@ def target(name: str = "Evening", requests: int = 2) -> Target:
         looked=("frames",),
         rate=Fraction(30000, 1001),
         wait=1800.0,
-        emptied=(("marker", 3),),
-        places=(("Playout", "Tonight"), ()),
+        emptied=(EmptiedList("marker", 3),),
+        places=("Playout/Tonight", ""),
     )
 
 
 def channel() -> Target:
     put = Request(
-        "PUT", "/rss/ticker/n-1.txt", (), Body("Überschrift".encode()), (Expectation("rss_item", "n-1", None),)
+        "PUT", "/rss/ticker/n-1.txt", (), Body.of("Überschrift".encode()), (Expectation("rss_item", "n-1", None),)
     )
     return Target("studio-a", "", "rss_channel", "ticker", requests=(put,), address=Address("ticker"))
 
 
 def plan(*targets: Target) -> Plan:
-    return Plan("2026-11-20T10:15:00Z", "0.1.0", (InputFile("news.yml", "ab"),), targets or (target(), channel()))
+    return Plan("2026-11-20T10:15:00Z", "0.1.0", (InputHash("news.yml", "ab"),), targets or (target(), channel()))

@@ -1,8 +1,9 @@
 """What is remembered of a target, and of nothing else."""
 
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from msauto.ledger import Ledger
 from msauto.model.plan import Json, TargetId
@@ -32,11 +33,11 @@ def test_none_forgets(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(tmp_path: Path) -> None:
-    clips = [CLIP, replace(CLIP, name="News", link_id=None)]
+    clips = [CLIP, structs.replace(CLIP, name="News", link_id=None)]
     others = [
-        replace(CLIP, server="studio-b"),
-        replace(CLIP, database="OLD"),
-        replace(CLIP, name="NEWS", kind="database", link_id=None),
+        structs.replace(CLIP, server="studio-b"),
+        structs.replace(CLIP, database="OLD"),
+        structs.replace(CLIP, name="NEWS", kind="database", link_id=None),
     ]
     with Ledger.open(tmp_path) as ledger:
         for target in (*clips, *others):
@@ -48,14 +49,14 @@ def test_a_kind_of_item_is_forgotten_of_all_assets_of_a_database(tmp_path: Path)
 
 def test_another_clip_is_another_clip(tmp_path: Path) -> None:
     others = [
-        replace(CLIP, server="studio-b"),
-        replace(CLIP, database="OLD"),
-        replace(CLIP, name="Новости"),
-        replace(CLIP, link_id=8),
-        replace(CLIP, link_id=None),
-        replace(CLIP, create_time="2026-11-21T10:00:00"),
-        replace(CLIP, create_time=None),
-        replace(CLIP, kind="rss_channel"),
+        structs.replace(CLIP, server="studio-b"),
+        structs.replace(CLIP, database="OLD"),
+        structs.replace(CLIP, name="Новости"),
+        structs.replace(CLIP, link_id=8),
+        structs.replace(CLIP, link_id=None),
+        structs.replace(CLIP, create_time="2026-11-21T10:00:00"),
+        structs.replace(CLIP, create_time=None),
+        structs.replace(CLIP, kind="rss_channel"),
     ]
     with Ledger.open(tmp_path) as ledger:
         ledger.memory.remember(CLIP, {"a": 1})
@@ -66,7 +67,7 @@ def test_one_title_in_two_spellings_of_unicode(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", CLIP.name)
     assert decomposed != CLIP.name
     with Ledger.open(tmp_path) as ledger:
-        ledger.memory.remember(replace(CLIP, name=decomposed), {"a": 1})
+        ledger.memory.remember(structs.replace(CLIP, name=decomposed), {"a": 1})
         assert ledger.memory.recall(CLIP) == {"a": 1}
 
 
@@ -74,9 +75,11 @@ def test_what_is_owed_is_found_without_knowing_of_whom(tmp_path: Path) -> None:
     with Ledger.open(tmp_path) as ledger:
         assert ledger.memory.pending("studio-a") == frozenset()
         ledger.memory.remember(CLIP, {"pending:handler:Export": {"run": "r"}, "field:comment": "x"})
-        ledger.memory.remember(replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
-        ledger.memory.remember(replace(CLIP, server="studio-b", name="Other"), {"pending:command:X": {"run": "r"}})
-        ledger.memory.remember(replace(CLIP, kind="database", name="NEWS"), {"pending:x": True})
+        ledger.memory.remember(structs.replace(CLIP, name="Film"), {"field:pending:": "x", "command:X": True})
+        ledger.memory.remember(
+            structs.replace(CLIP, server="studio-b", name="Other"), {"pending:command:X": {"run": "r"}}
+        )
+        ledger.memory.remember(structs.replace(CLIP, kind="database", name="NEWS"), {"pending:x": True})
         assert ledger.memory.pending("studio-a") == {("NEWS", unicodedata.normalize("NFC", CLIP.name))}
         ledger.memory.remember(CLIP, {"pending:handler:Export": None})
         assert ledger.memory.pending("studio-a") == frozenset()

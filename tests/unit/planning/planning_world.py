@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
+
+from msgspec import structs
 
 from msauto.applying.target_memory import download_items
 from msauto.interface.dialect import Dialect
@@ -250,7 +252,7 @@ class Server:
             for number in range(len(clip.links)):
                 entry = self.link(clip, number)
                 if entry.title == title:
-                    return replace(self.asset(clip), title=title, link_id=entry.link_id)
+                    return structs.replace(self.asset(clip), title=title, link_id=entry.link_id)
         return None
 
 

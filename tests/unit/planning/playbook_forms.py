@@ -43,7 +43,7 @@ def asset_intent(args: dict[str, Any], *, file: str = "task.yml", separator: str
 def run_intent(module: str, args: dict[str, Any], *, file: str = "task.yml") -> Intent:
     """Return the intent of a ``command``, ``thumbnail``, ``proxy`` or ``xmp_batch`` task, whose file is ``content``."""
     node = SourceNode(_document({name: value for name, value in args.items() if name != "content"}, file))
-    source = TaskSource(node.place, file)
+    source = TaskSource.at(node.place, file)
     if module == "xmp_batch":
         batch = DesiredXmpBatch(source, args["connector"], args["src"], args["content"].encode())
         return Intent(DatabaseRef("NEWS"), source, lambda _: batch)

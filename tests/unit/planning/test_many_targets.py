@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from msauto.errors import SourceLocation
 from msauto.model.desired import DesiredAsset, Intent, SelectRef, ServerIntents, Sourced, TaskSource
 from msauto.model.live import Asset
 from msauto.model.plan import Address
@@ -16,7 +15,7 @@ from tests.unit.planning.small_ports import DictMemory
 
 MANY = 400
 FORKS = 4
-SOURCE = TaskSource(SourceLocation("all.yml", 1, 1), "All of them")
+SOURCE = TaskSource("all.yml", 1, 1, "All of them")
 
 
 class Watcher(WorldReader):

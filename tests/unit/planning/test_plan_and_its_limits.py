@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from msgspec import structs
 
 from msauto.aspects import difference, holds
 from msauto.diffing.assignment import pair
@@ -20,8 +21,7 @@ from msauto.model.ports import LiveTarget
 from msauto.planning.assembly import assemble
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.reading import folders_to_read, read_live, xmp_names
-from msauto.planning.saved_plans.plan_file import plan_from_json, plan_schema, plan_to_json
-from msauto.planning.saved_plans.plan_schema import checksum
+from msauto.planning.saved_plans.plan_file import checksum, plan_from_json, plan_schema, plan_to_json
 from msauto.verification.verifying import final_expectations
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
@@ -82,7 +82,7 @@ def test_what_a_task_names_as_absent_is_no_removal_by_exactly() -> None:
     segments = {n: {"start": n, "duration": 1} for n in range(1, 4)}
     desired = [{"number": n, "state": "absent"} for n in segments]
     plan = plan_of(stage(Clip("Film", segments=segments)), asset_intent({"title": "Film", "segments": desired}))
-    assert (plan.errors, plan.refusals, plan.count("delete")) == (0, (), 3)
+    assert (plan.errors, plan.refusals, plan.summary.delete) == (0, (), 3)
 
 
 def test_emptying_other_lists_is_asked_about_too() -> None:
@@ -94,7 +94,10 @@ def test_emptying_other_lists_is_asked_about_too() -> None:
         rss_intent({"channel": "c", "items": [], "exactly": True}),
     )
     assert [refusal.code for refusal in plan.refusals] == ["empty_list"]
-    assert [target.emptied for target in plan.targets] == [(("segment", 3),), (("rss_item", 3),)]
+    assert [structs.astuple(each) for target in plan.targets for each in target.emptied] == [
+        ("segment", 3),
+        ("rss_item", 3),
+    ]
 
 
 def test_a_limit_of_requests() -> None:
@@ -147,7 +150,7 @@ def test_protected_may_still_be_added_to() -> None:
     context = stage(Clip("Film", folder="Master"))
     intent = asset_intent({"title": "Film", "markers": [{"at": 1}]})
     plan = plan_of(context, intent, limits=Limits(protected=("Master/*",)))
-    assert (plan.errors, plan.refusals, plan.count("add")) == (0, (), 1)
+    assert (plan.errors, plan.refusals, plan.summary.add) == (0, (), 1)
 
 
 # The plan as JSON ----------------------------------------------------------------------------------------------
@@ -174,17 +177,22 @@ def rich_plan() -> Plan:
     return plan_of(context, asset_intent(args), gone("No"), rss_intent({"channel": "c", "items": items}), gone("Film"))
 
 
+def json_of(plan: Plan) -> Any:
+    """Return the plan as a reader of its file gets it."""
+    return json.loads(json.dumps(plan_to_json(plan)))
+
+
 def test_a_plan_survives_its_file() -> None:
     plan = rich_plan()
-    text = json.dumps(plan_to_json(plan), ensure_ascii=False)
-    assert plan_from_json(json.loads(text)) == plan
-    jsonschema.validate(json.loads(text), plan_schema())
+    data = json_of(plan)
+    assert plan_from_json(data) == plan
+    jsonschema.validate(data, plan_schema())
 
 
 def test_the_contract_to_the_letter() -> None:
     context = stage(Clip("Evening News", folder="Raw/2026", fields={"comment": "raw"}))
     plan = plan_of(context, asset_intent({"title": "Evening News", "fields": {"comment": "Ready"}}, file="news.yml"))
-    data = plan_to_json(plan)
+    data = json_of(plan)
     assert list(data)[:7] == ["format", "version", "created", "msauto", "inputs", "summary", "refusals"]
     assert data["summary"] == {
         "assets": 1, "add": 0, "change": 1, "delete": 0, "run": 0, "unchanged": 0, "skipped": 0, "errors": 0,
@@ -205,11 +213,11 @@ def test_the_contract_to_the_letter() -> None:
     ("spoil", "words"),
     [
         (lambda data: data.update(version=2), "version 2"),
-        (lambda data: data.update(format="other"), "no plan"),
+        (lambda data: data.update(format="other"), "not a plan"),
         (lambda data: data.pop("targets"), "targets"),
         (lambda data: data["targets"][0]["requests"][0].update(method="PATCH"), "method"),
         (lambda data: data["targets"][0]["requests"][0].update(path="/a b\r\nX: y"), "path"),
-        (lambda data: data["targets"][0]["requests"][0].update(changes=[99]), "not there"),
+        (lambda data: data["targets"][0]["requests"][0].update(changes=[99]), "does not exist"),
         (lambda data: data["targets"][-1]["requests"][-1]["body"].update(text="other"), "sha256"),
     ],
 )
@@ -217,7 +225,7 @@ def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
     context = stage(Clip("Film", fields={"comment": "raw"}), channels={"c": []})
     items = [{"guid": "n", "text": "A"}]
     tasks = asset_intent({"title": "Film", "fields": {"comment": "x"}}), rss_intent({"channel": "c", "items": items})
-    data = plan_to_json(plan_of(context, *tasks))
+    data = json_of(plan_of(context, *tasks))
     spoil(data)
     data["checksum"] = checksum(data)  # by a hand that knows what it does
     with pytest.raises(InputError) as raised:
@@ -236,16 +244,37 @@ def test_a_spoilt_plan_file_is_refused(spoil: Any, words: str) -> None:
     ],
 )
 def test_a_plan_file_is_not_for_editing(spoil: Any) -> None:
-    data = plan_to_json(rich_plan())
+    data = json_of(rich_plan())
     spoil(data)
     with pytest.raises(InputError, match="changed after it was made"):
+        plan_from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda data: data["targets"][0].update(owner="me"), r"unknown field `owner` - at `\$\.targets\[0\]`"),
+        (lambda data: data["targets"][0].update(wait=float("nan")), r"`float` >= 0.0 - at `\$\.targets\[0\]\.wait`"),
+        (lambda data: data["targets"][0].update(wait=float("inf")), r"`float` <= .* at `\$\.targets\[0\]\.wait`"),
+        (lambda data: data["targets"][0].update(rate="25/0"), r"invalid rate '25/0' - at `\$\.targets\[0\]\.rate`"),
+        (lambda data: data["targets"][0].update(link_id="7"), r"Expected `int \| null`, got `str`"),
+        (lambda data: data["targets"][-1]["requests"][0].update(changes=[-1]), r"requests\[0\]\.changes\[0\]"),
+        (lambda data: data["targets"][-1]["changes"][0]["source"].update(line=True), r"source\.line"),
+        (lambda data: data["summary"].pop("reads"), "missing required field `reads`"),
+    ],
+)
+def test_every_value_of_a_plan_file_is_checked_strictly(spoil: Any, message: str) -> None:
+    data = json_of(rich_plan())
+    spoil(data)
+    data["checksum"] = checksum(data)
+    with pytest.raises(InputError, match=message):
         plan_from_json(data)
 
 
 @pytest.mark.parametrize("key", ["result", "problems"])
 def test_what_came_of_a_run_is_no_plan(key: str) -> None:
     data = plan_to_json(rich_plan()) | {key: []}
-    with pytest.raises(InputError, match=f"and no plan: it has `{key}`"):
+    with pytest.raises(InputError, match=f"not a plan: it has `{key}`"):
         plan_from_json(data)
 
 

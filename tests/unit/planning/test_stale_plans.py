@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.model.plan import Target, TargetId
 from msauto.planning.saved_plans.stale import why_stale
@@ -127,5 +128,5 @@ def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any]
     told = why(context, target)
     assert told is not None
     assert told.endswith(words), told
-    secret = replace(target, changes=tuple(replace(change, secret=True) for change in target.changes))
+    secret = structs.replace(target, changes=tuple(structs.replace(change, secret=True) for change in target.changes))
     assert "old" not in (why(context, secret) or "")

@@ -35,7 +35,7 @@ from tests.unit.planning.small_ports import DictMemory
 
 
 def source(name: str) -> TaskSource:
-    return TaskSource(SourceLocation(f"{name}.yml", 1, 1), name)
+    return TaskSource(f"{name}.yml", 1, 1, name)
 
 
 def comment(text: str, name: str = "task") -> DesiredAsset:
@@ -278,7 +278,7 @@ def test_commands_run_last_and_once_means_once() -> None:
 def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_limit_needs_them() -> None:
     context = stage(raw("Film", links=["Master/Film"]), raw("Other", link_id=2))
     gone = only(context.plan(intent(film(), absent(with_links=True))))
-    assert gone.places == (("Master", "Film"),)
+    assert gone.places == ("Master/Film",)
     assert gone.changes[0].before == {
         "folder": "Raw",
         "frames": 250,
@@ -288,4 +288,4 @@ def test_entries_of_what_is_deleted_are_read_once_and_those_of_removals_where_a_
     cleared = intent(film(), DesiredAsset(source("task"), exactly=CompleteLists(markers=source("task"))))
     context.server.clips["Film"].markers = [{"uid": 1, "frame": 0, "track": "General"}]
     assert only(context.plan(cleared)).places == ()
-    assert only(context.plan(cleared, find_links=True)).places == (("Master", "Film"),)
+    assert only(context.plan(cleared, find_links=True)).places == ("Master/Film",)

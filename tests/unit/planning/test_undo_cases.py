@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from msauto.aio import undo_of
 from msauto.errors import RefusedError
@@ -297,6 +297,6 @@ def test_a_server_that_is_another_by_now_is_refused(stage: Stage) -> None:
 def test_a_run_that_goes_on_is_refused(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
     known = details(stage)
-    going = replace(known, summary=replace(known.summary, status="running"))
+    going = structs.replace(known, summary=structs.replace(known.summary, status="running"))
     with pytest.raises(RefusedError, match="still goes on"):
         undo_of(going, [ServerSpec("studio", stage.sim.url)])

@@ -7,9 +7,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from msauto.errors import SourceLocation
 from msauto.model.desired import TaskSource
-from msauto.model.plan import Action, AspectName, Basis, Body, Change, Json, Plan, Refusal, Request, Target
+from msauto.model.plan import (
+    Action,
+    AspectName,
+    Basis,
+    Body,
+    Change,
+    EmptiedList,
+    Json,
+    Plan,
+    PlannedServer,
+    Refusal,
+    Request,
+    Target,
+)
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -35,7 +47,7 @@ def change(
     line: int = 9,
     **more: Any,
 ) -> Change:
-    source = TaskSource(SourceLocation("news.yml", line, 18), "Describe the episode")
+    source = TaskSource("news.yml", line, 18, "Describe the episode")
     return Change(action, aspect, key, before, after, basis, more.pop("reversible", action != "run"), source, **more)
 
 
@@ -86,7 +98,7 @@ def episode() -> Target:
         "NEWS",
         "asset",
         "Evening News",
-        ("Raw", "2026"),
+        "Raw/2026",
         rate=PAL,
         wait=1800.0,
         changes=everyday(),
@@ -95,7 +107,7 @@ def episode() -> Target:
             Request("POST", f"{path}SETFIELD&name=first_frame&val=250", (3,)),
             Request("POST", f"{path}RESTORE", (13,)),
         ),
-        emptied=(("segment", 4),),
+        emptied=(EmptiedList("segment", 4),),
     )
 
 
@@ -106,10 +118,10 @@ def film() -> Target:
         "ARCHIVE",
         "asset",
         "Promo 1",
-        ("Promos",),
+        "Promos",
         rate=NTSC,
         create_time="2026-11-12T10:00:00",
-        places=(("Playout", "Tonight", "Promo 1"),),
+        places=("Playout/Tonight/Promo 1",),
         changes=(
             change(
                 "delete",
@@ -135,8 +147,8 @@ def ticker() -> Target:
             change("delete", "rss_item", "n-0", {"title": "<b>T</b>", "description": "a | `b`"}),
         ),
         requests=(
-            Request("PUT", "/rss/ticker/n-1.txt", (0,), Body("Новости".encode())),
-            Request("PUT", "/rss/ticker/n-2.bin", (0,), Body(b"\xff\x00", "application/octet-stream")),
+            Request("PUT", "/rss/ticker/n-1.txt", (0,), Body.of("Новости".encode())),
+            Request("PUT", "/rss/ticker/n-2.bin", (0,), Body.of(b"\xff\x00", "application/octet-stream")),
             Request("DELETE", "/rss/ticker?guid=n-0", (1,)),
         ),
     )
@@ -154,7 +166,8 @@ def lost() -> Target:
 
 
 def plan_of(*targets: Target, **more: Any) -> Plan:
-    values: dict[str, Any] = {"created": "2026-11-20T18:00:00+01:00", "msauto": "0.1.0", "servers": ("studio-a",)}
+    servers = (PlannedServer("studio-a", 0),)
+    values: dict[str, Any] = {"created": "2026-11-20T18:00:00+01:00", "msauto": "0.1.0", "servers": servers}
     return Plan(**(values | {"targets": targets} | more))
 
 
@@ -167,8 +180,7 @@ def whole_plan() -> Plan:
         lost(),
         unchanged=12,
         skipped=1,
-        servers=("studio-a", "studio-b"),
-        unchanged_by_server=(("studio-a", 10), ("studio-b", 2)),
+        servers=(PlannedServer("studio-a", 10), PlannedServer("studio-b", 2)),
         refusals=(
             Refusal("delete_assets", 0, 1, "--allow-delete 1"),
             Refusal("freeze", "Fri 18:00 to Sat 02:00", "now", "--override-freeze REASON"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec import structs
 
 from msauto.report import html, markdown, text
 from tests.unit.report.made_plans import episode, plan_of
 
 
 def test_one_error_of_many_targets_is_told_once() -> None:
-    down = [replace(episode(), name=f"EP{n}", error="server studio-a: no connection\n  → check it") for n in range(5)]
-    other = replace(episode(), name="EP9", error="there is no asset EP9")
+    down = [
+        structs.replace(episode(), name=f"EP{n}", error="server studio-a: no connection\n  → check it")
+        for n in range(5)
+    ]
+    other = structs.replace(episode(), name="EP9", error="there is no asset EP9")
     plan = plan_of(*down, other)
     for render in (lambda p: text.render_plan(p, colour=False), markdown.render_plan, html.render_plan):
         sourced = render(plan)
@@ -21,5 +24,5 @@ def test_one_error_of_many_targets_is_told_once() -> None:
 
 
 def test_the_same_words_of_two_servers_are_two_errors() -> None:
-    plan = plan_of(*(replace(episode(), server=name, error="no connection") for name in ("a", "b")))
+    plan = plan_of(*(structs.replace(episode(), server=name, error="no connection") for name in ("a", "b")))
     assert text.render_plan(plan, colour=False).count("no connection") == 2

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from html import unescape
+
+from msgspec import structs
 
 from msauto.report import html, markdown
 from msauto.report.markdown import code
@@ -41,13 +42,13 @@ def test_html_allows_its_own_style_and_nothing_else() -> None:
 
 
 def test_html_escapes_a_hostile_title() -> None:
-    page = html.render_plan(plan_of(replace(film(), name='<img src=x onerror="alert(1)">')))
+    page = html.render_plan(plan_of(structs.replace(film(), name='<img src=x onerror="alert(1)">')))
     assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;" in page
     assert "<img" not in page
 
 
 def test_a_long_plan_still_fits_into_a_comment() -> None:
-    plan = plan_of(*(replace(film(), name=f"Promo {number}") for number in range(1000)))
+    plan = plan_of(*(structs.replace(film(), name=f"Promo {number}") for number in range(1000)))
     comment = markdown.render_plan(plan)
     assert len(comment) < 65_536
     shown = comment.count("| aspect |")

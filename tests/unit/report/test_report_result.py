@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from msgspec import structs
 
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
@@ -28,7 +28,7 @@ def test_coloured_result_reads_as_agreed() -> None:
 def good(**more: object) -> Result:
     requests = tuple(RequestResult("done", 200, tries=1) for _ in episode().requests)
     changed = TargetResult(episode(), "changed", requests=requests, seen=3)
-    return replace(Result("r1", plan_of(episode(), unchanged=12), (changed,)), **more)  # type: ignore[arg-type]
+    return structs.replace(Result("r1", plan_of(episode(), unchanged=12), (changed,)), **more)
 
 
 def test_recap_line_is_in_the_manner_of_ansible() -> None:
@@ -130,7 +130,7 @@ def test_what_went_wrong_is_said_once() -> None:
 def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     why = "the server studio-a can no longer be reached"
     left = tuple(
-        TargetResult(replace(film(), name=f"Film {number}"), "not attempted", why, (RequestResult("not sent"),))
+        TargetResult(structs.replace(film(), name=f"Film {number}"), "not attempted", why, (RequestResult("not sent"),))
         for number in range(5000)
     )
     failed = tuple(TargetResult(film(), "failed", why, (RequestResult("failed", None, why, 1),)) for _ in range(9))
@@ -141,4 +141,4 @@ def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     assert told.count(f"{film().name}: failed\n") == 9
     assert "not_attempted=5000" in told
     assert render_result(result, colour=False, verbosity=1).count(": not attempted") == 5000
-    assert "more not attempted" not in render_result(replace(result, targets=left[:5]), colour=False)
+    assert "more not attempted" not in render_result(structs.replace(result, targets=left[:5]), colour=False)

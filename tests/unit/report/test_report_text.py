@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from msauto.model.plan import Plan, Refusal, Request, Target
 from msauto.report.text import render_plan
@@ -89,7 +88,7 @@ def test_refusal_names_what_allows_it() -> None:
 
 def test_width_shortens_values_and_verbosity_does_not() -> None:
     long = "x" * 300
-    plan = plan_of(replace(episode(), changes=(change("change", "field", "comment", long, long + "!"),)))
+    plan = plan_of(structs.replace(episode(), changes=(change("change", "field", "comment", long, long + "!"),)))
     shortened = render_plan(plan, colour=False, width=80)
     assert all(len(line) <= 80 for line in shortened.splitlines()[:2])
     assert shortened.splitlines()[1].endswith("!")
@@ -105,6 +104,6 @@ def test_irreversible_and_deleted_are_marked() -> None:
 
 
 def test_a_title_cannot_write_to_the_terminal() -> None:
-    hostile = replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder=("a\nb",))
+    hostile = structs.replace(film(), name="x\x1b[2J\u202egpj.\u200b\x9b31m", folder="a\nb")
     head = render_plan(plan_of(hostile), colour=False).splitlines()[0]
     assert head == r'studio-b · ARCHIVE · "x\x1b[2J\u202egpj.\u200b\x9b31m"  in "a\nb"'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from msauto.errors import UnreadableError
 from msauto.model.live import parse_folder, show_folder
@@ -63,7 +63,7 @@ def test_clip(path: Path) -> None:
             parse_clip(data)
         return
     expected = case.get("expect") or load(CASES / "clip" / f"{case['like']}.json")[1]["expect"]
-    found = json.loads(json.dumps(asdict(parse_clip(data))))
+    found = json.loads(json.dumps(to_builtins(parse_clip(data))))
     assert found.pop("folder_otherwise") is None, "no database is named"
     assert found == expected
 
@@ -82,7 +82,7 @@ def test_channel(path: Path) -> None:
         with refused(case):
             parse_channel(data, "ticker")
         return
-    assert [asdict(item) for item in parse_channel(data, "ticker").items] == case["items"]
+    assert [to_builtins(item) for item in parse_channel(data, "ticker").items] == case["items"]
 
 
 @pytest.mark.parametrize("path", cases("failure"))

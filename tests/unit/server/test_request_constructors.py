@@ -10,7 +10,7 @@ from msauto.interface.dialect import Dialect
 from msauto.model.plan import Body, Request
 
 A = "/storage/NEWS@x"
-BODY = Body(b"<a/>", "text/xml")
+BODY = Body.of(b"<a/>", "text/xml")
 CALLS = [
     (requests.set_field(A, "comment", "Ready"), "POST", f"{A}?command=SETFIELD&name=comment&val=Ready"),
     (requests.set_field(A, "user_0", ""), "POST", f"{A}?command=SETFIELD&name=user_0&val="),

@@ -1,0 +1,64 @@
+"""Frozen values to JSON and back, by their types."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+RATE = r"^[1-9][0-9]{0,9}/[1-9][0-9]{0,9}$(?!\n)"
+"""A rate as text: ``30000/1001``."""
+
+
+def to_json(value: object) -> Any:
+    """Return a value as JSON objects, tuples (for lists) and scalars."""
+    return msgspec.to_builtins(value, enc_hook=_encode)
+
+
+def from_json(kind: type[T], data: object) -> T:
+    """Return the value of type ``kind``, strictly. A ``ValueError`` names the place: ``$.targets[0].kind``."""
+    try:
+        return msgspec.convert(data, kind, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+
+
+def dump(value: object) -> str:
+    """Return a value as JSON text."""
+    return msgspec.json.encode(value, enc_hook=_encode).decode("utf-8")
+
+
+def load(kind: type[T], text: str) -> T:
+    """Return the value of type ``kind`` that :func:`dump` wrote. Raises ``ValueError`` for anything else."""
+    try:
+        return msgspec.json.decode(text, type=kind, dec_hook=_decode)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"not a valid {kind}: {error}") from None
+
+
+def describe_types(kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON Schema of a type, and those of the types in it by name."""
+    (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema, ref_template="#/$defs/{name}")
+    return root, parts
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, str | int):  # a subclass, which msgspec does not know
+        return str(value) if isinstance(value, str) else int(value)
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
+
+
+def _decode(kind: type, value: object) -> object:
+    if kind is not Fraction or not isinstance(value, str) or not re.search(RATE, value):
+        raise ValueError(f"invalid rate {value!r}")
+    return Fraction(value)
+
+
+def _schema(kind: type) -> dict[str, Any]:
+    return {"type": "string", "pattern": RATE} if kind is Fraction else {}
