@@ -7,7 +7,7 @@ is another one than the desired is deleted as well, for a PUT would add a second
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from email.utils import format_datetime
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
@@ -615,7 +615,7 @@ def _former_text(before: Want) -> str:
 
 ASPECT = Aspect(
     name="rss_item",
-    looks={"items": lambda _, live, __: [asdict(item) for item in live.channel.items] if live.channel else None},
+    looks={"items": lambda _, live, __: [structs.asdict(item) for item in live.channel.items] if live.channel else None},
     holds=_holds,
     show=_show,
     show_desired=_show_desired,
