@@ -25,7 +25,7 @@ from msauto.verification.memory_updates import BETWEEN, expectation_key, memorie
 from msauto.verification.verifying import only, rename_of
 
 _VALUE_ITEMS = {"field": "field", "xmp": "xmp", "segment": "segment-keywords", "rss_item": "rss_item"}
-"""The prefix of items that hold values, by aspect. The owner of a marker and the guid of an RSS item are no values."""
+"""The prefix of items that hold values, by aspect. Not values: the owner of a marker, the guid of an RSS item."""
 _UNSEEN_ASPECTS = {"command", "xmp_batch"}
 
 Items = dict[str, Json]

@@ -77,7 +77,7 @@ def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> 
         (first_failed, 0, "failed", ["failed", "not sent"]),
     ],
 )
-def test_what_was_open_is_settled(
+def test_a_target_in_progress_is_settled(
     stage: Stage, tmp_path: Path, before: Before, really_done: int, outcome: str, states: list[str]
 ) -> None:
     target = fields_target(stage.world, "Film", 2)
@@ -94,7 +94,7 @@ def test_what_was_open_is_settled(
     assert [record.state for record in details.targets[0].requests] == states
 
 
-def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: Path) -> None:
+def test_a_target_never_started_is_closed_without_reading(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), not_begun)
     found = recovered(stage, tmp_path, run)
     assert found == Recovery(run, (), 0)
@@ -103,7 +103,7 @@ def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: P
     assert (details.summary.status, details.targets[0].outcome) == ("interrupted", "not attempted")
 
 
-def test_a_server_that_is_not_at_hand_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
+def test_a_server_that_is_not_available_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
     assert recovered(stage, tmp_path, run, at_hand=False) == Recovery(run, (), 1)
     found = recovered(stage, tmp_path, run)
@@ -111,7 +111,7 @@ def test_a_server_that_is_not_at_hand_leaves_the_run_open(stage: Stage, tmp_path
     assert len(found.targets) == 1
 
 
-def test_a_run_that_is_alive_after_all_is_left_alone(stage: Stage, tmp_path: Path) -> None:
+def test_a_run_that_is_still_alive_is_not_recovered(stage: Stage, tmp_path: Path) -> None:
     target = fields_target(stage.world, "Film", 2)
     with Ledger.open(tmp_path, now=stage.world.clock.now) as alive:
         run = alive.journal.start(plan_of(target), [])
@@ -120,7 +120,7 @@ def test_a_run_that_is_alive_after_all_is_left_alone(stage: Stage, tmp_path: Pat
         alive.journal.settled(run, target, 0, RequestResult("done", 200))
 
 
-def test_what_left_long_ago_is_looked_at_once(stage: Stage, tmp_path: Path) -> None:
+def test_a_request_sent_long_ago_is_read_once(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
     began = stage.world.clock.monotonic()
     recovered(stage, tmp_path, run)
