@@ -198,9 +198,8 @@ async def recover_runs(
             details = ledger.run_details(run)
             urls = {spec.name: spec.url for spec in specs if _url_of(details, spec) == spec.url}
             server_of = partial(_locked_server, servers, urls, scopes)
-            recovery = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
-            if recovery is not None and recovery.targets:
-                lines += _report(details, recovery.targets)
+            results = await recover(details, server_of, journal, memory, clock, forks=forks, policy=policy)
+            lines += _report(details, results) if results else []
     return tuple(map(secrets.redact_message, lines)) if secrets else tuple(lines)
 
 

@@ -15,7 +15,7 @@ MAX_WAITING: Final = 1000
 
 
 def is_over(left: float) -> bool:
-    """Tell whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
+    """Return whether a wait with ``left`` seconds is over; less than a millisecond may not move the clock at all."""
     return left < 0.001
 
 
@@ -142,7 +142,7 @@ async def run_each(
 
 
 async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:
-    """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; tell whether it ended by itself."""
+    """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; return whether it ended by itself."""
     task = asyncio.ensure_future(work)
     waiting = asyncio.ensure_future(cancelled.wait())
     try:
@@ -156,7 +156,7 @@ async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) 
 
 
 async def finish(work: Coroutine[Any, Any, T], interrupted: Callable[[], None]) -> tuple[T, bool]:
-    """Await work that should be finished even if cancelled once; tell whether it was cancelled.
+    """Await work that should be finished even if cancelled once; return whether it was cancelled.
 
     The first cancellation calls ``interrupted``, and the work continues; the second one cancels it.
     """

@@ -19,7 +19,7 @@
           ├── UnreadableError  the answer is not what the interface documents: HTML, a DTD, another clip
           └── UnsupportedError the configured product version lacks a feature
 
-A message says what is wrong and where; ``remedy`` says what to do. Only the command line turns an error into an exit
+A message names the problem and its location; ``remedy`` what to do. Only the command line turns an error into an exit
 code. No message holds a secret.
 """
 

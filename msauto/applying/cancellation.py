@@ -27,5 +27,5 @@ class Cancellation:
         return self._requested.is_set()
 
     async def sleep(self, clock: Clock, seconds: float) -> bool:
-        """Sleep until the time is over or the run is cancelled; tell whether the time is over."""
+        """Sleep until the time is over or the run is cancelled; return whether the time is over."""
         return not self.requested and await run_unless(clock.sleep(seconds), self._requested)

@@ -38,7 +38,7 @@ class DownloadProgress:
 
 
 def _parse_part(value: Json) -> PartialDownload | None:
-    """Return the remembered part; ``None`` if there is none, or it is not valid."""
+    """Return the remembered part; ``None`` if it is missing or invalid."""
     match value:
         case {
             "name": str(name),

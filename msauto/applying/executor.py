@@ -80,7 +80,7 @@ class _PlanExecution:
         self._reason = "stopped before it was started"
 
     async def run(self, forks: int) -> bool:
-        """Apply batch after batch; tell whether the run was not stopped at once."""
+        """Apply batch after batch; return whether the run was not stopped at once."""
         for number in batch_numbers(self._plan):
             failures = BatchFailures(self._plan, number)
             for wave in waves(self._plan, number):

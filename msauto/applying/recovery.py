@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from msauto.applying.apply_context import ApplyContext, ServerConnection
@@ -28,15 +28,6 @@ _SETTLED_AFTER = timedelta(minutes=10)
 """A server has finished by then whatever it does for a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """The results of the targets that an interrupted run left in progress; ``left``: those that could not be read."""
-
-    run: str
-    targets: tuple[TargetResult, ...]
-    left: int
-
-
 async def recover(
     details: RunDetails,
     server_of: Callable[[Target], ServerConnection | None],
@@ -46,15 +37,16 @@ async def recover(
     *,
     forks: int,
     policy: RetryPolicy | None = None,
-) -> Recovery | None:
-    """Settle what an interrupted run left in progress; ``None`` if the run is still alive.
+) -> tuple[TargetResult, ...]:
+    """Settle what an interrupted run left in progress; return the results of these targets.
 
     ``server_of`` returns the server of a target; ``None`` if it is not available, or another run may write to it.
-    Sends nothing. The run is closed once all of its targets are settled. Raises ``LedgerError``.
+    Sends nothing. Closes the run once all of its targets are settled. Does nothing if the run is still alive. Raises
+    ``LedgerError``.
     """
     run = details.summary.run
     if not journal.reopen(run, [record.target for record in details.targets]):
-        return None
+        return ()
     cancellation = Cancellation()
     cancellation()  # starts no request
     observer, commits = events.SilentObserver(), GroupCommit(journal)
@@ -69,12 +61,11 @@ async def recover(
     commits.flush()
     if commits.failure is not None:
         raise commits.failure
-    left = len(in_progress) - len(available)
-    if left:
+    if len(available) < len(in_progress):
         journal.leave(run)
     else:
         journal.end(run, _result(details, iter(results)))
-    return Recovery(run, tuple(results), left)
+    return tuple(results)
 
 
 async def _settle(context: ApplyContext, server: ServerConnection, record: TargetRecord) -> TargetResult:

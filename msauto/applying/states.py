@@ -1,25 +1,27 @@
 """The state machine that applies one target: a pure function of progress and event.
 
-The driver (:mod:`.target_executor`) carries out one command at a time and returns its event to :func:`step`::
+The driver (:mod:`.target_executor`) carries out one command at a time and passes its event to :func:`step`.
 
-    state                  event                     next state
-    ready                  Journalled                sent
-                           Blocked, RunCancelled     end
-    sent                   Accepted                  next request
-                           NotSent                   backing off, bounded; then end
-                           Failed                    end
-                           Rejected, InDoubt         settling
-    backing off            PauseEnded                ready, to send the same request again
-                           RunCancelled              end
-    settling               ExpectationRead, all      next request
-                           ExpectationRead, other    rejected: end; after 429 and 503, if nothing was done: backing off
-                                                     in doubt: waiting to settle, bounded; then end
-                           Unreadable                waiting to settle, bounded; then end
-    waiting to settle      PauseEnded                settling
-    verifying              TargetRead, Unreadable    finished, waiting to verify, or waiting for restore
-    waiting to verify      PauseEnded                verifying
-    waiting for restore    PauseEnded                verifying
-                           RunCancelled              finished
+::
+
+    | state               | event                     | next state
+    | ready               | Journalled                | sent
+    |                     | Blocked, RunCancelled     | end
+    | sent                | Accepted                  | next request
+    |                     | NotSent                   | backing off, bounded; then end
+    |                     | Failed                    | end
+    |                     | Rejected, InDoubt         | settling
+    | backing off         | PauseEnded                | ready, with the same request
+    |                     | RunCancelled              | end
+    | settling            | ExpectationRead: done     | next request
+    |                     | ExpectationRead: not done | rejected: end; 429 and 503: backing off
+    |                     |                           | in doubt: waiting to settle, bounded; then end
+    |                     | Unreadable                | waiting to settle, bounded; then end
+    | waiting to settle   | PauseEnded                | settling
+    | verifying           | TargetRead, Unreadable    | finished, waiting to verify, waiting for restore
+    | waiting to verify   | PauseEnded                | verifying
+    | waiting for restore | PauseEnded                | verifying
+    |                     | RunCancelled              | finished
 
 *Next request* is ready, or verifying after the last request. *End* sends nothing more: it is verifying if any request
 was done, else finished. A request is sent again only if it was certainly not done.

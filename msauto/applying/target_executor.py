@@ -72,7 +72,7 @@ class TargetExecutor:
             command = self._apply(states.step(self._progress, event, self._policy))
 
     def _is_downloading(self) -> bool:
-        """Tell whether a download is in progress: it changes nothing on the server, so it is not in doubt."""
+        """Return whether a download is in progress: it changes nothing on the server, so it is not in doubt."""
         sent = self._progress.state is states.State.SENT
         return sent and self._target.requests[self._progress.index].dest is not None
 

@@ -615,7 +615,9 @@ def _former_text(before: Want) -> str:
 
 ASPECT = Aspect(
     name="rss_item",
-    looks={"items": lambda _, live, __: [structs.asdict(item) for item in live.channel.items] if live.channel else None},
+    looks={
+        "items": lambda _, live, __: [structs.asdict(item) for item in live.channel.items] if live.channel else None
+    },
     holds=_holds,
     show=_show,
     show_desired=_show_desired,

@@ -1,6 +1,6 @@
 """Past runs: reading them, the notes on them, attempts that wrote nothing, and pruning.
 
-An attempt that wrote nothing is no run: nothing of it can be undone, and a ledger of attempts alone counts as empty.
+An attempt that wrote nothing is not a run: it cannot be undone, and a ledger with attempts alone counts as empty.
 """
 
 from __future__ import annotations

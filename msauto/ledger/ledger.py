@@ -98,7 +98,7 @@ class Ledger:
         return history.read_run(self._store, self._run_locks, summary.run)
 
     def is_run(self, name: str) -> bool:
-        """Tell whether an attempt is a run, which may have sent requests."""
+        """Return whether an attempt is a run, which may have sent requests."""
         return bool(self._store.read("SELECT 1 FROM run WHERE name = ?", (name,)))
 
     def record(self, attempt: RunSummary) -> None:

@@ -79,7 +79,7 @@ def run_lock(folder: Path, run: str) -> FileLock:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a process holds the lock now; writes nothing."""
+    """Return whether a process holds the lock now; writes nothing."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

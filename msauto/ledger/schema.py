@@ -24,7 +24,7 @@ class ForeignError(Exception):
 
 
 def exists(path: Path) -> bool:
-    """Tell whether the file exists; raises ``OSError`` if it cannot exist, because that is not an empty ledger."""
+    """Return whether the file exists; raises ``OSError`` if it cannot exist, because that is not an empty ledger."""
     _check_folder(path.parent)
     try:
         path.stat()
@@ -99,7 +99,7 @@ def _make_private(path: Path) -> None:
 
 
 def _is_ledger(connection: sqlite3.Connection) -> bool:
-    """Tell whether the file is a ledger; ``False`` if it is empty."""
+    """Return whether the file is a ledger; ``False`` if it is empty."""
     version = _number(connection, "PRAGMA user_version")
     application = _number(connection, "PRAGMA application_id")
     if application == APPLICATION:

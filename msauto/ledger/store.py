@@ -57,7 +57,7 @@ class Store:
         return self._translated(lambda: connection.execute(query, tuple(values)).fetchall())
 
     def has(self, table: str) -> bool:
-        """Tell whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
+        """Return whether a table exists: a ledger of an earlier msauto, opened for reading, may lack it."""
         return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
     def write(self, statement: str, *rows: Row) -> int:
@@ -168,8 +168,8 @@ def format_time(time: datetime) -> str:
 
 
 _DAMAGED_REMEDY = (
-    "move the file away, and those with -wal and -shm after its name, and restore a backup if there is one; "
-    "without it the next run starts a new ledger, and writes again what the server does not report"
+    "move the file away, and those with -wal and -shm after its name. Then restore a backup, if there is one; "
+    "without it, the next run starts a new ledger, and writes again what the server does not report"
 )
 _LOCKED = ("is locked by another program", "wait until it is finished, or close it, and try again")
 _CAUSES = {

@@ -63,7 +63,7 @@ class Reader(Protocol):
         """Return a channel; ``None`` if it does not exist."""
 
     async def has_database(self, name: str) -> bool:
-        """Tell whether the database exists."""
+        """Return whether the database exists."""
 
     def fresh(self) -> Reader:
         """Return a reader of the same server that remembers no answers: for verification."""
@@ -85,8 +85,8 @@ class Answer:
 class PartialDownload:
     """The received part of a download that broke off: ``size`` bytes in the file ``name`` beside its ``dest``.
 
-    ``request``: the requested path; ``sha256``: that of the part, in hex; ``validator``: the server's identifier of the
-    content (a strong ETag, or a date); ``total``: the size of the whole file, if reported.
+    ``request``: the requested path; ``sha256``: that of the part, in hex. ``validator``: the server's identifier of the
+    content (a strong ETag, or a date). ``total``: the size of the whole file, if reported.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every path through the state machine, with every fate at every step, and a crash after each of them."""
+"""Every path through the state machine, with every response at every step, and a crash after each of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -91,18 +91,18 @@ def answers(command: Command) -> tuple[Event, ...]:
             return ()
 
 
-def all_turns() -> Iterator[tuple[Transition, Event, Transition]]:
-    """Every turn that can be reached, the event after it, and the turn that follows."""
+def all_transitions() -> Iterator[tuple[Transition, Event, Transition]]:
+    """Every transition that can be reached, the event after it, and the transition that follows."""
     todo = [begin(REQUESTS, wait=10)]
     known: set[Transition] = set()
     while todo:
-        turn = todo.pop()
-        if turn in known:
+        transition = todo.pop()
+        if transition in known:
             continue
-        known.add(turn)
-        for event in answers(turn.command):
-            following = step(turn.progress, event, POLICY)
-            yield turn, event, following
+        known.add(transition)
+        for event in answers(transition.command):
+            following = step(transition.progress, event, POLICY)
+            yield transition, event, following
             # How often a restore was looked for does not matter: it is bounded by time, which the events give.
             todo.append(following._replace(progress=_without_restore_reads(following.progress)))
 
@@ -111,34 +111,34 @@ def _without_restore_reads(progress: TargetProgress) -> TargetProgress:
     return replace(progress, restore_reads=0)
 
 
-ALL = list(all_turns())
+ALL = list(all_transitions())
 MAYBE_DONE = (InDoubt, Rejected)
 
 
 def test_there_are_many_paths(record_property: Callable[[str, object], None]) -> None:
-    record_property(COUNTED, f"turns of the state machine, each also followed by a crash: {len(ALL)}")
+    record_property(COUNTED, f"transitions of the state machine, each also followed by a crash: {len(ALL)}")
     assert len(ALL) > 5_000
-    assert {turn.progress.state for turn, _, _ in ALL} == set(State) - {State.FINISHED}
+    assert {transition.progress.state for transition, _, _ in ALL} == set(State) - {State.FINISHED}
 
 
 def test_nothing_is_sent_without_being_journalled_first() -> None:
-    for turn, event, following in ALL:
+    for transition, event, following in ALL:
         if isinstance(following.command, Send):
-            assert isinstance(turn.command, WriteAhead)
+            assert isinstance(transition.command, WriteAhead)
             assert event == Journalled()
-            assert following.command.index == turn.command.index == len(following.progress.results)
+            assert following.command.index == transition.command.index == len(following.progress.results)
 
 
 def test_what_was_possibly_done_is_never_sent_again() -> None:
     """Back to sending leads only what never left, or what a busy server refused and nothing is seen of."""
-    for turn, event, following in ALL:
+    for transition, event, following in ALL:
         if following.progress.state is not State.BACKING_OFF:
             continue
         trouble = following.progress.failure
         if isinstance(event, NotSent):
             assert trouble == event
         else:
-            assert isinstance(turn.command, ReadExpectation)
+            assert isinstance(transition.command, ReadExpectation)
             assert isinstance(trouble, Rejected)
             allowed = {429: {"none", "hidden"}, 503: {"none"}}
             assert isinstance(event, ExpectationRead)
@@ -147,10 +147,10 @@ def test_what_was_possibly_done_is_never_sent_again() -> None:
 
 
 def test_a_lost_write_leaves_its_request_only_settled() -> None:
-    for turn, _, following in ALL:
-        if isinstance(turn.progress.failure, InDoubt) and turn.progress.state is not State.FINISHED:
-            same = following.progress.failure == turn.progress.failure
-            assert same or following.settled == turn.progress.index
+    for transition, _, following in ALL:
+        if isinstance(transition.progress.failure, InDoubt) and transition.progress.state is not State.FINISHED:
+            same = following.progress.failure == transition.progress.failure
+            assert same or following.settled == transition.progress.index
             if same:
                 assert following.progress.state in {State.SETTLING, State.WAITING_TO_SETTLE}
 
@@ -158,22 +158,24 @@ def test_a_lost_write_leaves_its_request_only_settled() -> None:
 def test_every_path_ends() -> None:
     """Without restores there is no way in a circle."""
     after: dict[Transition, set[Transition]] = {}
-    for turn, _, following in ALL:
+    for transition, _, following in ALL:
         if following.progress.state is not State.WAITING_FOR_RESTORE:
-            after.setdefault(turn, set()).add(following._replace(progress=_without_restore_reads(following.progress)))
+            after.setdefault(transition, set()).add(
+                following._replace(progress=_without_restore_reads(following.progress))
+            )
     depth: dict[Transition, int] = {}
 
-    def measure(turn: Transition, above: frozenset[Transition]) -> int:
-        assert turn not in above, "a circle"
-        if turn not in depth:
-            below = (measure(each, above | {turn}) for each in after.get(turn, ()))
-            depth[turn] = 1 + max(below, default=0)
-        return depth[turn]
+    def measure(transition: Transition, above: frozenset[Transition]) -> int:
+        assert transition not in above, "a circle"
+        if transition not in depth:
+            below = (measure(each, above | {transition}) for each in after.get(transition, ()))
+            depth[transition] = 1 + max(below, default=0)
+        return depth[transition]
 
     assert measure(begin(REQUESTS, wait=10), frozenset()) < 60
 
 
-def test_what_is_told_in_the_end_is_true() -> None:
+def test_the_outcome_is_true() -> None:
     for _, event, following in ALL:
         if not isinstance(following.command, Finish):
             continue
@@ -192,10 +194,10 @@ def test_what_is_told_in_the_end_is_true() -> None:
             assert set(outcomes) == {"not sent"}
 
 
-def test_a_crash_at_every_turn_sends_nothing_twice() -> None:
+def test_a_crash_at_every_transition_sends_nothing_twice() -> None:
     """What the ledger knows after a crash: the settled requests, and whether one more may have been sent."""
-    for turn, _, _ in ALL:
-        progress = turn.progress
+    for transition, _, _ in ALL:
+        progress = transition.progress
         if progress.state in {State.VERIFYING, State.WAITING_TO_VERIFY, State.WAITING_FOR_RESTORE}:
             continue
         settled = TargetProgress(REQUESTS, results=progress.results)
@@ -211,13 +213,13 @@ def test_a_crash_at_every_turn_sends_nothing_twice() -> None:
             assert following.progress.index == progress.index + 1 or following.progress.state is State.WAITING_TO_SETTLE
 
 
-def test_leaving_at_once_at_every_turn_tells_the_truth() -> None:
-    for turn, _, _ in ALL:
-        left = abandon(turn.progress, "stopped at once")
+def test_abandoning_at_every_transition_reports_the_truth() -> None:
+    for transition, _, _ in ALL:
+        left = abandon(transition.progress, "stopped at once")
         assert isinstance(left.command, Finish)
         outcome, why = conclude(left.progress)
-        if outcome != "failed" and all(result.outcome == "done" for result in turn.progress.results):
+        if outcome != "failed" and all(result.outcome == "done" for result in transition.progress.results):
             assert "stopped at once" in why
         assert outcome != "changed"
-        if turn.progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
+        if transition.progress.state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
             assert left.progress.results[-1].outcome == "unverified"

@@ -8,13 +8,13 @@ from tests.unit.applying.applying_world import Stage, fields_target
 
 SURE = ["ok", "400", "404", "500", "400 after", "500 after", "refused", "503", "429", "503 after"]
 UNSURE = ["cut before", "cut after", "502", "504 after", "cut late 2", "cut late 50", "late 2", "late 50", "swallowed"]
-fates = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
+responses = st.lists(st.sampled_from([*SURE, *UNSURE, "crash"]), max_size=4)
 AGAIN = {"503", "429"}  # may be followed by another send: refused, and not done
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(
-    script=st.lists(st.lists(fates, min_size=3, max_size=3), min_size=1, max_size=4),
+    script=st.lists(st.lists(responses, min_size=3, max_size=3), min_size=1, max_size=4),
     unreadable=st.integers(0, 6),
     forks=st.integers(1, 4),
 )
@@ -25,7 +25,7 @@ def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreada
     for target, of_target in zip(targets, script, strict=True):
         for request, each in zip(target.requests, of_target, strict=True):
             planned[request.path] = each
-            stage.world.fates[request.path] = list(each)
+            stage.world.responses[request.path] = list(each)
     stage.world.unreadable = unreadable
 
     result = stage.run(*targets, forks=forks)
@@ -33,10 +33,10 @@ def test_nothing_twice_and_nothing_untrue(script: list[list[list[str]]], unreada
     for target_result in result.targets:
         seen_end = False
         for request, came in zip(target_result.target.requests, target_result.requests, strict=True):
-            sends = [fate for fate in planned[request.path] if fate != "refused"][
+            sends = [response for response in planned[request.path] if response != "refused"][
                 : stage.world.sent.count(request.path)
             ]
-            assert all(fate in AGAIN for fate in sends[:-1]), "sent again though it may have been done"
+            assert all(response in AGAIN for response in sends[:-1]), "sent again though it may have been done"
             assert stage.world.done.count(request.path) <= 1
             done = request.path in stage.world.done
             if came.outcome == "not sent":

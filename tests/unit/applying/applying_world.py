@@ -53,9 +53,9 @@ class Clock:
 
 @dataclass
 class World:
-    """The server's truth, what was asked of it, and what it will do: ``fates`` by path, one for each send.
+    """The server's truth, what was asked of it, and what it will do: ``responses`` by path, one for each send.
 
-    Fates: ``ok``, ``refused``, ``cut before``, ``cut after``, ``swallowed`` (accepted, never done), ``late N`` and
+    Responses: ``ok``, ``refused``, ``cut before``, ``cut after``, ``swallowed`` (accepted, never done), ``late N`` and
     ``cut late N`` (done N seconds later), ``hang``, or ``STATUS``, ``STATUS after`` (refused though done).
     """
 
@@ -66,7 +66,7 @@ class World:
     channels: dict[str, RssChannel] = field(default_factory=dict)
     databases: set[str] = field(default_factory=lambda: {"NEWS"})
     effects: dict[str, Callable[[World], object]] = field(default_factory=dict)
-    fates: dict[str, list[str]] = field(default_factory=dict)
+    responses: dict[str, list[str]] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
@@ -119,32 +119,32 @@ class WorldSender:
         world.on_send(path)
         world.ask()
         world.settle()
-        fates = world.fates.get(path, [])
-        fate = fates.pop(0) if fates else "ok"
-        if fate == "refused":
+        responses = world.responses.get(path, [])
+        response = responses.pop(0) if responses else "ok"
+        if response == "refused":
             raise NotSentError("connection refused")
         world.sent.append(path)
         world.busy += 1
         world.busiest = max(world.busiest, world.busy)
         try:
             await asyncio.sleep(0)
-            return await self._answer(path, fate)
+            return await self._answer(path, response)
         finally:
             world.busy -= 1
 
     async def fetch(self, request: Request, watch: DownloadObserver) -> Answer:
         return await self.send(request)
 
-    async def _answer(self, path: str, fate: str) -> Answer:
-        kind, _, rest = fate.partition(" ")
+    async def _answer(self, path: str, response: str) -> Answer:
+        kind, _, rest = response.partition(" ")
         if kind == "hang":
             await asyncio.Event().wait()
         if kind == "crash":
             raise ZeroDivisionError("a mistake in the sender")
-        if fate in {"ok", "cut after"} or rest == "after":
+        if response in {"ok", "cut after"} or rest == "after":
             self.world.act(path)
-        if "late" in fate:
-            self.world.later.append((self.world.clock.seconds + float(fate.rsplit(maxsplit=1)[-1]), path))
+        if "late" in response:
+            self.world.later.append((self.world.clock.seconds + float(response.rsplit(maxsplit=1)[-1]), path))
         if kind == "cut":
             raise InDoubtError("the connection was cut")
         if kind.isdigit():

@@ -38,7 +38,7 @@ def one(result: Result) -> tuple[str, list[str]]:
     return told(result)[0]
 
 
-def test_all_goes_well() -> None:
+def test_all_requests_succeed() -> None:
     stage = Stage()
     target = fields_target(stage.world)
     result = stage.run(target)
@@ -71,8 +71,8 @@ def test_two_records_share_a_commit() -> None:
     assert stage.journal.transactions <= 6
 
 
-# One fate of the second of three requests: what comes of the target, of its requests, and how often it was sent.
-FATES = [
+# One response of the second of three requests: what comes of the target, of its requests, and how often it was sent.
+RESPONSES = [
     ("ok", "changed", "done", 1),
     ("refused", "changed", "done", 1),
     ("refused refused refused", "failed", "failed", 0),
@@ -97,13 +97,13 @@ FATES = [
 ]
 
 
-@pytest.mark.parametrize(("fates", "outcome", "request_outcome", "sends"), FATES)
-def test_a_fate(fates: str, outcome: str, request_outcome: str, sends: int) -> None:
+@pytest.mark.parametrize(("responses", "outcome", "request_outcome", "sends"), RESPONSES)
+def test_an_outcome(responses: str, outcome: str, request_outcome: str, sends: int) -> None:
     stage = Stage()
     target = fields_target(stage.world)
     other = fields_target(stage.world, "Other")
     path = target.requests[1].path
-    stage.world.fates[path] = [fate.replace("|", " ") for fate in fates.split()]
+    stage.world.responses[path] = [response.replace("|", " ") for response in responses.split()]
     result = stage.run(target, other)
     last = "done" if request_outcome == "done" else "not sent"
     assert told(result) == [(outcome, ["done", request_outcome, last]), ("changed", ["done"] * 3)]
@@ -114,10 +114,10 @@ def test_a_fate(fates: str, outcome: str, request_outcome: str, sends: int) -> N
     assert bool(result.targets[0].message) == (outcome != "changed")
 
 
-def test_a_swallowed_write_is_told_field_by_field() -> None:
+def test_a_write_that_is_not_done_is_reported_by_field() -> None:
     stage = Stage()
     target = fields_target(stage.world)
-    stage.world.fates = {"/Film?set=user_0": ["swallowed"], "/Film?set=user_2": ["swallowed"]}
+    stage.world.responses = {"/Film?set=user_0": ["swallowed"], "/Film?set=user_2": ["swallowed"]}
     (result,) = stage.run(target).targets
     assert result.differences == (
         Difference("field", "user_0", "new", "old"),
@@ -138,7 +138,7 @@ def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
     assert stage.run(fields_target(stage.world)).ok
 
 
-def test_an_asset_that_vanishes_is_told() -> None:
+def test_a_missing_asset_is_reported() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=1)
     stage.world.effects[target.requests[0].path] = lambda world: world.assets.clear()
@@ -146,22 +146,24 @@ def test_an_asset_that_vanishes_is_told() -> None:
     assert (result.outcome, result.differences) == ("failed", (Difference("field", "user_0", "new", None),))
 
 
-@pytest.mark.parametrize(("fate", "outcome", "markers"), [("cut before", "unverified", 1), ("cut after", "changed", 2)])
-def test_a_new_marker_is_told_from_its_old_twin(fate: str, outcome: str, markers: int) -> None:
+@pytest.mark.parametrize(
+    ("response", "outcome", "markers"), [("cut before", "unverified", 1), ("cut after", "changed", 2)]
+)
+def test_a_new_marker_is_distinguished_from_its_old_twin(response: str, outcome: str, markers: int) -> None:
     stage = Stage()
     target = marker_target(stage.world)
-    stage.world.fates["/marker"] = [fate]
+    stage.world.responses["/marker"] = [response]
     assert one(stage.run(target))[0] == outcome
     assert len(stage.world.assets["Film"].markers) == markers
     assert stage.world.sent == ["/marker"]
 
 
-@pytest.mark.parametrize("fate", ["ok", "cut after", "500 after", "late 3", "cut late 3"])
-def test_a_rename_is_proved_under_the_new_title(fate: str) -> None:
+@pytest.mark.parametrize("response", ["ok", "cut after", "500 after", "late 3", "cut late 3"])
+def test_a_rename_is_verified_under_the_new_title(response: str) -> None:
     stage = Stage()
     target = rename_target(stage.world)
-    stage.world.fates["/rename"] = [fate]
-    if fate.startswith("late"):  # the next request comes too early for its new address, and is swallowed
+    stage.world.responses["/rename"] = [response]
+    if response.startswith("late"):  # the next request comes too early for its new address, and is swallowed
         target = structs.replace(target, changes=target.changes[:1], requests=target.requests[:1])
     assert stage.run(target).ok
     assert set(stage.world.assets) == {"Film"}
@@ -170,7 +172,7 @@ def test_a_rename_is_proved_under_the_new_title(fate: str) -> None:
 def test_a_lost_rename_that_was_not_done_is_unverified() -> None:
     stage = Stage()
     target = rename_target(stage.world)
-    stage.world.fates["/rename"] = ["cut before"]
+    stage.world.responses["/rename"] = ["cut before"]
     assert one(stage.run(target)) == ("unverified", ["unverified", "not sent"])
 
 
@@ -178,7 +180,7 @@ def test_another_clip_with_the_new_title_is_not_taken_for_ours() -> None:
     stage = Stage()
     target = rename_target(stage.world)
     stage.world.assets["Film"] = Asset("Film", link_id=8, attributes={"comment": "new"})
-    stage.world.fates["/rename"] = ["cut before"]
+    stage.world.responses["/rename"] = ["cut before"]
     assert one(stage.run(target)) == ("unverified", ["unverified", "not sent"])
 
 
@@ -195,13 +197,14 @@ def test_memories_move_with_a_renamed_asset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "outcome"), [("ok", "changed"), ("cut after", "changed"), ("cut before", "unverified"), ("404", "failed")]
+    ("response", "outcome"),
+    [("ok", "changed"), ("cut after", "changed"), ("cut before", "unverified"), ("404", "failed")],
 )
-def test_a_deleted_asset_is_proved_gone(fate: str, outcome: str) -> None:
+def test_a_deleted_asset_is_verified_as_missing(response: str, outcome: str) -> None:
     stage = Stage()
     target = delete_target(stage.world)
     stage.memory.remember(target.id, {"field:layer": "3"})
-    stage.world.fates["/delete"] = [fate]
+    stage.world.responses["/delete"] = [response]
     assert one(stage.run(target))[0] == outcome
     assert stage.memory.recall(target.id) == ({} if outcome == "changed" else {"field:layer": "3"})
 
@@ -215,20 +218,20 @@ def test_gone_with_its_whole_database_is_not_gone() -> None:
     assert "the database NEWS is not there" in result.message
 
 
-def test_a_channel_is_proved_by_its_items() -> None:
+def test_a_channel_is_verified_by_its_items() -> None:
     stage = Stage()
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
     stage.world.effects["/rss/ticker?guid=n-0"] = lambda world: world.channels.update(ticker=RssChannel("ticker"))
     request = Request("DELETE", "/rss/ticker?guid=n-0", (), expect=(Expectation("rss_item", "n-0", None),))
     target = Target("studio-a", "", "rss_channel", "ticker", requests=(request,), address=Address("ticker"))
-    stage.world.fates[request.path] = ["cut after"]
+    stage.world.responses[request.path] = ["cut after"]
     assert stage.run(target).ok
     stage.world.channels["ticker"] = RssChannel("ticker", (RssItem("n-0"),))
-    stage.world.fates[request.path] = ["swallowed"]
+    stage.world.responses[request.path] = ["swallowed"]
     assert one(stage.run(target))[0] == "failed"
 
 
-def test_xmp_is_read_again_where_it_changed_and_nowhere_else() -> None:
+def test_xmp_is_read_again_only_if_it_changed() -> None:
     stage = Stage()
     stage.world.assets["Film"] = Asset("Film", link_id=7)
     stage.world.effects["/xmp"] = lambda world: world.xmp.update(Film={"dc:subject": ("a", "b")})
@@ -242,7 +245,7 @@ def test_xmp_is_read_again_where_it_changed_and_nowhere_else() -> None:
 # What the server does not report ---------------------------------------------------------------------------------
 
 
-def test_what_is_not_reported_is_remembered_after_the_proof() -> None:
+def test_a_value_not_reported_is_remembered_after_verification() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=2, reported=False)
     assert stage.run(target).ok
@@ -253,12 +256,12 @@ def test_what_may_have_been_written_is_no_longer_remembered() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=2, reported=False)
     stage.memory.remember(target.id, {"field:user_0": "old", "field:user_1": "old", "field:layer": "3"})
-    stage.world.fates[target.requests[1].path] = ["cut before"]
+    stage.world.responses[target.requests[1].path] = ["cut before"]
     assert one(stage.run(target)) == ("unverified", ["done", "unverified"])
     assert stage.memory.recall(target.id) == {"field:user_0": "new", "field:layer": "3"}
 
 
-def test_memories_are_dropped_before_the_first_request_leaves() -> None:
+def test_memories_are_forgotten_before_the_first_request_is_sent() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=1, reported=False)
     stage.memory.remember(target.id, {"field:user_0": "old"})
@@ -269,7 +272,7 @@ def test_memories_are_dropped_before_the_first_request_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "kept"),
+    ("response", "kept"),
     [
         ("ok", {"command:COPY": True}),
         ("cut after", LOST),
@@ -277,11 +280,11 @@ def test_memories_are_dropped_before_the_first_request_leaves() -> None:
         ("404", {}),
     ],
 )
-def test_a_command_that_runs_once(fate: str, kept: dict[str, object]) -> None:
+def test_a_command_that_runs_once(response: str, kept: dict[str, object]) -> None:
     stage = Stage()
     target = command_target(stage.world)
-    stage.world.fates[target.requests[0].path] = [fate]
-    outcome = {"ok": "changed", "404": "failed"}.get(fate, "unverified")
+    stage.world.responses[target.requests[0].path] = [response]
+    outcome = {"ok": "changed", "404": "failed"}.get(response, "unverified")
     assert one(stage.run(target))[0] == outcome
     assert stage.memory.recall(target.id) == kept
     assert stage.world.sent == [target.requests[0].path]
@@ -292,6 +295,6 @@ def test_a_command_that_ran_once_is_remembered_though_the_rest_fails() -> None:
     command = command_target(stage.world)
     fields = fields_target(stage.world, count=1)
     target = structs.replace(command, requests=command.requests + fields.requests)
-    stage.world.fates[fields.requests[0].path] = ["swallowed"]
+    stage.world.responses[fields.requests[0].path] = ["swallowed"]
     assert one(stage.run(target))[0] == "failed"
     assert stage.memory.recall(target.id) == {"command:COPY": True}

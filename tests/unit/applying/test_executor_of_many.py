@@ -64,7 +64,7 @@ def test_a_restore_that_takes_too_long() -> None:
     assert stage.world.clock.seconds == pytest.approx(300, abs=20)
 
 
-def test_a_restore_holds_no_place() -> None:
+def test_a_restore_occupies_no_slot() -> None:
     stage = Stage()
     waiting = restore_target(stage.world, "Archived")
     others = [fields_target(stage.world, f"Film {number}", 1) for number in range(5)]
@@ -96,14 +96,14 @@ def test_the_requests_of_a_target_keep_their_order() -> None:
         assert [path for path in stage.world.sent if path in paths] == paths
 
 
-def test_one_folder_is_read_a_few_times_for_many_proofs() -> None:
+def test_one_folder_is_read_a_few_times_for_many_verifications() -> None:
     stage = Stage()
     targets = [link_target(stage.world, f"Film {number}") for number in range(50)]
     assert stage.run(*targets, forks=50).ok
     assert stage.world.reads.count("folder Tonight") <= 5
 
 
-def test_errors_of_a_shared_reading_reach_everybody() -> None:
+def test_errors_of_a_shared_reading_reach_all_readers() -> None:
     stage = Stage()
     targets = [link_target(stage.world, f"Film {number}") for number in range(5)]
     del stage.world.folders[("Tonight",)]
@@ -132,7 +132,7 @@ def test_nothing_to_do() -> None:
     assert stage.world.reads == []
 
 
-def test_a_mistake_of_ours_is_one_targets_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_the_result_of_one_target(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     targets = [fields_target(stage.world, name, 1) for name in ("Film", "Other")]
 
@@ -165,7 +165,7 @@ def test_a_ledger_that_cannot_open_a_run_sends_nothing() -> None:
 
 
 @pytest.mark.parametrize("at", range(1, 8))
-def test_a_ledger_that_fails_on_the_way_ends_the_run(at: int) -> None:
+def test_a_ledger_that_fails_during_the_run_ends_it(at: int) -> None:
     stage = Stage()
     targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
     stage.journal.fails_at = at
@@ -181,12 +181,12 @@ def test_a_ledger_that_fails_on_the_way_ends_the_run(at: int) -> None:
 # Stopping --------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_stop_finishes_what_is_under_way() -> None:
+def test_the_first_stop_finishes_requests_in_progress() -> None:
     stage = Stage()
     stop = Cancellation()
     targets = [fields_target(stage.world, f"Film {number}") for number in range(4)]
     path = targets[0].requests[1].path
-    stage.world.fates[path] = ["cut after"]
+    stage.world.responses[path] = ["cut after"]
     stage.world.on_send = lambda sent: stop() if sent == path else None
     result = stage.run(*targets, forks=1, cancellation=stop)
     assert result.interrupted
@@ -216,7 +216,7 @@ def test_the_second_stop_leaves_at_once() -> None:
     stop = Cancellation()
     targets = [fields_target(stage.world, f"Film {number}") for number in range(3)]
     path = targets[0].requests[1].path
-    stage.world.fates[path] = ["hang"]
+    stage.world.responses[path] = ["hang"]
 
     async def main() -> Result:
         def twice(sent: str) -> None:
@@ -236,14 +236,14 @@ def test_the_second_stop_leaves_at_once() -> None:
     assert stage.journal.ended == result
 
 
-def test_a_download_that_is_left_at_once_is_known_not_to_be_done() -> None:
+def test_a_download_that_is_abandoned_at_once_is_not_done() -> None:
     """It changes nothing on the server, so nobody has to wonder."""
     stage = Stage()
     stop = Cancellation()
     target = fields_target(stage.world, "Film")
     last = structs.replace(target.requests[1], dest="out/still.png")
     target = structs.replace(target, requests=(target.requests[0], last))
-    stage.world.fates[last.path] = ["hang"]
+    stage.world.responses[last.path] = ["hang"]
 
     async def main() -> Result:
         def twice(sent: str) -> None:
@@ -265,7 +265,7 @@ def test_cancelling_leaves_the_journal_true(caplog: pytest.LogCaptureFixture) ->
     stage = Stage()
     targets = [fields_target(stage.world, f"Film {number}", 2) for number in range(3)]
     for target in targets:
-        stage.world.fates[target.requests[1].path] = ["hang"]
+        stage.world.responses[target.requests[1].path] = ["hang"]
 
     async def main() -> None:
         task = asyncio.ensure_future(stage.apply(*targets))
@@ -290,10 +290,10 @@ def test_stopped_before_it_began() -> None:
     assert stage.world.sent == []
 
 
-def test_patience_is_a_setting() -> None:
+def test_the_retry_policy_is_a_parameter() -> None:
     stage = Stage()
     target = fields_target(stage.world, count=1)
-    stage.world.fates[target.requests[0].path] = ["refused"] * 9
+    stage.world.responses[target.requests[0].path] = ["refused"] * 9
 
     async def main() -> Result:
         servers = {"studio-a": stage.server()}

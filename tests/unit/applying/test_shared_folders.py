@@ -37,7 +37,7 @@ async def ask(shared: SharedFolders, reader: SlowReader, folder: str = "Tonight"
     return listing.entries[0].title
 
 
-def test_who_comes_while_a_reading_goes_on_shares_the_next() -> None:
+def test_a_reader_during_a_reading_shares_the_next() -> None:
     async def main() -> list[str]:
         shared, reader = SharedFolders(), SlowReader()
         asks = [asyncio.ensure_future(ask(shared, reader))]
@@ -79,7 +79,7 @@ def test_an_error_reaches_all_who_share_it() -> None:
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_reading_leaves_the_others_their_turn() -> None:
+def test_a_cancelled_reader_does_not_block_the_others() -> None:
     async def main() -> None:
         shared, reader = SharedFolders(), SlowReader()
         first = asyncio.ensure_future(ask(shared, reader))

@@ -53,7 +53,7 @@ def test_a_dead_server_is_given_up_after_a_few_targets(forks: int) -> None:
     assert not result.ok
 
 
-def test_what_is_left_is_told_with_the_server_and_what_to_do() -> None:
+def test_targets_not_attempted_name_the_server_and_the_remedy() -> None:
     stage = Stage()
     stage.world.state = dead_after(0)
     result = stage.run(*many(stage), forks=8)
@@ -82,16 +82,16 @@ def test_a_silent_server_is_given_up_where_reading_shows_nothing_of_what_is_sent
     assert outcomes(result) == {"unverified": 4 + 2, "not attempted": COUNT - 6}
 
 
-def test_commands_whose_answers_are_lost_one_by_one_are_no_dead_server() -> None:
+def test_lost_answers_of_single_commands_do_not_open_the_breaker() -> None:
     stage = Stage()
     targets = [command_target(stage.world, f"Film {number}") for number in range(20)]
     for target in targets:
-        stage.world.fates[target.requests[0].path] = ["cut before"]
+        stage.world.responses[target.requests[0].path] = ["cut before"]
     assert outcomes(stage.run(*targets)) == {"unverified": 20}
 
 
 @pytest.mark.parametrize("status", ["401", "407"])
-def test_a_server_that_does_not_let_us_in_is_asked_no_more(status: str) -> None:
+def test_a_server_that_rejects_the_credentials_is_not_asked_again(status: str) -> None:
     stage = Stage()
     stage.world.state = dead_after(10, status)
     result = stage.run(*many(stage), forks=4)
@@ -114,12 +114,12 @@ def test_a_server_that_comes_back_shortly_gets_the_rest(seconds: int, forks: int
     assert found["changed"] >= COUNT - forks - 2
 
 
-@pytest.mark.parametrize("fate", ["403", "500", "404", "refused", "cut before", "swallowed", "502"])
-def test_no_other_failure_stops_the_others(fate: str) -> None:
+@pytest.mark.parametrize("response", ["403", "500", "404", "refused", "cut before", "swallowed", "502"])
+def test_no_other_failure_stops_the_others(response: str) -> None:
     stage = Stage()
     targets = many(stage, 12)
     for target in targets[:11]:
-        stage.world.fates[target.requests[0].path] = [fate] * 9
+        stage.world.responses[target.requests[0].path] = [response] * 9
     result = stage.run(*targets, forks=2)
     assert "not attempted" not in outcomes(result)
     assert result.targets[-1].outcome == "changed"
@@ -166,7 +166,7 @@ def test_a_server_that_was_given_up_counts_as_failed_in_every_batch() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["answer", "miss"]), st.integers(0, 12)), max_size=12))
-def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple[str, int]]) -> None:
+def test_only_consecutive_failures_open_the_breaker(events: list[tuple[str, int]]) -> None:
     """Each target that misses was begun at any time before: ``back`` events ago."""
     breaker = BreakerState()
     past = [breaker]
@@ -187,7 +187,7 @@ def test_only_misses_begun_one_after_another_give_a_server_up(events: list[tuple
     assert breaker.open == (breaker.failures >= 3)
 
 
-def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after_it() -> None:
+def test_targets_from_before_an_answer_count_as_one_with_those_after_it() -> None:
     """A scout of the first doubt goes on, others begin beside it, and the server goes again: that is one miss."""
     doubt = BreakerState().failed(BreakerState(), "gone")
     answered = doubt.answered()
@@ -196,7 +196,7 @@ def test_who_was_under_way_before_an_answer_counts_as_one_with_those_begun_after
     assert again.failures_since_closed(doubt) == 0, "it has all its tries, as those beside it"
 
 
-def test_what_an_error_says_of_the_way_to_the_server() -> None:
+def test_what_an_error_shows_about_the_server() -> None:
     refused = UnreachableError("x")
     assert contact_of(refused, read=True) == contact_of(refused, read=False) == "unreachable"
     assert contact_of(InDoubtError("x"), read=True) == "unreachable"

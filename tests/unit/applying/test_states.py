@@ -107,9 +107,9 @@ def test_every_event_in_every_state(state: State, name: str) -> None:
         with pytest.raises(InvalidTransitionError, match=state.value):
             step(progress, event, POLICY)
         return
-    turn = step(progress, event, POLICY)
-    settled = turn.progress.results[turn.settled].outcome if turn.settled is not None else None
-    assert (turn.progress.state, turn.command, settled) == TABLE[state, name]
+    transition = step(progress, event, POLICY)
+    settled = transition.progress.results[transition.settled].outcome if transition.settled is not None else None
+    assert (transition.progress.state, transition.command, settled) == TABLE[state, name]
 
 
 # How a request that was not simply answered ends: (what happened, what is seen) → what follows.
@@ -123,7 +123,7 @@ OPEN = {
     "hidden": "unverified",
     "unreadable": "later unverified",
 }
-FATES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
+RESPONSES: list[tuple[Rejected | InDoubt, dict[str, str]]] = [
     (InDoubt("cut"), OPEN),
     (Rejected(502, "bad gateway"), OPEN),
     (Rejected(504, "gateway time-out"), OPEN),
@@ -148,169 +148,175 @@ def seen(name: str) -> Event:
 
 
 @pytest.mark.parametrize("what", ["all", "some", "none", "hidden", "unreadable"])
-@pytest.mark.parametrize(("trouble", "ends"), FATES, ids=lambda x: str(x) if not isinstance(x, dict) else "")
-def test_every_trouble_and_what_is_seen_after_it(trouble: Rejected | InDoubt, ends: dict[str, str], what: str) -> None:
+@pytest.mark.parametrize(("trouble", "ends"), RESPONSES, ids=lambda x: str(x) if not isinstance(x, dict) else "")
+def test_every_failure_and_what_reading_shows_after_it(
+    trouble: Rejected | InDoubt, ends: dict[str, str], what: str
+) -> None:
     sent = step(AT[State.SENT], trouble, POLICY)
-    turn = step(sent.progress, seen(what), POLICY)
+    transition = step(sent.progress, seen(what), POLICY)
     kind, *rest = ends[what].split()
     if kind == "again":
-        assert turn.command == Pause(float(rest[0]), cancellable=True)
-        assert turn.progress.state is State.BACKING_OFF
-        once_more = replace(turn.progress, state=State.SENT, tries=2)
-        turn = step(step(once_more, trouble, POLICY).progress, seen(what), POLICY)
+        assert transition.command == Pause(float(rest[0]), cancellable=True)
+        assert transition.progress.state is State.BACKING_OFF
+        once_more = replace(transition.progress, state=State.SENT, tries=2)
+        transition = step(step(once_more, trouble, POLICY).progress, seen(what), POLICY)
         kind = "failed"  # the tries are used up
     elif kind == "later":
-        assert turn.command == Pause(0.25)
-        turn = step(step(turn.progress, PauseEnded(), POLICY).progress, seen(what), POLICY)
+        assert transition.command == Pause(0.25)
+        transition = step(step(transition.progress, PauseEnded(), POLICY).progress, seen(what), POLICY)
         kind = rest[0]
-    assert turn.settled == 1
-    result = turn.progress.results[1]
+    assert transition.settled == 1
+    result = transition.progress.results[1]
     assert result.outcome == kind
     assert trouble.message in result.message
     assert result.status == (trouble.status if isinstance(trouble, Rejected) else None)
-    assert conclude(turn.progress)[0] == ("changed" if kind == "done" else kind)
+    assert conclude(transition.progress)[0] == ("changed" if kind == "done" else kind)
 
 
 def test_never_sent_is_tried_again_within_bounds() -> None:
-    turn = step(AT[State.SENT], NotSent("refused"), POLICY)
-    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, Journalled(), POLICY)
-    assert turn.command == Send(1)
-    turn = step(turn.progress, NotSent("refused"), POLICY)
-    assert turn.progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
-    assert conclude(turn.progress) == ("failed", "request 2 of 2: refused (tried 2 times)")
+    transition = step(AT[State.SENT], NotSent("refused"), POLICY)
+    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, Journalled(), POLICY)
+    assert transition.command == Send(1)
+    transition = step(transition.progress, NotSent("refused"), POLICY)
+    assert transition.progress.results[1] == RequestResult("failed", None, "refused (tried 2 times)", 2)
+    assert conclude(transition.progress) == ("failed", "request 2 of 2: refused (tried 2 times)")
 
 
 def test_after_a_failure_nothing_more_is_sent() -> None:
-    turn = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
-    turn = step(turn.progress, ExpectationRead("none"), POLICY)
-    assert turn.command == Verify()  # of the one that was done
-    assert [result.outcome for result in turn.progress.all_results] == ["done", "failed", "not sent", "not sent"]
+    transition = step(replace(AT[State.SENT], count=4), Rejected(400, "bad"), POLICY)
+    transition = step(transition.progress, ExpectationRead("none"), POLICY)
+    assert transition.command == Verify()  # of the one that was done
+    assert [result.outcome for result in transition.progress.all_results] == ["done", "failed", "not sent", "not sent"]
 
 
-def test_with_nothing_done_there_is_nothing_to_prove() -> None:
-    turn = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
-    assert step(turn.progress, ExpectationRead("none"), POLICY).command == Finish()
+def test_with_nothing_done_there_is_nothing_to_verify() -> None:
+    transition = step(TargetProgress(1, state=State.SENT, tries=1), Rejected(400, "bad"), POLICY)
+    assert step(transition.progress, ExpectationRead("none"), POLICY).command == Finish()
 
 
 def test_nothing_to_do_is_unchanged() -> None:
-    turn = begin(0)
-    assert turn.command == Finish()
-    assert conclude(turn.progress) == ("unchanged", "")
+    transition = begin(0)
+    assert transition.command == Finish()
+    assert conclude(transition.progress) == ("unchanged", "")
 
 
 # The proof -----------------------------------------------------------------------------------------------------
 
 
 def test_differences_are_looked_at_again_before_they_count() -> None:
-    turn = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
-    assert turn.command == Pause(0.25)
-    again = step(turn.progress, PauseEnded(), POLICY).progress
+    transition = step(AT[State.VERIFYING], TargetRead((WRONG,)), POLICY)
+    assert transition.command == Pause(0.25)
+    again = step(transition.progress, PauseEnded(), POLICY).progress
     assert conclude(step(again, TargetRead(), POLICY).progress) == ("changed", "")
-    turn = step(again, TargetRead((WRONG,)), POLICY)
-    assert turn.command == Finish()
-    assert turn.progress.differences == (WRONG,)
-    assert conclude(turn.progress) == ("failed", "not as desired when read again")
+    transition = step(again, TargetRead((WRONG,)), POLICY)
+    assert transition.command == Finish()
+    assert transition.progress.differences == (WRONG,)
+    assert conclude(transition.progress) == ("failed", "not as desired when read again")
 
 
 def test_a_target_that_cannot_be_read_again_is_unverified() -> None:
-    turn = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
-    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, Unreadable("garbage"), POLICY)
-    assert conclude(turn.progress) == ("unverified", "sent, but the target cannot be read again: garbage")
+    transition = step(AT[State.VERIFYING], Unreadable("garbage"), POLICY)
+    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, Unreadable("garbage"), POLICY)
+    assert conclude(transition.progress) == ("unverified", "sent, but the target cannot be read again: garbage")
 
 
-def test_a_restore_is_waited_for_aside_until_its_time_is_over() -> None:
-    turn = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=0), POLICY)
-    assert turn.command == Pause(1, cancellable=True, frees_slot=True)
-    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=57), POLICY)
-    assert turn.command == Pause(3, cancellable=True, frees_slot=True)
-    unreadable = step(step(turn.progress, PauseEnded(), POLICY).progress, Unreadable("x", elapsed=58), POLICY)
+def test_a_restore_frees_its_slot_until_its_time_is_over() -> None:
+    transition = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=0), POLICY)
+    assert transition.command == Pause(1, cancellable=True, frees_slot=True)
+    transition = step(
+        step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=57), POLICY
+    )
+    assert transition.command == Pause(3, cancellable=True, frees_slot=True)
+    unreadable = step(step(transition.progress, PauseEnded(), POLICY).progress, Unreadable("x", elapsed=58), POLICY)
     assert unreadable.command == Pause(0.25)
-    assert conclude(step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead(), POLICY).progress) == (
+    assert conclude(step(step(transition.progress, PauseEnded(), POLICY).progress, TargetRead(), POLICY).progress) == (
         "changed",
         "",
     )
-    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=60), POLICY)
-    assert turn.command == Finish()
-    assert conclude(turn.progress) == ("failed", "not restored within 60 s")
+    transition = step(
+        step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((NO_FILE,), elapsed=60), POLICY
+    )
+    assert transition.command == Finish()
+    assert conclude(transition.progress) == ("failed", "not restored within 60 s")
 
 
 @pytest.mark.parametrize("left", [7e-15, 0.0009])
-def test_what_is_left_of_a_wait_below_a_millisecond_is_over(left: float) -> None:
-    turn = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=AT[State.VERIFYING].wait - left), POLICY)
-    assert turn.command == Finish()
-    assert conclude(turn.progress) == ("failed", "not restored within 60 s")
+def test_a_wait_below_a_millisecond_is_over(left: float) -> None:
+    transition = step(AT[State.VERIFYING], TargetRead((NO_FILE,), elapsed=AT[State.VERIFYING].wait - left), POLICY)
+    assert transition.command == Finish()
+    assert conclude(transition.progress) == ("failed", "not restored within 60 s")
 
 
-def test_a_server_that_stutters_while_we_wait_for_a_restore() -> None:
+def test_an_unreadable_server_during_a_restore() -> None:
     proving = replace(AT[State.WAITING_FOR_RESTORE], state=State.VERIFYING, reads=2)
-    turn = step(proving, Unreadable("garbage", elapsed=10), POLICY)
-    assert turn.command == Pause(5, cancellable=True, frees_slot=True)
-    turn = step(proving, Unreadable("garbage", elapsed=60), POLICY)
-    assert conclude(turn.progress)[0] == "unverified"
+    transition = step(proving, Unreadable("garbage", elapsed=10), POLICY)
+    assert transition.command == Pause(5, cancellable=True, frees_slot=True)
+    transition = step(proving, Unreadable("garbage", elapsed=60), POLICY)
+    assert conclude(transition.progress)[0] == "unverified"
 
 
 def test_a_restore_is_not_waited_for_where_something_else_is_wrong() -> None:
-    turn = step(AT[State.VERIFYING], TargetRead((WRONG, NO_FILE)), POLICY)
-    turn = step(step(turn.progress, PauseEnded(), POLICY).progress, TargetRead((WRONG, NO_FILE)), POLICY)
-    assert turn.command == Finish()
+    transition = step(AT[State.VERIFYING], TargetRead((WRONG, NO_FILE)), POLICY)
+    transition = step(step(transition.progress, PauseEnded(), POLICY).progress, TargetRead((WRONG, NO_FILE)), POLICY)
+    assert transition.command == Finish()
     failed = replace(AT[State.VERIFYING], results=(DONE, RequestResult("failed", 400, "bad", 1)))
-    turn = step(failed, TargetRead((NO_FILE,)), POLICY)
-    assert (turn.command, conclude(turn.progress)[0]) == (Finish(), "failed")
+    transition = step(failed, TargetRead((NO_FILE,)), POLICY)
+    assert (transition.command, conclude(transition.progress)[0]) == (Finish(), "failed")
 
 
 def test_a_stop_while_waiting_for_a_restore_is_unverified() -> None:
-    turn = step(AT[State.WAITING_FOR_RESTORE], RunCancelled(), POLICY)
-    assert conclude(turn.progress) == ("unverified", "stopped while waiting for the restored file")
+    transition = step(AT[State.WAITING_FOR_RESTORE], RunCancelled(), POLICY)
+    assert conclude(transition.progress) == ("unverified", "stopped while waiting for the restored file")
 
 
 # Stops, crashes ------------------------------------------------------------------------------------------------
 
 
 def test_a_stop_before_the_first_request() -> None:
-    turn = step(begin(2).progress, RunCancelled(), POLICY)
-    assert turn.command == Finish()
-    assert conclude(turn.progress) == ("not attempted", "stopped")
+    transition = step(begin(2).progress, RunCancelled(), POLICY)
+    assert transition.command == Finish()
+    assert conclude(transition.progress) == ("not attempted", "stopped")
 
 
 def test_a_stop_between_requests_says_what_was_sent() -> None:
-    turn = step(step(AT[State.READY], RunCancelled(), POLICY).progress, TargetRead(), POLICY)
-    assert conclude(turn.progress) == ("failed", "stopped: 1 of 2 requests were sent")
+    transition = step(step(AT[State.READY], RunCancelled(), POLICY).progress, TargetRead(), POLICY)
+    assert conclude(transition.progress) == ("failed", "stopped: 1 of 2 requests were sent")
 
 
 def test_a_stop_while_a_busy_server_is_given_time() -> None:
     busy = replace(AT[State.BACKING_OFF], failure=Rejected(503, "busy"))
-    turn = step(busy, RunCancelled(), POLICY)
-    assert turn.settled == 1
-    assert turn.progress.results[1].outcome == "failed"
+    transition = step(busy, RunCancelled(), POLICY)
+    assert transition.settled == 1
+    assert transition.progress.results[1].outcome == "failed"
 
 
 def test_without_a_ledger_nothing_is_sent() -> None:
-    turn = step(begin(2).progress, Blocked("disk full"), POLICY)
-    assert turn.command == Finish()
-    assert conclude(turn.progress) == ("not attempted", "disk full")
+    transition = step(begin(2).progress, Blocked("disk full"), POLICY)
+    assert transition.command == Finish()
+    assert conclude(transition.progress) == ("not attempted", "disk full")
 
 
 @pytest.mark.parametrize("state", State)
 def test_abandoned_in_every_state(state: State) -> None:
-    turn = abandon(AT[state], "stopped at once")
-    assert turn.command == Finish()
-    assert turn.progress.state is State.FINISHED
-    outcome, why = conclude(turn.progress)
+    transition = abandon(AT[state], "stopped at once")
+    assert transition.command == Finish()
+    assert transition.progress.state is State.FINISHED
+    outcome, why = conclude(transition.progress)
     if state in {State.SENT, State.SETTLING, State.WAITING_TO_SETTLE}:
-        assert (turn.settled, turn.progress.results[1].outcome, outcome) == (1, "unverified", "unverified")
+        assert (transition.settled, transition.progress.results[1].outcome, outcome) == (1, "unverified", "unverified")
     elif state in {State.READY, State.BACKING_OFF}:
-        assert (turn.settled, outcome) == (None, "failed")
-        assert turn.progress.all_results[1].outcome == "not sent"
+        assert (transition.settled, outcome) == (None, "failed")
+        assert transition.progress.all_results[1].outcome == "not sent"
     else:
         assert outcome == ("changed" if state is State.FINISHED else "unverified")
     assert ("stopped at once" in why) == (state is not State.FINISHED)
 
 
 def test_a_crash_while_sending_is_settled_by_reading_and_never_sent_again() -> None:
-    turn = resume(START, sending=True)
-    assert turn.command == ReadExpectation(1)
-    unseen = step(turn.progress, ExpectationRead("hidden"), POLICY)
+    transition = resume(START, sending=True)
+    assert transition.command == ReadExpectation(1)
+    unseen = step(transition.progress, ExpectationRead("hidden"), POLICY)
     assert unseen.progress.results[1].outcome == "unverified"
-    assert step(turn.progress, ExpectationRead("all"), POLICY).command == Verify()
+    assert step(transition.progress, ExpectationRead("all"), POLICY).command == Verify()
     assert resume(START, sending=False).command == WriteAhead(1)
     assert resume(replace(START, results=(DONE, DONE)), sending=False).command == Verify()

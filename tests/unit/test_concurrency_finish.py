@@ -10,7 +10,7 @@ from msauto.concurrency import finish
 
 
 @pytest.mark.parametrize("stops", [0, 1, 2])
-def test_only_who_stops_twice_ends_it(stops: int) -> None:
+def test_only_the_second_cancellation_ends_it(stops: int) -> None:
     told: list[str] = []
     done: list[str] = []
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from msauto.applying.executor import ServerConnection
-from msauto.applying.recovery import Recovery, recover
+from msauto.applying.recovery import recover
 from msauto.ledger import Ledger
 from msauto.model.plan import Target
-from msauto.model.result import RequestResult
+from msauto.model.result import RequestResult, TargetResult
 from tests.unit.applying.applying_world import Stage, fields_target, plan_of
 
 Before = Callable[[Ledger, str, Target], None]
@@ -56,9 +56,9 @@ def died(stage: Stage, folder: Path, target: Target, before: Before) -> str:
     return run
 
 
-def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> Recovery | None:
+def recovered(stage: Stage, folder: Path, run: str, *, available: bool = True) -> tuple[TargetResult, ...]:
     def server_of(_: Target) -> ServerConnection | None:
-        return stage.server() if at_hand else None
+        return stage.server() if available else None
 
     with Ledger.open(folder, now=stage.world.clock.now) as ledger:
         details = ledger.run_details(run)
@@ -77,16 +77,14 @@ def recovered(stage: Stage, folder: Path, run: str, *, at_hand: bool = True) -> 
         (first_failed, 0, "failed", ["failed", "not sent"]),
     ],
 )
-def test_what_was_open_is_settled(
+def test_a_target_in_progress_is_settled(
     stage: Stage, tmp_path: Path, before: Before, really_done: int, outcome: str, states: list[str]
 ) -> None:
     target = fields_target(stage.world, "Film", 2)
     run = died(stage, tmp_path, target, before)
     for request in target.requests[:really_done]:
         stage.world.act(request.path)
-    found = recovered(stage, tmp_path, run)
-    assert found is not None
-    assert [each.outcome for each in found.targets] == [outcome]
+    assert [each.outcome for each in recovered(stage, tmp_path, run)] == [outcome]
     assert stage.world.sent == [], "nothing is sent"
     with Ledger.open(tmp_path, readonly=True) as ledger:
         details = ledger.run_details(run)
@@ -94,33 +92,30 @@ def test_what_was_open_is_settled(
     assert [record.state for record in details.targets[0].requests] == states
 
 
-def test_what_was_never_begun_is_closed_without_a_look(stage: Stage, tmp_path: Path) -> None:
+def test_a_target_never_started_is_closed_without_reading(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), not_begun)
-    found = recovered(stage, tmp_path, run)
-    assert found == Recovery(run, (), 0)
+    assert recovered(stage, tmp_path, run) == ()
     with Ledger.open(tmp_path, readonly=True) as ledger:
         details = ledger.run_details(run)
     assert (details.summary.status, details.targets[0].outcome) == ("interrupted", "not attempted")
 
 
-def test_a_server_that_is_not_at_hand_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
+def test_a_server_that_is_not_available_leaves_the_run_open(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
-    assert recovered(stage, tmp_path, run, at_hand=False) == Recovery(run, (), 1)
-    found = recovered(stage, tmp_path, run)
-    assert found is not None
-    assert len(found.targets) == 1
+    assert recovered(stage, tmp_path, run, available=False) == ()
+    assert len(recovered(stage, tmp_path, run)) == 1
 
 
-def test_a_run_that_is_alive_after_all_is_left_alone(stage: Stage, tmp_path: Path) -> None:
+def test_a_run_that_is_still_alive_is_not_recovered(stage: Stage, tmp_path: Path) -> None:
     target = fields_target(stage.world, "Film", 2)
     with Ledger.open(tmp_path, now=stage.world.clock.now) as alive:
         run = alive.journal.start(plan_of(target), [])
         sending_first(alive, run, target)
-        assert recovered(stage, tmp_path, run) is None
+        assert recovered(stage, tmp_path, run) == ()
         alive.journal.settled(run, target, 0, RequestResult("done", 200))
 
 
-def test_what_left_long_ago_is_looked_at_once(stage: Stage, tmp_path: Path) -> None:
+def test_a_request_sent_long_ago_is_read_once(stage: Stage, tmp_path: Path) -> None:
     run = died(stage, tmp_path, fields_target(stage.world, "Film", 2), sending_first)
     began = stage.world.clock.monotonic()
     recovered(stage, tmp_path, run)

@@ -1,4 +1,4 @@
-"""What the ledger holds of handlers and commands, at every moment at which a run may die, and after every fate."""
+"""What the ledger holds of handlers and commands, at every moment at which a run may die, and after every response."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def target_of(stage: Stage, *, pending: str = "", first: bool = True) -> Target:
     return asset_target("Film", tuple(changes), tuple(requests))
 
 
-def debts(stage: Stage, target: Target) -> Mapping[str, Json]:
+def pending_items(stage: Stage, target: Target) -> Mapping[str, Json]:
     kept = stage.memory.recall(target.id)
     return {item.removeprefix("pending:handler:"): value for item, value in kept.items() if item.startswith("pending:")}
 
@@ -48,18 +48,18 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
     stage = Stage()
     target = target_of(stage)
     seen: list[Mapping[str, Json]] = []
-    stage.world.on_send = lambda path: seen.append(dict(debts(stage, target)))
+    stage.world.on_send = lambda path: seen.append(dict(pending_items(stage, target)))
     stage.run(target)
     assert seen == [
         {"Export": PENDING, "Copy": PENDING},
         {"Export": LOST, "Copy": PENDING},
         {"Copy": LOST},
     ]
-    assert debts(stage, target) == {}
+    assert pending_items(stage, target) == {}
 
 
 @pytest.mark.parametrize(
-    ("fates", "left"),
+    ("responses", "left"),
     [
         (("ok", "ok", "ok"), {}),
         (("404", "ok", "ok"), {}),
@@ -73,22 +73,22 @@ def test_at_every_moment_at_which_a_run_may_die() -> None:
         (("ok", "ok", "cut before"), {"Copy": LOST}),
     ],
 )
-def test_after_every_fate(fates: tuple[str, ...], left: Mapping[str, Json]) -> None:
+def test_after_every_outcome(responses: tuple[str, ...], left: Mapping[str, Json]) -> None:
     stage = Stage()
     target = target_of(stage)
-    for request, fate in zip(target.requests, fates, strict=True):
-        stage.world.fates[request.path] = [fate] * 3
+    for request, response in zip(target.requests, responses, strict=True):
+        stage.world.responses[request.path] = [response] * 3
     stage.run(target)
-    assert debts(stage, target) == left
+    assert pending_items(stage, target) == left
 
 
-@pytest.mark.parametrize("fate", ["404", "refused"])
-def test_what_was_owed_before_stays_owed_to_that_run(fate: str) -> None:
+@pytest.mark.parametrize("response", ["404", "refused"])
+def test_a_handler_pending_before_keeps_its_run(response: str) -> None:
     stage = Stage()
     target = target_of(stage, pending="run-0", first=False)
-    stage.world.fates["/Film?Export"] = [fate] * 3
+    stage.world.responses["/Film?Export"] = [response] * 3
     stage.run(target)
-    assert debts(stage, target) == {"Export": {"run": "run-0"}, "Copy": {"run": "run-0"}}
+    assert pending_items(stage, target) == {"Export": {"run": "run-0"}, "Copy": {"run": "run-0"}}
 
 
 def test_settlements_are_written_before_anything_is_sent() -> None:

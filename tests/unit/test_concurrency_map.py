@@ -65,7 +65,7 @@ async def test_results_come_in_order_however_long_each_takes() -> None:
 
 
 @in_loop
-async def test_a_slow_item_idles_nobody() -> None:
+async def test_a_slow_item_delays_no_other() -> None:
     work = Work(slow=frozenset({0}))
     results = asyncio.ensure_future(concurrent_list(work.do, work.items(200), limit=4))
     await turns(1000)
@@ -86,7 +86,7 @@ async def test_what_waits_for_a_slow_item_is_bounded() -> None:
 
 
 @in_loop
-async def test_results_that_waited_leave_turns_to_others() -> None:
+async def test_other_tasks_run_between_results_that_waited() -> None:
     work = Work(slow=frozenset({0}))
     taken: list[int] = []
     results = concurrent_map(work.do, work.items(100), limit=2)
@@ -104,7 +104,7 @@ async def test_results_that_waited_leave_turns_to_others() -> None:
 
 
 @in_loop
-async def test_after_a_failure_nothing_more_is_drawn_and_what_is_under_way_is_cancelled() -> None:
+async def test_after_a_failure_no_item_is_taken_and_running_calls_are_cancelled() -> None:
     work = Work(slow=frozenset({0, 1}))
 
     async def do(number: int) -> int:
@@ -130,7 +130,7 @@ async def test_after_a_failure_nothing_more_is_drawn_and_what_is_under_way_is_ca
 
 
 @in_loop
-async def test_who_leaves_early_leaves_nothing_under_way() -> None:
+async def test_an_abandoned_map_cancels_its_calls() -> None:
     work = Work(slow=frozenset({1, 3}))
     results = concurrent_map(work.do, work.items(100), limit=2)
     assert await anext(results) == 0
@@ -152,6 +152,6 @@ async def test_a_failure_of_the_items_themselves_is_raised() -> None:
 
 
 @in_loop
-async def test_a_limit_below_one_is_refused() -> None:
+async def test_a_limit_below_one_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         await concurrent_list(Work().do, [1], limit=0)

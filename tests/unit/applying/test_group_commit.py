@@ -42,7 +42,7 @@ def in_loop(test: Callable[[SlowDisk, GroupCommit], Coroutine[object, object, No
     return run
 
 
-async def turns() -> None:
+async def transitions() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -52,7 +52,7 @@ async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile
     disk: SlowDisk, commits: GroupCommit
 ) -> None:
     write = asyncio.ensure_future(commits.write(disk.note("a")))
-    await turns()
+    await transitions()
     assert disk.made == ["a"]
     assert not write.done()
     disk.commits[0].set_result(None)
@@ -60,16 +60,16 @@ async def test_a_write_returns_once_it_is_durable_and_the_loop_goes_on_meanwhile
 
 
 @in_loop
-async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDisk, commits: GroupCommit) -> None:
+async def test_calls_during_a_commit_are_one_later_commit(disk: SlowDisk, commits: GroupCommit) -> None:
     first = asyncio.ensure_future(commits.write(disk.note("a")))
-    await turns()
+    await transitions()
     second = asyncio.ensure_future(commits.write(disk.note("b")))
-    await turns()
+    await transitions()
     commits.note(disk.note("c"))
-    await turns()
+    await transitions()
     assert (disk.made, len(disk.commits)) == (["a"], 1)
     disk.commits[0].set_result(None)
-    await turns()
+    await transitions()
     assert first.done()
     assert not second.done(), "its own commit is under way"
     assert (disk.made, len(disk.commits)) == (["a", "b", "c"], 2)
@@ -80,9 +80,9 @@ async def test_what_is_told_meanwhile_is_one_commit_and_comes_after(disk: SlowDi
 @in_loop
 async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, commits: GroupCommit) -> None:
     first = asyncio.ensure_future(commits.write(disk.note("a")))
-    await turns()
+    await transitions()
     second = asyncio.ensure_future(commits.write(disk.note("b")))
-    await turns()
+    await transitions()
     disk.commits[0].set_exception(FULL)
     for write in (first, second, commits.write(disk.note("c"))):
         with pytest.raises(LedgerError, match="disk is full"):
@@ -95,7 +95,7 @@ async def test_a_commit_that_fails_ends_all_writing(disk: SlowDisk, commits: Gro
 @in_loop
 async def test_an_error_of_another_kind_is_one_of_the_ledger(disk: SlowDisk, commits: GroupCommit) -> None:
     write = asyncio.ensure_future(commits.write(disk.note("a")))
-    await turns()
+    await transitions()
     disk.commits[0].set_exception(ZeroDivisionError("a mistake"))
     with pytest.raises(LedgerError, match="cannot be written: a mistake"):
         await write
@@ -106,7 +106,7 @@ async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(
     disk: SlowDisk, commits: GroupCommit
 ) -> None:
     write = asyncio.ensure_future(commits.write(disk.note("a")))
-    await turns()
+    await transitions()
     write.cancel()
     commits.note(disk.note("b"))
     fulfilled = threading.Thread(target=_fulfil, args=(disk,))
@@ -114,7 +114,7 @@ async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(
     commits.flush()
     fulfilled.join()
     assert (disk.made, commits.failure) == (["a", "b"], None)
-    await turns()
+    await transitions()
     assert len(disk.commits) == 2
     assert write.cancelled()
 

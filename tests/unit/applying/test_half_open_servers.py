@@ -48,7 +48,7 @@ class SlowSender(WorldSender):
         return await super().send(request)
 
 
-class House:
+class Servers:
     """Servers with their histories, and what was seen of them; ``seconds`` is what a write takes."""
 
     def __init__(self, seconds: float = 0.05) -> None:
@@ -115,49 +115,49 @@ def count(result: Result, outcome: str) -> int:
     return sum(target.outcome == outcome for target in result.targets)
 
 
-def test_who_was_let_in_and_waits_for_a_place_is_stopped_again_where_the_server_goes_once_more() -> None:
-    house = House()
-    targets = films(house.add("studio-a", down((1, 4), (6, 12))), 300)
-    result = run_in_virtual_time(house.apply(targets, 4))
+def test_an_admitted_target_waits_again_if_the_server_fails_again() -> None:
+    site = Servers()
+    targets = films(site.add("studio-a", down((1, 4), (6, 12))), 300)
+    result = run_in_virtual_time(site.apply(targets, 4))
     assert count(result, "not attempted") == 0
     assert count(result, "changed") >= 300 - 2 * (4 + 1)
 
 
-async def _ends_at(house: House, targets: list[Target], forks: int = 4, **options: Any) -> tuple[Result, float]:
-    result = await house.apply(targets, forks, **options)
-    return result, house.stage.world.clock.seconds
+async def _ends_at(site: Servers, targets: list[Target], forks: int = 4, **options: Any) -> tuple[Result, float]:
+    result = await site.apply(targets, forks, **options)
+    return result, site.stage.world.clock.seconds
 
 
-def test_nobody_waits_at_the_door_for_what_a_freeze_does_not_let_begin() -> None:
-    house = House()
-    targets = films(house.add("studio-a", down((1, 999))), 500)
-    clock = house.stage.world.clock
+def test_no_target_waits_that_a_freeze_blocks() -> None:
+    site = Servers()
+    targets = films(site.add("studio-a", down((1, 999))), 500)
+    clock = site.stage.world.clock
     frozen = lambda: "frozen" if clock.seconds > 2 else None  # noqa: E731
-    result, seconds = run_in_virtual_time(_ends_at(house, targets, frozen=frozen))
+    result, seconds = run_in_virtual_time(_ends_at(site, targets, frozen=frozen))
     assert {target.message for target in result.targets if target.outcome == "not attempted"} == {"frozen"}
     assert seconds < 60
 
 
-def test_nobody_waits_at_the_door_once_too_much_has_failed() -> None:
-    house = House()
-    here, there = house.add("studio-a", down((1, 999))), house.add("studio-b", [])
+def test_no_target_waits_once_too_much_has_failed() -> None:
+    site = Servers()
+    here, there = site.add("studio-a", down((1, 999))), site.add("studio-b", [])
     others = films(there, 400, "studio-b")
-    there.fates[others[-1].requests[0].path] = ["500"]
+    there.responses[others[-1].requests[0].path] = ["500"]
     batches = (Batch("play", ("studio-a", "studio-b"), max_fail=50.0),)
     mixed = [each for both in zip(films(here, 400), others, strict=True) for each in both]
-    result, seconds = run_in_virtual_time(_ends_at(house, mixed, batches=batches))
+    result, seconds = run_in_virtual_time(_ends_at(site, mixed, batches=batches))
     assert "max_fail_percentage" in result.targets[-2].message
     assert seconds < 60
 
 
-def test_nobody_waits_at_the_door_once_the_ledger_cannot_be_written() -> None:
-    house = House()
-    targets = films(house.add("studio-a", down((1, 999))), 500)
-    journal = house.stage.journal
+def test_no_target_waits_once_the_ledger_cannot_be_written() -> None:
+    site = Servers()
+    targets = films(site.add("studio-a", down((1, 999))), 500)
+    journal = site.stage.journal
 
     async def main() -> tuple[Result, float]:
         asyncio.get_running_loop().call_later(4, lambda: setattr(journal, "fails_at", journal.transactions + 1))
-        return await _ends_at(house, targets)
+        return await _ends_at(site, targets)
 
     result, seconds = run_in_virtual_time(main())
     assert "disk is full" in result.targets[-1].message
@@ -165,27 +165,27 @@ def test_nobody_waits_at_the_door_once_the_ledger_cannot_be_written() -> None:
 
 
 @pytest.mark.parametrize("back", [4, 8])
-def test_a_scout_that_waits_for_a_film_to_be_made_keeps_nobody_out(back: float) -> None:
+def test_a_probe_that_waits_for_a_download_blocks_no_other_target(back: float) -> None:
     """Whether the server is there again is told by what it answers at once; a film may take it an hour."""
-    house = House()
-    world = house.add("studio-a", down((0, back)))
+    site = Servers()
+    world = site.add("studio-a", down((0, back)))
     targets = films(world, 60)
     proxies = [_proxy_target(world, f"Copy {number}") for number in range(2)]
-    result = run_in_virtual_time(house.apply([*targets[:4], *proxies, *targets[4:]], 4))
+    result = run_in_virtual_time(site.apply([*targets[:4], *proxies, *targets[4:]], 4))
     changed = {each.target.name for each in result.targets if each.outcome == "changed"}
     assert {target.name for target in targets[4:]} <= changed
-    assert max(house.sends["studio-a"]) < 60, "nobody waits for the film"
+    assert max(site.sends["studio-a"]) < 60, "nobody waits for the film"
 
 
-def test_a_scout_that_is_not_let_in_asks_for_no_film() -> None:
-    house = House()
-    world = house.add("studio-a", [(((0, 4),), "down"), (((4, 999),), "401")])
+def test_a_probe_with_rejected_credentials_requests_no_download() -> None:
+    site = Servers()
+    world = site.add("studio-a", [(((0, 4),), "down"), (((4, 999),), "401")])
     targets = [*films(world, 4), *(_proxy_target(world, f"Copy {number}") for number in range(9))]
-    result = run_in_virtual_time(house.apply(targets, 4))
+    result = run_in_virtual_time(site.apply(targets, 4))
     assert result.targets[4].outcome == "failed"
     assert "no longer accepts our credentials" in result.targets[4].message
     assert [each.outcome for each in result.targets[5:]] == ["not attempted"] * 8
-    assert len(house.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
+    assert len(site.sends["studio-a"]) == 4 * 3, "nobody asked for a film"
 
 
 def _proxy_target(world: World, title: str) -> Target:
@@ -196,16 +196,16 @@ def _proxy_target(world: World, title: str) -> Target:
     )
 
 
-def test_a_scout_that_goes_on_when_the_server_goes_again_skips_no_pause() -> None:
+def test_a_probe_that_continues_when_the_server_fails_again_skips_no_pause() -> None:
     """It was begun in the first doubt; in the second it speaks of the same moment as those begun beside it."""
-    house = House(seconds=0.5)
+    site = Servers(seconds=0.5)
     history: list[tuple[Spans, str]] = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
-    world = house.add("studio-a", history)
+    world = site.add("studio-a", history)
     commands = {3, 6, 13, 14, 19}
     kinds = ["command" if number in commands else "fields" for number in range(20)]
-    result, seconds = run_in_virtual_time(_ends_at(house, _targets(world, "studio-a", kinds), forks=5))
+    result, seconds = run_in_virtual_time(_ends_at(site, _targets(world, "studio-a", kinds), forks=5))
     assert "no longer be reached" in result.targets[-1].message
-    _check_patience(house, "studio-a", result, seconds)
+    _check_patience(site, "studio-a", result, seconds)
 
 
 # Any history -----------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ _HOW = st.sampled_from(["down", "down", "mute", "502"])
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Spans, str]]:
-    """Up and gone in turns, and at the end up, or gone for good."""
+    """Up and gone in transitions, and at the end up, or gone for good."""
     now = 0.0
     found: list[tuple[Spans, str]] = []
     for up, gone in draw(_GONE):
@@ -264,30 +264,30 @@ _KINDS = st.one_of(
     st.sampled_from([0.05, 0.5]),
     st.one_of(st.just([]), st.lists(st.floats(0, 60), max_size=2)),
 )
-def test_whatever_becomes_of_the_servers_every_target_ends_and_none_is_hammered(
+def test_with_any_server_history_every_target_ends_and_no_server_is_overloaded(
     servers: dict[str, tuple[list[tuple[Spans, str]], list[str]]], forks: int, pace: float, stops: list[float]
 ) -> None:
-    house = House(pace)
-    lists = [_targets(house.add(name, history), name, kinds) for name, (history, kinds) in servers.items()]
-    targets = [each for turn in range(60) for mine in lists for each in mine[turn : turn + 1]]
+    site = Servers(pace)
+    lists = [_targets(site.add(name, history), name, kinds) for name, (history, kinds) in servers.items()]
+    targets = [each for transition in range(60) for mine in lists for each in mine[transition : transition + 1]]
 
     async def main() -> tuple[Result, float]:
         stop = Cancellation()
         for when in stops:
             asyncio.get_running_loop().call_later(when, stop)
-        result = await house.apply(targets, forks, stop=stop)
+        result = await site.apply(targets, forks, stop=stop)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         assert not others, "somebody still waits"
-        return result, house.stage.world.clock.seconds
+        return result, site.stage.world.clock.seconds
 
     result, seconds = run_in_virtual_time(main())
     assert [each.target for each in result.targets] == targets
     assert seconds < 60 * 3 * 120
-    for name, world in house.worlds.items():
+    for name, world in site.worlds.items():
         _check_truth(world, [each for each in result.targets if each.target.server == name])
-        _check_not_hammered(house, name, servers[name][0], forks)
+        _check_not_hammered(site, name, servers[name][0], forks)
         if not stops:
-            _check_patience(house, name, result, seconds)
+            _check_patience(site, name, result, seconds)
 
 
 def _check_truth(world: World, results: list[TargetResult]) -> None:
@@ -300,34 +300,34 @@ def _check_truth(world: World, results: list[TargetResult]) -> None:
         assert each.outcome != "not attempted" or not set(paths) & set(world.sent)
 
 
-def _check_not_hammered(house: House, name: str, history: list[tuple[Spans, str]], forks: int) -> None:
-    """While it is gone, no more writes are tried than were under way, each three times, and three scouts'."""
+def _check_not_hammered(site: Servers, name: str, history: list[tuple[Spans, str]], forks: int) -> None:
+    """While it is gone, no more writes are tried than were under way, each three times, and three probes'."""
     for spans, _ in history:
         for begin, end in spans:
-            tried = sum(begin <= when < end for when in house.sends[name])
+            tried = sum(begin <= when < end for when in site.sends[name])
             assert tried <= 3 * 3 * forks + 3
 
 
-def _check_patience(house: House, name: str, result: Result, seconds: float) -> None:
+def _check_patience(site: Servers, name: str, result: Result, seconds: float) -> None:
     """A server is given up only after it has been silent for both pauses."""
     left = [each for each in result.targets if each.target.server == name and each.outcome == "not attempted"]
     if left and "no longer be reached" in left[0].message:
-        heard = [*house.answers[name], seconds]
+        heard = [*site.answers[name], seconds]
         assert max(after - before for before, after in pairwise(heard)) >= 12
 
 
 @pytest.mark.parametrize("forks", [1, 3])
-def test_a_scout_that_is_left_at_once_leaves_nobody_behind(forks: int) -> None:
-    house = House()
-    targets = films(house.add("studio-a", down((0.2, 999))), 50)
+def test_a_probe_that_is_abandoned_leaves_no_waiting_target(forks: int) -> None:
+    site = Servers()
+    targets = films(site.add("studio-a", down((0.2, 999))), 50)
 
     async def main() -> Result:
         stop = Cancellation()
         asyncio.get_running_loop().call_later(5.0, stop)
         asyncio.get_running_loop().call_later(5.0, stop)
-        return await house.apply(targets, forks, stop=stop)
+        return await site.apply(targets, forks, stop=stop)
 
     result = run_in_virtual_time(main())
     assert result.interrupted
     assert len(result.targets) == 50
-    assert isinstance(house.stage.journal.ended, Result)
+    assert isinstance(site.stage.journal.ended, Result)

@@ -33,7 +33,7 @@ def test_limit_order_and_lazy_drawing() -> None:
     assert busiest == 3
 
 
-def test_who_leaves_his_place_comes_back_even_after_the_last_item() -> None:
+def test_a_slot_is_entered_again_even_after_the_last_item() -> None:
     ended: list[int] = []
 
     async def work(number: int, place: ConcurrencySlot) -> None:
@@ -60,7 +60,7 @@ def test_the_first_exception_ends_it() -> None:
     assert caught.group_contains(KeyError)
 
 
-def test_a_limit_below_one_is_refused() -> None:
+def test_a_limit_below_one_is_an_error() -> None:
     async def work(number: int, place: ConcurrencySlot) -> None:
         raise AssertionError
 
@@ -68,7 +68,7 @@ def test_a_limit_below_one_is_refused() -> None:
         asyncio.run(run_each(work, [1], limit=0))
 
 
-def test_an_alarm_cuts_work_short() -> None:
+def test_a_set_event_cancels_the_work() -> None:
     async def main() -> tuple[bool, bool]:
         alarm = asyncio.Event()
         whole = await run_unless(asyncio.sleep(0), alarm)
