@@ -19,8 +19,8 @@ from msauto.verification.verifying import rename_of
 def written(target: Target) -> frozenset[str]:
     """Return the names of the memories that the target's requests make doubtful; ``name:*`` is all of a kind."""
     expects = [each for request in target.requests for each in request.expect]
-    items = ((ASPECTS[each.aspect].value_item, each.key) for each in expects)
-    return frozenset(item(key) for item, key in items if item is not None)
+    kinds = ((ASPECTS[each.aspect].value_items, each.key) for each in expects)
+    return frozenset(item for items, key in kinds if items is not None for item in items(key))
 
 
 def loads_xmp(target: Target) -> bool:

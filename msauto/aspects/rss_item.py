@@ -622,5 +622,5 @@ ASPECT = Aspect(
     remember=_remember,
     remember_all=_remember_duplicates,
     forget=_forget,
-    value_item=lambda guid: f"rss_item:{guid}",
+    value_items=lambda guid: (f"rss_item:{guid}",),
 )

@@ -18,11 +18,12 @@ from msauto.diffing.segments import (
     check_lossy,
     editorial,
     free_first,
-    keywords_of,
+    known_texts,
     live_segments,
     piece_matches,
     recreates,
     remake,
+    reported_part,
     segment_matches,
     segment_numbered,
     send_create,
@@ -30,8 +31,10 @@ from msauto.diffing.segments import (
     show,
     show_change,
     show_segment,
+    unreported,
 )
-from msauto.model.desired import ABSENT, Absent, DesiredAsset, DesiredSegment, Sourced, TaskSource
+from msauto.interface.fields import SEGMENT_NAMES
+from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
@@ -92,11 +95,7 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _Segment
         want["start"] = to_frames(value.start, context.asset, sourced.source)
     if value.duration is not ABSENT:
         want["duration"] = to_frames(value.duration, context.asset, sourced.source)
-    if value.title is not ABSENT:
-        want["title"] = value.title
-    if value.keywords is not ABSENT:
-        want["keywords"] = value.keywords
-    return _SegmentInFrames(None if value.number is ABSENT else value.number, want, sourced.source)
+    return _SegmentInFrames(None if value.number is ABSENT else value.number, want | dict(value.fields), sourced.source)
 
 
 # Matching ------------------------------------------------------------------------------------------------------
@@ -129,8 +128,7 @@ def _match_by(
 
 
 def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
-    shown = {name: value for name, value in item.want.items() if name != "keywords" or segment.keywords is not None}
-    return _at_same_place(item, segment) and segment_matches(shown, segment)
+    return _at_same_place(item, segment) and segment_matches(reported_part(item.want, segment), segment)
 
 
 def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
@@ -179,8 +177,8 @@ def _in_order(
 
 def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
     _check_inside(context, item, live)
-    keywords = keywords_of(context, live)
-    if segment_matches(item.want, live, keywords):
+    known = known_texts(context, live)
+    if segment_matches(item.want, live, dict(known)):
         return
     check_lossy(context, live, item.source)
     _doubt_name(context, item, live, builder)
@@ -193,7 +191,7 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder
         before=before,
         after=after,
         source=item.source,
-        basis=_basis(item, live, keywords),
+        basis=_basis(item, live, known),
         reversible=not cannot_write_back(live),
     )
     if recreates(context):
@@ -210,30 +208,26 @@ def _doubt_name(context: PlanContext, item: _SegmentInFrames, live: Segment, bui
         )
 
 
-def _basis(item: _SegmentInFrames, live: Segment, keywords: str | None) -> Basis:
-    """Return how we know that a segment is not as wanted: only its keywords may be hidden from us."""
-    shown = {name: value for name, value in item.want.items() if name != "keywords"}
-    if live.keywords is not None or not segment_matches(shown, live):
+def _basis(item: _SegmentInFrames, live: Segment, known: Mapping[str, str]) -> Basis:
+    """Return how we know that a segment differs: only what the server does not report may be unknown."""
+    shown = reported_part(item.want, live)
+    if len(shown) == len(item.want) or not segment_matches(shown, live):
         return "live"
-    return "none" if keywords is None else "ledger"
+    return "ledger" if all(name in known for name in item.want.keys() - shown.keys()) else "none"
 
 
 def _named_over(item: _SegmentInFrames, new: NewSegment) -> NewSegment:
-    return NewSegment(
-        new.number,
-        _whole(item.want.get("start", new.start)),
-        _whole(item.want.get("duration", new.duration)),
-        _text(item.want.get("title", new.title)),
-        _text(item.want.get("keywords", new.keywords)),
-    )
+    named = {
+        name: str(item.want.get(name, new.fields.get(name)))
+        for name in SEGMENT_NAMES
+        if name in {*item.want, *new.fields}
+    }
+    start, duration = item.want.get("start", new.start), item.want.get("duration", new.duration)
+    return NewSegment(new.number, _whole(start), _whole(duration), named)
 
 
 def _whole(value: Json) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _text(value: Json) -> str | None:
-    return None if value is None else str(value)
 
 
 New = tuple[_SegmentInFrames, int, Segment | None]
@@ -285,7 +279,7 @@ def _between(context: PlanContext) -> dict[int, dict[str, Json]]:
     found: dict[int, dict[str, Json]] = {}
     for name, value in context.memory.items():
         if name.startswith(BETWEEN) and isinstance(value, dict):
-            kept = ("start", "duration", "title", "keywords")
+            kept = ("start", "duration", *SEGMENT_NAMES)
             found[int(name.removeprefix(BETWEEN))] = {key: value[key] for key in kept if value.get(key) is not None}
     return found
 
@@ -319,10 +313,9 @@ def _create(
     new = _named_over(item, NewSegment(number, 0, 0))
     if instead is not None:
         # Written over another segment: what that one had and this one does not name must not shine through.
-        cleared = {"title": instead.title, "keywords": keywords_of(context, instead)}
-        title = "" if new.title is None and cleared["title"] else new.title
-        keywords = "" if new.keywords is None and cleared["keywords"] else new.keywords
-        new = NewSegment(number, new.start, new.duration, title, keywords)
+        had = {"title": instead.title, **known_texts(context, instead)}
+        fields = {name: new.fields.get(name, "") for name in SEGMENT_NAMES if name in new.fields or had.get(name)}
+        new = replace(new, fields=fields)
     before = show(context, instead) if instead else None
     change = builder.change(
         "change" if instead else "add", "segment", str(number), before=before, after=new.shown(), source=item.source
@@ -374,7 +367,7 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     if expect.desired is None or segment is None:
         return (expect.desired is None) == (segment is None)
     want = mapping(expect.desired)
-    return segment_matches(want, segment, _text(want.get("keywords")))
+    return segment_matches(want, segment, remembered=want)
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
@@ -383,15 +376,16 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
-    """Tell whether keywords are expected that the server does not report, as most do not."""
+    """Tell whether an attribute is expected that the server does not report: keywords are seldom reported."""
     segment = segment_numbered(live, expect.key)
-    return segment is not None and segment.keywords is None and bool(mapping(expect.desired).get("keywords"))
+    return segment is not None and any(mapping(expect.desired).get(name) for name in unreported(segment))
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     segment = segment_numbered(live, expect.key)
-    hidden = segment is not None and segment.keywords is None
-    yield f"segment-keywords:{expect.key}", mapping(expect.desired).get("keywords") if hidden else None
+    hidden = unreported(segment) if segment else ()
+    for name in SEGMENT_NAMES[1:]:
+        yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
     if segment is not None and expect.desired is not None:
         yield f"{BETWEEN}{expect.key}", None
 
@@ -414,7 +408,7 @@ class _SegmentNumbers:
     before: dict[int, Want] = field(default_factory=dict)
     after: dict[int, Want] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
-    unknown_keywords: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
     pieces: list[Want] = field(default_factory=list)
 
     def add(self, one: AppliedChange, origin: int) -> None:
@@ -429,7 +423,7 @@ class _SegmentNumbers:
         if one.change.after is None or not one.whole:
             self.emptied.add(number)
         if one.change.basis == "none":
-            self.unknown_keywords.add(number)
+            self.unknown.add(number)
 
     def _add_grid(self, one: AppliedChange, origin: int) -> None:
         for shown in map(mapping, one.change.before if isinstance(one.change.before, list) else ()):
@@ -445,7 +439,7 @@ class _SegmentNumbers:
         """Tell whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
-            after = {"title": "", "keywords": "", **after}
+            after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
         return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
 
 
@@ -481,21 +475,18 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
 
 def _same(want: Want | None, segment: Segment) -> bool:
     """Tell whether a live segment is as shown; keywords that the server hides are the planner's concern."""
-    if want is None:
-        return False
-    shown = {name: value for name, value in want.items() if name != "keywords" or segment.keywords is not None}
-    return segment_matches(shown, segment)
+    return want is not None and segment_matches(reported_part(want, segment), segment)
 
 
 def _former_segment(number: int, before: Want | None, did: _SegmentNumbers) -> DesiredSegment:
     if before is None:
         return DesiredSegment(number, present=False)
-    keywords: str | Absent = str(before.get("keywords") or "")
-    if not keywords and ("keywords" not in did.after.get(number, {}) or number in did.unknown_keywords):
-        keywords = ABSENT
-    return DesiredSegment(
-        number, position_at(before["start"]), position_at(before["duration"]), str(before.get("title") or ""), keywords
-    )
+    fields = {"title": str(before.get("title") or "")}
+    for name in SEGMENT_NAMES[1:]:
+        text = str(before.get(name) or "")
+        if text or (name in did.after.get(number, {}) and number not in did.unknown):
+            fields[name] = text
+    return DesiredSegment(number, position_at(before["start"]), position_at(before["duration"]), fields)
 
 
 ASPECT = Aspect(
@@ -507,7 +498,7 @@ ASPECT = Aspect(
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
-    value_item=lambda number: f"segment-keywords:{number}",
+    value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
     says=_says,
     undo=_undo,

@@ -19,7 +19,7 @@ from msauto.diffing.segments import (
     NewSegment,
     cannot_write_back,
     check_lossy,
-    keywords_of,
+    known_texts,
     live_segments,
     piece_matches,
     recreates,
@@ -31,6 +31,7 @@ from msauto.diffing.segments import (
     show_segment,
 )
 from msauto.interface import requests
+from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Expectation, Json
@@ -119,7 +120,9 @@ def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bo
     if grid.others and not exactly:
         return False
     again = (*grid.fitting, *grid.renamed)
-    return context.lossy or not any(cannot_write_back(segment) or keywords_of(context, segment) for segment in again)
+    return context.lossy or not any(
+        cannot_write_back(segment) or any(known_texts(context, segment).values()) for segment in again
+    )
 
 
 def _plan_whole(
@@ -195,7 +198,9 @@ def _create_missing(
     for index, piece in enumerate(grid.missing):
         instead = over[index] if index < len(over) else None
         title = grid.title if grid.title is not None or instead is None else ""
-        new = NewSegment(instead.number if instead else next(numbers), *piece, title)
+        new = NewSegment(
+            instead.number if instead else next(numbers), *piece, {} if title is None else {"title": title}
+        )
         change = builder.change(
             "change" if instead else "add",
             "segment",
@@ -242,7 +247,7 @@ ASPECT = Aspect(
     plan=plan_segmentation,
     holds=_holds,
     show=lambda _, live: [show_segment(segment) for segment in live.asset.segments] if live.asset else None,
-    value_item=lambda _: "segment-keywords:*",
+    value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
     commands={
         "CREATESEGMENTATION": frozenset({"add", "change"}),
         "DELETESEGMENT": frozenset({"change"}),

@@ -12,7 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-from msauto.interface.fields import ATTRIBUTE_OF_CLIP, NUMBERS
+from msauto.interface.fields import ATTRIBUTE_OF_CLIP, NUMBERS, SEGMENT_NAMES
 from msauto.model.live import Asset, Entry, Link, Marker, Segment, Xmp, show_folder, whole
 from msauto.model.timecode import TimecodeError, rate_of
 from msauto.model.xmp_facts import NamedXmpFields, XmpByName
@@ -178,7 +178,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
     return {
         **asdict(segment),
         "titles": [text for text in segment.titles if text],
-        "title": segment.title,
+        **{name: segment.text(name) for name in SEGMENT_NAMES},
         "rating": rating,
     }
 
