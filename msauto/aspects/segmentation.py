@@ -43,7 +43,7 @@ Piece = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """How live segments stand to the grid."""
+    """Live segments compared with the grid."""
 
     pieces: tuple[Piece, ...]
     duration: int
@@ -54,14 +54,14 @@ class _Grid:
     others: tuple[Segment, ...]
 
 
-def plan_segmentation(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_segmentation(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
-    desired, exactly = wanted.segmentation, wanted.exactly.segments
-    if desired is None:
+    segmentation, exactly = desired.segmentation, desired.exactly.segments
+    if segmentation is None:
         return
-    _check_either(wanted, desired)
+    _check_either(desired, segmentation)
     builder.look("segments", "length")
-    grid = _grid(context, desired)
+    grid = _grid(context, segmentation)
     extra = grid.others if exactly else ()
     if not grid.renamed and not grid.missing and not extra:
         return
@@ -69,25 +69,27 @@ def plan_segmentation(context: PlanContext, wanted: DesiredAsset, builder: PlanB
     singly = len(grid.missing) + update * len(grid.renamed) + len(extra)
     whole = len(context.asset.segments) + 1
     if not context.asset.segments or (whole < singly and _may_go(context, grid, exactly)):
-        _plan_whole(context, grid, desired.source, exactly, builder)
+        _plan_whole(context, grid, segmentation.source, exactly, builder)
     else:
-        _plan_singly(context, grid, desired.source, exactly, builder)
+        _plan_singly(context, grid, segmentation.source, exactly, builder)
 
 
-def _check_either(wanted: DesiredAsset, desired: Sourced[DesiredSegmentation]) -> None:
-    if wanted.segments:
+def _check_either(desired: DesiredAsset, segmentation: Sourced[DesiredSegmentation]) -> None:
+    if desired.segments:
         raise refuse(
-            f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
-            f"({desired.source.place})",
-            wanted.segments[0].source,
-            "say one of the two",
+            f"segments are wanted one by one ({desired.segments[0].source.place}) and as a segmentation "
+            f"({segmentation.source.place})",
+            desired.segments[0].source,
+            "use one of the two",
         )
 
 
 def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
     frames = context.asset.frames
     if frames is None:
-        raise refuse("a segmentation needs the clip's length, and the clip tells none", desired.source, "use segments")
+        raise refuse(
+            "a segmentation needs the clip's length, and the clip reports none", desired.source, "use segments"
+        )
     duration = to_frames(desired.value.duration, context.asset, desired.source)
     if duration == 0:
         raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", desired.source, "above 0")
@@ -233,11 +235,11 @@ def _delete_others(
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:
-    want = mapping(expect.desired)
-    pieces = want.get("pieces")
+    expected = mapping(expect.desired)
+    pieces = expected.get("pieces")
     segments = live.asset.segments if live.asset else ()
     return isinstance(pieces, list) and all(
-        any(piece_matches({**mapping(piece), "title": want.get("title")}, segment) for segment in segments)
+        any(piece_matches({**mapping(piece), "title": expected.get("title")}, segment) for segment in segments)
         for piece in pieces
     )
 

@@ -17,12 +17,11 @@ from msauto.model.ports import LiveTarget
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_xmp(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Write the XMP fields that differ."""
-    desired = wanted.xmp
-    check_separator(desired, context.server.dialect.list_separator)
+    check_separator(desired.xmp, context.server.dialect.list_separator)
     changed: list[Changed] = []
-    for name, sourced in desired.items():
+    for name, sourced in desired.xmp.items():
         before, basis = _known(context, name)
         if context.batch is None:
             builder.look(f"xmp:{name}")

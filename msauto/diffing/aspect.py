@@ -81,8 +81,8 @@ class Aspect:
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
     make its changes, ``says`` tells whether the parameters of one are what the change shows.
 
-    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo`` returns
-    keyword arguments of :class:`DesiredAsset`.
+    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
+    returns keyword arguments of :class:`DesiredAsset`.
     """
 
     name: AspectName

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import Want, as_number, plain, same_value
+from msauto.diffing.comparison import Attributes, as_number, plain, same_value
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_wire
 from msauto.interface import requests
@@ -22,12 +22,12 @@ _UNREPORTED = SEGMENT_NAMES[1:]
 """Attributes that the server may not report: all but the title."""
 
 
-def segment_matches(want: Want, segment: Segment, remembered: Want = MappingProxyType({})) -> bool:
-    """Tell whether a segment has every attribute that ``want`` names.
+def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
+    """Tell whether a segment has every attribute that ``desired`` names.
 
     ``remembered`` is what the ledger holds of attributes that the server does not report; what neither knows differs.
     """
-    for name, value in want.items():
+    for name, value in desired.items():
         if name in {"start", "duration"} and value != getattr(segment, name):
             return False
         if name in SEGMENT_NAMES:
@@ -38,9 +38,9 @@ def segment_matches(want: Want, segment: Segment, remembered: Want = MappingProx
     return True
 
 
-def reported_part(want: Want, segment: Segment) -> Want:
-    """Return what is wanted of a segment without the attributes that the server does not report."""
-    return {name: value for name, value in want.items() if name not in unreported(segment)}
+def reported_part(desired: Attributes, segment: Segment) -> Attributes:
+    """Return what is desired of a segment without the attributes that the server does not report."""
+    return {name: value for name, value in desired.items() if name not in unreported(segment)}
 
 
 def unreported(segment: Segment) -> tuple[str, ...]:
@@ -48,10 +48,10 @@ def unreported(segment: Segment) -> tuple[str, ...]:
     return tuple(name for name in _UNREPORTED if segment.text(name) is None)
 
 
-def piece_matches(want: Want, segment: Segment) -> bool:
-    """Tell whether a segment is one of CREATESEGMENTATION: its title is the wanted one, or begins with it."""
-    title = want.get("title")
-    fits = want["start"] == segment.start and want["duration"] == segment.duration
+def piece_matches(desired: Attributes, segment: Segment) -> bool:
+    """Tell whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
+    title = desired.get("title")
+    fits = desired["start"] == segment.start and desired["duration"] == segment.duration
     return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
 
 
@@ -62,7 +62,7 @@ def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
 
 
 def show_segment(segment: Segment) -> dict[str, Json]:
-    """Return a live segment as plans show it: frames as numbers, only what the server tells."""
+    """Return a live segment as plans show it: frames as numbers, only what the server reports."""
     shown: dict[str, Json] = {
         "number": segment.number,
         "start": segment.start,
@@ -110,17 +110,17 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
 
 
 def check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
-    """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
+    """Refuse to change a segment that cannot be created again as it is, unless the task sets ``lossy``.
 
-    Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
+    A server that overwrites a segment may lose what CREATESEGMENT cannot set.
     """
     losses = cannot_write_back(segment)
     if losses and not context.lossy:
-        way = "making it anew, which loses" if recreates(context) else "writing over it, which may lose"
+        way = "deleting and creating it, which loses" if recreates(context) else "overwriting it, which may lose"
         raise refuse(
             f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
             source,
-            "say `lossy: true` in the task, or change the segment by hand",
+            "set `lossy: true` in the task, or change the segment by hand",
         )
 
 
@@ -171,8 +171,8 @@ def send_create(
     """Create a segment, or write over the one of that number where the dialect says so."""
     start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
     request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
-    want: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
-    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), want))
+    desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
+    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), desired))
 
 
 Span = tuple[int, int]
@@ -183,7 +183,7 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
     """Order segments that go from one span to another, so that each finds its new span left by the others.
 
     Returns indices of ``moves``; where none needs another, in their order. Those that swap places have no such order:
-    they keep theirs, and a server that minds an overlap says so.
+    they keep theirs, and a server that refuses an overlap reports it.
 
     >>> free_first([((0, 10), (0, 15)), ((10, 20), (15, 25))])
     [1, 0]

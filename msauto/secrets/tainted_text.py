@@ -15,7 +15,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
-from msauto.model.xmp_facts import XmpByName
+from msauto.model.facts import XmpByName
 from msauto.playbook.yaml.document import SourceNode
 from msauto.secrets.encodings import SHORTEST, can_hide
 from msauto.secrets.taint import HIDDEN, SecretsFound
