@@ -60,8 +60,8 @@ class TargetMemory:
     def _forget_overwritten(self) -> None:
         """Forget the values that the target's requests overwrite: after a crash, only reading shows them."""
         expects = [each for request in self._target.requests for each in request.expect]
-        items = ((ASPECTS[each.aspect].value_item, each.key) for each in expects)
-        names = frozenset(item(key) for item, key in items if item is not None)
+        kinds = ((ASPECTS[each.aspect].value_items, each.key) for each in expects)
+        names = frozenset(item for items, key in kinds if items is not None for item in items(key))
         memory = self._context.memory
         for target in self._ids:
             known = memory.recall(target)

@@ -30,7 +30,8 @@ from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
 
 _MODULES = (
-    asset, title, restore, field, xmp, segmentation, segment, marker, link, rss_item, command, thumbnail, proxy, xmp_batch,
+    asset, title, restore, field, xmp, segmentation, segment, marker, link, rss_item,
+    command, thumbnail, proxy, xmp_batch,
 )  # fmt: skip
 ASPECTS: Final[Mapping[AspectName, Aspect]] = {module.ASPECT.name: module.ASPECT for module in _MODULES}
 """All aspects by name, in the order in which an asset is planned."""

@@ -32,7 +32,7 @@ def plan_command(context: PlanContext, desired: DesiredCommand, builder: PlanBui
     if desired.run == "once" and not _is_due(context, key, builder):
         return
     if desired.run == "changed" and not cause.handler:
-        pending = _owed_by(context, key, builder)
+        pending = _pending_since(context, key, builder)
         if pending is None:
             return
         cause = Trigger(pending=pending)
@@ -40,10 +40,10 @@ def plan_command(context: PlanContext, desired: DesiredCommand, builder: PlanBui
     if feature is not None:
         versions.require(context.server, feature)
     params: dict[str, Json] = dict(desired.params)
-    want = "handler" if cause.handler and desired.run == "always" else desired.run
+    mode = "handler" if cause.handler and desired.run == "always" else desired.run
     number = builder.run("command", key, params, desired.source, cause)
     request = requests.command(context.path, desired.name, (*desired.params, *_clip(context, desired.name)))
-    builder.send(cause.phase, request, [number], Expectation("command", key, want, visible=False))
+    builder.send(cause.phase, request, [number], Expectation("command", key, mode, visible=False))
 
 
 def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
@@ -54,21 +54,21 @@ def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
-    """Tell whether a command that runs once is still to run; one whose answer was lost is told, and not sent again."""
+    """Tell whether a command that runs once is still to run; one whose answer was lost only gives a warning."""
     remembered = context.memory.get(f"command:{key}")
     run = mapping(remembered).get("unverified")
     if run is not None:
         answer = answer_told(mapping(remembered))
         builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is "
-            "not sent again by itself\nlook on the server; if it has run, --forget-pending ends this warning; if it has "
-            "not, run it by a task with `run: always`"
+            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is not sent "
+            "again by itself\nlook on the server; if it has run, --forget-pending ends this warning; if it has not, "
+            "run it by a task with `run: always`"
         )
     return not remembered
 
 
-def _owed_by(context: PlanContext, key: str, builder: PlanBuilder) -> str | None:
-    """Return whose change a command waits for: ``""`` for this run's, the run that left it undone; else ``None``."""
+def _pending_since(context: PlanContext, key: str, builder: PlanBuilder) -> str | None:
+    """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
     pending = mapping(context.memory.get(f"pending:command:{key}"))
     run, lost = pending.get("run"), bool(pending.get("unknown"))
     if run is not None and not lost:
@@ -76,10 +76,11 @@ def _owed_by(context: PlanContext, key: str, builder: PlanBuilder) -> str | None
     if certain(builder.differences) if lost else builder.differences:
         return ""
     if lost:
+        answer = answer_told(pending)
         builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer_told(pending)}: it may have run, and is "
-            "not sent again where nothing is sure to change\nlook on the server; --forget-pending ends this warning; if "
-            "it has not run, run it by a task with `run: always`"
+            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is not sent "
+            "again where nothing is sure to change\nlook on the server; --forget-pending ends this warning; if it has "
+            "not run, run it by a task with `run: always`"
         )
     return None
 

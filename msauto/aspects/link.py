@@ -56,9 +56,9 @@ def _entry(context: PlanContext, folder: Folder, title: str, source: TaskSource)
     entry = entry_called(context.live.folders.get(folder) or (), folder, title)
     if entry is not None and differing(context.asset, entry):
         raise refuse(
-            f"another clip stands at {_key(folder, title)}: it differs in {', '.join(differing(context.asset, entry))}",
+            f"another clip is at {_key(folder, title)}: it differs in {', '.join(differing(context.asset, entry))}",
             source,
-            "give the link another title, or look at what stands there",
+            "give the link another title, or check that entry",
         )
     return entry
 
@@ -67,10 +67,10 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
     folder, source = sourced.value.folder, sourced.source
     if sourced.value.fields and same_text(title, context.title):
         raise refuse(
-            f"the link {_key(folder, title)} bears the asset's own title: its fields cannot be set, for that title "
-            "leads to the asset",
+            f"the link {_key(folder, title)} has the asset's own title, which leads to the asset: its fields "
+            "cannot be set",
             source,
-            "give the link a title of its own, or say `fields` of the asset",
+            "give the link a title of its own, or use `fields` of the asset",
         )
     if is_home(context.asset, context.title, folder, title):
         builder.look("folder")
@@ -105,7 +105,7 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
 def _change_fields(
     context: PlanContext, entry: Entry, desired: Mapping[str, str], source: TaskSource, builder: PlanBuilder
 ) -> None:
-    """Set the fields of a link that are not as wanted: read where its folder lists it, else as last written."""
+    """Set the fields of a link that differ from what its folder lists, else from what was last written."""
     key = _key(entry.folder, entry.title)
     before: dict[str, Json] = {}
     bases: dict[str, Basis] = {}
@@ -180,7 +180,7 @@ def _delete(
         )
     if same_text(title, context.title):
         raise refuse(
-            f"the link {key} bears the asset's own title: deleting by that title would delete the asset",
+            f"the link {key} has the asset's own title: deleting by that title would delete the asset",
             source,
             "remove it by hand",
         )
@@ -189,7 +189,7 @@ def _delete(
     )
     versions.require_address(context.server, Address(title))
     path = address.asset_path(context.database, Address(title), dialect=context.server.dialect)
-    # A server of another opinion deletes the clip for its link: then nobody may say that all is as wanted.
+    # A server that deletes the clip instead of its link must not pass verification.
     stays = Expectation("asset", context.title, True)
     builder.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expectation("link", key, None), stays)
 
@@ -278,7 +278,7 @@ def _says(change: Change, named: Parameters) -> bool:
 def why_ambiguous(title: str, links: Sequence[Link]) -> str | None:
     """Return why deleting by a title may take another link of the asset; ``None`` where there is just one."""
     count = sum(plain(link.title) == plain(title) for link in links)
-    return f"{count} links of the asset bear its title, and the wrong one may go" if count > 1 else None
+    return f"{count} links of the asset have its title, and the wrong one may go" if count > 1 else None
 
 
 def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
@@ -288,7 +288,7 @@ def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> s
         return "the interface has no way to remove a link"
     titles = {record.target.name, record.target.address_after.name, record.target.address.name}
     own = any(same_text(parse_folder(change.key)[-1], title) for title in titles)
-    return "the link bears the asset's own title: deleting by it would delete the asset" if own else None
+    return "the link has the asset's own title: deleting by it would delete the asset" if own else None
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:

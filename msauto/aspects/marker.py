@@ -16,7 +16,7 @@ from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoC
 from msauto.diffing.assignment import pair
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.comparison import (
-    Want,
+    Attributes,
     mapping,
     marker_matches,
     marker_misses,
@@ -41,7 +41,7 @@ _SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MarkerInFrames:
-    """A wanted marker; ``frame`` counts from the first frame of the file, ``None`` is not named."""
+    """A desired marker; ``frame`` counts from the first frame of the file, ``None`` is not named."""
 
     uid: int | None
     frame: int | None
@@ -55,27 +55,27 @@ class _MarkerInFrames:
         return f"uid {self.uid}" if self.uid is not None else f"{self.track}@{self.frame}"
 
     @property
-    def want(self) -> dict[str, Json]:
+    def named(self) -> dict[str, Json]:
         """What is named, as the plan shows it and as it is compared with a live marker in frames of the file."""
-        named: dict[str, Json] = {"frame": self.frame, "track": self.track}
-        want: dict[str, Json] = {name: value for name, value in named.items() if value is not None}
-        return want | dict(self.fields)
+        place: dict[str, Json] = {"frame": self.frame, "track": self.track}
+        named: dict[str, Json] = {name: value for name, value in place.items() if value is not None}
+        return named | dict(self.fields)
 
     def at(self, marker: Marker) -> bool:
-        """Tell whether a live marker is at the wanted track and position."""
+        """Tell whether a live marker is at the desired track and position."""
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
-def plan_markers(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_markers(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Make the markers as desired; with ``exactly`` nothing else stays (in its tracks)."""
-    desired, exactly = wanted.markers, wanted.exactly
-    if not desired and not exactly.markers:
+    exactly = desired.exactly
+    if not desired.markers and not exactly.markers:
         return
     builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
     live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
-    present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
+    present = [_resolve(context, sourced) for sourced in desired.markers if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired.markers if not sourced.value.present]
     _check_uids(present, live)
     present = _merge_positions(present, live)
     matched = _match(present, absent, live)
@@ -139,7 +139,7 @@ def _check_uids(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) 
 
 
 def _merge_positions(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> list[_MarkerInFrames]:
-    """Unite what is said of a marker by uid with what is said of the place where it will be: that is one marker."""
+    """Merge what tasks name by uid with what they name by the place where that marker will be."""
     united = [item for item in present if item.uid is not None]
     for item in (item for item in present if item.uid is None):
         same = [i for i, other in enumerate(united) if other.uid is not None and item.at(_final(other, live))]
@@ -151,7 +151,7 @@ def _merge_positions(present: Sequence[_MarkerInFrames], live: Mapping[int, Mark
 
 
 def _final(item: _MarkerInFrames, live: Mapping[int, Marker]) -> Marker:
-    """Return where a wanted marker will be."""
+    """Return where a desired marker will be."""
     if item.uid is None:
         return Marker(0, item.frame or 0, {"track": item.track or DEFAULT_TRACK})
     marker = live[item.uid]
@@ -174,14 +174,14 @@ def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFra
 def _match(
     present: Sequence[_MarkerInFrames], absent: Sequence[_MarkerInFrames], live: Mapping[int, Marker]
 ) -> list[tuple[_MarkerInFrames, Marker]]:
-    """Pair each wanted marker with the live one that it is; of several at one place the one needing no change."""
+    """Pair each desired marker with its live one; of several at one place, with the one that needs no change."""
     matched = [(item, live[item.uid]) for item in present if item.uid is not None]
     going = {item.uid for item in absent}
     claimed = {marker.uid for _, marker in matched} | {uid for uid in live if uid in going}
     for item in (item for item in present if item.uid is None and not item.anew):
         there = [marker for uid, marker in live.items() if uid not in claimed and item.at(marker)]
         if there:
-            best = min(there, key=lambda marker: (len(marker_misses(item.want, marker)), marker.uid))
+            best = min(there, key=lambda marker: (len(marker_misses(item.named, marker)), marker.uid))
             claimed.add(best.uid)
             matched.append((item, best))
     return matched
@@ -190,7 +190,7 @@ def _match(
 def _gone(
     absent: Sequence[_MarkerInFrames], present: Sequence[_MarkerInFrames], live: Mapping[int, Marker], claimed: set[int]
 ) -> dict[int, TaskSource]:
-    """Return the markers that the playbook names as absent; what another task wants there is a conflict."""
+    """Return the markers that the playbook names as absent; a marker that another task wants there is a conflict."""
     gone: dict[int, TaskSource] = {}
     for item in absent:
         there = [marker for uid, marker in live.items() if uid == item.uid or (item.uid is None and item.at(marker))]
@@ -208,7 +208,7 @@ def _gone(
 
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
-    """Tell whether a marker wanted by its place could only be the one that is removed by its uid."""
+    """Tell whether a marker desired by its place could only be the one that is removed by its uid."""
     return (
         desired.uid is None
         and not desired.anew
@@ -252,17 +252,17 @@ def _mismatch(item: _MarkerInFrames, marker: Marker) -> int:
 
 
 def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
-    if marker_misses(item.want, marker):
-        _rewrite(context, item, marker, item.fields, origin, builder, word=f"uid {marker.uid}")
+    if marker_misses(item.named, marker):
+        _rewrite(context, item, marker, item.fields, origin, builder, key=f"uid {marker.uid}")
 
 
 def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
     fields = dict(item.fields)
     if not same_text(fields.get("title"), marker.fields.get("title")):
-        # Another marker's body is reused: what it said must not shine through the new one.
+        # Another marker is reused: its own texts must not remain.
         texts = names(MARKER_ATTRIBUTES, "text")
         fields |= {name: "" for name in texts if name not in fields and marker.fields.get(name)}
-    _rewrite(context, item, marker, fields, origin, builder, word=item.key)
+    _rewrite(context, item, marker, fields, origin, builder, key=item.key)
 
 
 def _rewrite(
@@ -273,7 +273,7 @@ def _rewrite(
     origin: int,
     builder: PlanBuilder,
     *,
-    word: str,
+    key: str,
 ) -> None:
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     frame = marker.frame if item.frame is None else item.frame
@@ -285,16 +285,16 @@ def _rewrite(
     number = builder.change("change", "marker", item.key, before=live, after=place | dict(fields), source=item.source)
     sent = _sent(context, marker, fields)
     request = requests.create_marker(context.path, marker.uid, wire, track, sent)
-    want = place | {"frame": wire} | dict(fields)
+    expected = place | {"frame": wire} | dict(fields)
     builder.send(
-        Phase.MARKER_CHANGE, request, [number], Expectation("marker", word, want, preserved=_kept(marker, fields))
+        Phase.MARKER_CHANGE, request, [number], Expectation("marker", key, expected, preserved=_kept(marker, fields))
     )
 
 
 def _kept(marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
-    """Return what nobody names of a marker that is written: a server may clear it all the same (field notes).
+    """Return the texts of a changed marker that no task names, which a server may clear all the same (field notes).
 
-    It must not be gone. It may say something else: a server may stamp its own user or time on what it changes.
+    They must not become empty. They may change: a server may set its own user or time.
     """
     unnamed = ((name, text) for name, text in marker.fields.items() if name not in fields and name not in _RESERVED)
     return {name: text for name, text in unnamed if marker_misses({name: ""}, marker)}
@@ -314,9 +314,9 @@ def _create(
     """Make a new marker; the server may well give it the uid of one that was deleted just before."""
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
-    number = builder.change("add", "marker", item.key, before=None, after=item.want, source=item.source)
+    number = builder.change("add", "marker", item.key, before=None, after=item.named, source=item.source)
     request = requests.create_marker(context.path, requests.NEW_MARKER, wire, item.track, item.fields)
-    expect = Expectation("marker", item.key, item.want | {"frame": wire}, not_uids=staying)
+    expect = Expectation("marker", item.key, item.named | {"frame": wire}, not_uids=staying)
     builder.send(Phase.MARKER_CREATE, request, [number], expect)
 
 
@@ -343,15 +343,15 @@ def _delete(
 
 
 def marker_expected(expect: Expectation, live: LiveTarget) -> Marker | None:
-    """Return the marker that is meant: by its uid, or the new one that shows what is wanted."""
+    """Return the expected marker: by its uid, or the new one that matches."""
     markers = live.asset.markers if live.asset else ()
-    want = mapping(expect.desired)
-    uid = f"uid {want['uid']}" if "uid" in want else expect.key
+    expected = mapping(expect.desired)
+    uid = f"uid {expected['uid']}" if "uid" in expected else expect.key
     if uid.startswith("uid "):
         return next((marker for marker in markers if f"uid {marker.uid}" == uid), None)
     new = [marker for marker in markers if marker.uid not in expect.not_uids]
-    at_place = [m for m in new if marker_matches({name: want[name] for name in ("frame", "track")}, m)]
-    return next((m for m in at_place if marker_matches(want, m)), at_place[0] if at_place else None)
+    at_place = [m for m in new if marker_matches({name: expected[name] for name in ("frame", "track")}, m)]
+    return next((m for m in at_place if marker_matches(expected, m)), at_place[0] if at_place else None)
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
@@ -458,7 +458,7 @@ class _MarkerUndo:
         before, after = mapping(one.change.before), mapping(one.change.after)
         marker = self._take(_uid(one))
         if marker is None:
-            self.notes.append(f"marker uid {_uid(one)} is left alone: it is gone by now")
+            self.notes.append(f"marker uid {_uid(one)} is left alone: it no longer exists")
         elif marker_matches(after, marker):
             return DesiredMarker(marker.uid, position_at(before["frame"]), str(before["track"]), _former_fields(before))
         elif not marker_matches(before, marker):
@@ -476,13 +476,13 @@ class _MarkerUndo:
     def _take(self, uid: int) -> Marker | None:
         return self.live.pop(uid, None)
 
-    def _find(self, want: Want, strangers: frozenset[int]) -> Marker | None:
-        """Return a marker that says just that, and was not there when the run was planned."""
-        found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(want, marker))
+    def _find(self, expected: Attributes, strangers: frozenset[int]) -> Marker | None:
+        """Return a marker with these attributes that did not exist when the run was planned."""
+        found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(expected, marker))
         uid = next(found, None)
         return None if uid is None else self._take(uid)
 
-    def _leave(self, marker: Marker, wrote: Want) -> None:
+    def _leave(self, marker: Marker, wrote: Attributes) -> None:
         self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
 
 
@@ -490,7 +490,7 @@ def _there_before(one: AppliedChange) -> frozenset[int]:
     return frozenset(uid for expect in one.expects for uid in expect.not_uids)
 
 
-def _former_fields(shown: Want) -> dict[str, str]:
+def _former_fields(shown: Attributes) -> dict[str, str]:
     return {name: str(value) for name, value in shown.items() if name not in _RESERVED}
 
 

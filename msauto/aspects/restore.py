@@ -10,10 +10,10 @@ from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation
 
 
-def plan_restore(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_restore(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Bring the file back where it is not on disk; the value is how many seconds verification may wait."""
-    desired = wanted.restore
-    if desired is None:
+    wait = desired.restore
+    if wait is None:
         return
     builder.look("hires")
     if context.asset.hires:
@@ -21,15 +21,15 @@ def plan_restore(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilde
     if context.asset.archive == "":
         raise refuse(
             "the high-resolution file is not on disk, and the server reports no archive copy of it",
-            desired.source,
+            wait.source,
             "archive it first, or leave `restore` out for this asset",
         )
     versions.require(context.server, versions.Feature.RESTORE)
     number = builder.change(
-        "run", "restore", "hires", before=context.asset.hires, after=True, source=desired.source, reversible=False
+        "run", "restore", "hires", before=context.asset.hires, after=True, source=wait.source, reversible=False
     )
     builder.send(Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True))
-    builder.wait = max(builder.wait, desired.value)
+    builder.wait = max(builder.wait, wait.value)
 
 
 ASPECT = Aspect(

@@ -1,7 +1,7 @@
 """Items of an RSS channel: PUT a file, DELETE a guid (interface, «RSS add data», «RSS delete data»).
 
-A guid stands once: of two live items with one guid, both are deleted and the desired one is put. An item whose file
-is another one than the desired is deleted as well, for a PUT would add a second item beside it.
+A guid is unique: of two live items with one guid, both are deleted and the desired one is put. An item in another
+file than the desired one is deleted as well, because a PUT would add a second item.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import structs
 
 from msauto.diffing.aspect import AppliedChange, Aspect, Item
 from msauto.diffing.builder import PlanBuilder, left_alone, refuse
-from msauto.diffing.comparison import Want, instant, item_field, item_matches, mapping, plain, texts
+from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, plain, texts
 from msauto.diffing.order import Phase
 from msauto.errors import PlanningError
 from msauto.interface import requests
@@ -38,7 +38,7 @@ def plan_items(
     exactly: TaskSource | None,
     builder: PlanBuilder,
 ) -> None:
-    """Bring the channel's items to what is wanted; with ``exactly`` nothing else stays."""
+    """Make the channel's items as desired; with ``exactly`` nothing else stays."""
     builder.look("items")
     check_names(context, desired)
     kept: set[str] = set()
@@ -61,7 +61,7 @@ def plan_items(
 
 
 def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
-    """Tell whether an item is left alone, for it does not say any more what the run wrote (undo)."""
+    """Tell whether an item is left alone, because it is no longer what the run wrote (undo)."""
     desired = meant.sourced.value
     if desired.guid not in context.still:
         return False
@@ -76,7 +76,7 @@ def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) 
 
 
 def _is_as_desired(context: ChannelContext, meant: MatchedItem) -> bool:
-    """Tell whether one item, and one alone, says what is desired."""
+    """Tell whether exactly one item matches, and has the desired content."""
     desired = meant.sourced.value
     if len(meant.items) != 1 or not desired.present:
         return False
@@ -92,7 +92,7 @@ def _unseen(context: ChannelContext, guid: str) -> bool:
 
 
 def _content(context: ChannelContext, desired: DesiredRssItem) -> dict[str, Json]:
-    """Return what the file says, as it is compared: what is sent as a text is compared as a text."""
+    """Return the content of the file, as it is compared: what is sent as a text is compared as a text."""
     if desired.item is not ABSENT and context.is_document(desired):
         return {"item": dict(desired.item)}
     return {"text": _as_text(desired)}
@@ -130,7 +130,7 @@ def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBui
 
 
 def _goes_first(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
-    """Tell whether what is live is deleted before the PUT: it would stay beside what the PUT adds."""
+    """Tell whether what is live is deleted before the PUT: otherwise it would remain as a duplicate."""
     if len(meant.items) > 1:
         guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
         builder.warnings.append(
@@ -144,14 +144,14 @@ def _goes_first(context: ChannelContext, meant: MatchedItem, builder: PlanBuilde
 def _expect(context: ChannelContext, meant: MatchedItem, content: Mapping[str, Json]) -> Expectation:
     own = {item.guid for item in meant.items}
     others: Json = [item.guid for item in context.channel.items if item.guid not in own]
-    want: dict[str, Json] = {
+    expected: dict[str, Json] = {
         **content,
         "guids": list(meant.guids),
         "others": others,
         "file": file_of(meant.sourced.value),
     }
-    want["learn"] = context.server.dialect.rss_guid == "auto"
-    return Expectation("rss_item", meant.sourced.value.guid, want)
+    expected["learn"] = context.server.dialect.rss_guid == "auto"
+    return Expectation("rss_item", meant.sourced.value.guid, expected)
 
 
 def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
@@ -213,14 +213,14 @@ def _remove_others(
     nameless = [item for item in context.channel.items if not item.guid]
     if others and unrecognised:
         builder.warnings.append(
-            f"channel {context.channel.name}: nothing is removed, for {', '.join(unrecognised)} was written before and "
-            "cannot be recognised: it may be one of the others"
+            f"channel {context.channel.name}: nothing is removed, because {', '.join(unrecognised)} was written before "
+            "and cannot be recognised: it may be one of the others"
         )
         return
     _delete(context, others, exactly, builder, exactly=True, guarded=guarded)
     if nameless:
         builder.warnings.append(
-            f"channel {context.channel.name}: {len(nameless)} without a guid cannot be removed, for the interface "
+            f"channel {context.channel.name}: {len(nameless)} without a guid cannot be removed, because the interface "
             f"deletes by guid: {', '.join(repr(item.title or item.description or '') for item in nameless)}"
         )
     if others and not known and not any(change.action == "add" for change in builder.changes):
@@ -238,7 +238,7 @@ def _body(context: ChannelContext, desired: DesiredRssItem) -> Body:
 
 
 def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
-    """Return what is wanted of an item that would be sent as a text, and that no text can carry."""
+    """Return the fields of an item sent as a text that a text cannot carry."""
     if desired.item is ABSENT or context.is_document(desired):
         return {}
     return {name: value for name, value in desired.item.items() if value and name not in {"title", "description"}}
@@ -255,8 +255,8 @@ def _check_fits(context: ChannelContext, sourced: Sourced[DesiredRssItem]) -> No
     lost = _lost(context, sourced.value)
     if lost:
         raise refuse(
-            f"item {sourced.value.guid} is sent as a text (rss_body: {context.server.dialect.rss_body}), which cannot carry "
-            f"its {' and '.join(lost)}",
+            f"item {sourced.value.guid} is sent as a text (rss_body: {context.server.dialect.rss_body}), "
+            f"which cannot carry its {' and '.join(lost)}",
             sourced.source,
             "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
         )
@@ -423,7 +423,8 @@ def check_room(context: ChannelContext, meant: MatchedItem, going: bool) -> None
         )
         if named or (kept == file and not going):
             raise refuse(
-                f"item {meant.sourced.value.guid} is put as {file}, which may be the file of the live item {other.guid}",
+                f"item {meant.sourced.value.guid} is put as {file}, "
+                f"which may be the file of the live item {other.guid}",
                 meant.sourced.source,
                 f"give the item another `file:`, or {_SET_DIALECT}",
             )
@@ -472,7 +473,7 @@ def _clash(one: Sourced[DesiredRssItem], other: Sourced[DesiredRssItem], name: s
     if name.startswith("file "):
         return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each a `file:` of its own")
     return refuse(
-        f"{guids} may show under one guid, for the file of one is {file_of(one.value)}",
+        f"{guids} may show under one guid, because the file of one is {file_of(one.value)}",
         other.source,
         f"give the item another `file:`, or {_SET_DIALECT}",
     )
@@ -485,34 +486,36 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     items = live.channel.items if live.channel else ()
     if expect.desired is None:
         return not shown_as(items, [expect.key])
-    want = mapping(expect.desired)
+    expected = mapping(expect.desired)
     found = items_expected(expect, live)
     if not found:
         # Something new shows under a name that we cannot recognise, or under none: it may be ours.
-        new = any(_is_new(other, want) or (not other.guid and item_matches(want, other, want)) for other in items)
+        new = any(
+            _is_new(other, expected) or (not other.guid and item_matches(expected, other, expected)) for other in items
+        )
         return None if new else False
-    return len(found) == 1 and item_matches(want, found[0], want)
+    return len(found) == 1 and item_matches(expected, found[0], expected)
 
 
 def items_expected(expect: Expectation, live: LiveTarget) -> tuple[RssItem, ...]:
-    """Return all items that are the one meant: by a guid that it may show under, else the one new item that says it.
+    """Return all items that are the expected one: by a guid that it may have, else the one new item that matches.
 
     More than one is a duplicate, which the server keeps beside what we put.
     """
-    items, want = live.channel.items if live.channel else (), mapping(expect.desired)
+    items, expected = live.channel.items if live.channel else (), mapping(expect.desired)
     found = shown_as(items, _guids(expect.desired))
-    if found or want.get("learn") is not True:
+    if found or expected.get("learn") is not True:
         return found
-    new = tuple(item for item in items if _is_new(item, want) and item_matches(want, item, want))
+    new = tuple(item for item in items if _is_new(item, expected) and item_matches(expected, item, expected))
     return new if len(new) == 1 else ()
 
 
-def _is_new(item: RssItem, want: Want) -> bool:
-    return bool(item.guid) and item.guid not in texts(want.get("others"))
+def _is_new(item: RssItem, expected: Attributes) -> bool:
+    return bool(item.guid) and item.guid not in texts(expected.get("others"))
 
 
-def _guids(want: Json) -> tuple[str, ...]:
-    return texts(mapping(want).get("guids"))
+def _guids(expected: Json) -> tuple[str, ...]:
+    return texts(mapping(expected).get("guids"))
 
 
 def show_item(item: RssItem) -> dict[str, Json]:
@@ -529,17 +532,17 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 def _show_desired(expect: Expectation, _: LiveTarget) -> Json:
     """Return the content, without how the item is recognised."""
-    want = mapping(expect.desired)
-    return want.get("text", want.get("item"))
+    expected = mapping(expect.desired)
+    return expected.get("text", expected.get("item"))
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     if expect.desired is None:
         return
     item = next(iter(items_expected(expect, live)), None)
-    want = mapping(expect.desired)
-    content: dict[str, Json] = {name: want[name] for name in ("text", "item") if name in want}
-    yield f"rss_item:{expect.key}", {"content": content, "seen": item is not None, "file": want.get("file")}
+    expected = mapping(expect.desired)
+    content: dict[str, Json] = {name: expected[name] for name in ("text", "item") if name in expected}
+    yield f"rss_item:{expect.key}", {"content": content, "seen": item is not None, "file": expected.get("file")}
     yield f"rss-guid:{expect.key}", item.guid if item is not None and item.guid != expect.key else None
 
 
@@ -592,8 +595,8 @@ def _still(one: AppliedChange) -> Json:
     puts = [request for request in one.requests if request.method == "PUT"]
     if not puts:
         return None
-    want = mapping(puts[-1].expect[0].desired)
-    return {name: want[name] for name in ("text", "item") if name in want}
+    expected = mapping(puts[-1].expect[0].desired)
+    return {name: expected[name] for name in ("text", "item") if name in expected}
 
 
 def _former_file(one: AppliedChange) -> str:
@@ -605,7 +608,7 @@ def _former_file(one: AppliedChange) -> str:
     return guid if guid.lower().endswith(_ENDINGS) and is_file_name(guid) else default_file(guid, text=False)
 
 
-def _former_text(before: Want) -> str:
+def _former_text(before: Attributes) -> str:
     """Return the text that shows as this title and description: the one may hold the other."""
     title, description = str(before.get("title") or ""), str(before.get("description") or "")
     if not description or plain(description).startswith(plain(title)):
@@ -626,5 +629,5 @@ ASPECT = Aspect(
     remember=_remember,
     remember_all=_remember_duplicates,
     forget=_forget,
-    value_item=lambda guid: f"rss_item:{guid}",
+    value_items=lambda guid: (f"rss_item:{guid}",),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.comparison import Want, mapping, same_text
+from msauto.diffing.comparison import Attributes, mapping, same_text
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
 from msauto.diffing.segments import (
@@ -18,11 +18,12 @@ from msauto.diffing.segments import (
     check_lossy,
     editorial,
     free_first,
-    keywords_of,
+    known_texts,
     live_segments,
     piece_matches,
     recreates,
     remake,
+    reported_part,
     segment_matches,
     segment_numbered,
     send_create,
@@ -30,8 +31,10 @@ from msauto.diffing.segments import (
     show,
     show_change,
     show_segment,
+    unreported,
 )
-from msauto.model.desired import ABSENT, Absent, DesiredAsset, DesiredSegment, Sourced, TaskSource
+from msauto.interface.fields import SEGMENT_NAMES
+from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
@@ -39,25 +42,25 @@ from msauto.model.ports import LiveTarget
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SegmentInFrames:
-    """A wanted segment in frames of the file; ``want`` holds only what is named."""
+    """A desired segment in frames of the file; ``named`` holds only what is named."""
 
     number: int | None
-    want: Mapping[str, Json]
+    named: Mapping[str, Json]
     source: TaskSource
 
     @property
     def called(self) -> str:
-        return f"segment {self.number}" if self.number is not None else f"segment {dict(self.want)}"
+        return f"segment {self.number}" if self.number is not None else f"segment {dict(self.named)}"
 
 
-def plan_segments(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_segments(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Make the segments as desired; with ``exactly`` nothing else stays."""
-    desired, exactly = wanted.segments, wanted.exactly.segments
-    if wanted.segmentation is not None or not (desired or exactly):
+    exactly = desired.exactly.segments
+    if desired.segmentation is not None or not (desired.segments or exactly):
         return
     builder.look("segments")
-    present = [_resolve(context, sourced) for sourced in desired if sourced.value.present]
-    absent = [_resolve(context, sourced) for sourced in desired if not sourced.value.present]
+    present = [_resolve(context, sourced) for sourced in desired.segments if sourced.value.present]
+    absent = [_resolve(context, sourced) for sourced in desired.segments if not sourced.value.present]
     if any(_is_placed(item) for item in present):
         builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
@@ -87,16 +90,14 @@ def plan_segments(context: PlanContext, wanted: DesiredAsset, builder: PlanBuild
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
     value = sourced.value
-    want: dict[str, Json] = {}
+    expected: dict[str, Json] = {}
     if value.start is not ABSENT:
-        want["start"] = to_frames(value.start, context.asset, sourced.source)
+        expected["start"] = to_frames(value.start, context.asset, sourced.source)
     if value.duration is not ABSENT:
-        want["duration"] = to_frames(value.duration, context.asset, sourced.source)
-    if value.title is not ABSENT:
-        want["title"] = value.title
-    if value.keywords is not ABSENT:
-        want["keywords"] = value.keywords
-    return _SegmentInFrames(None if value.number is ABSENT else value.number, want, sourced.source)
+        expected["duration"] = to_frames(value.duration, context.asset, sourced.source)
+    return _SegmentInFrames(
+        None if value.number is ABSENT else value.number, expected | dict(value.fields), sourced.source
+    )
 
 
 # Matching ------------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _Segment
 def _match(
     present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames], live: Mapping[int, Segment]
 ) -> list[tuple[_SegmentInFrames, Segment]]:
-    """Pair each wanted segment with the live one that it is; those that need no change are served first."""
+    """Pair each desired segment with its live one; those that need no change come first."""
     matched = {id(item): live[item.number] for item in present if item.number is not None and item.number in live}
     numbered = {item.number for item in (*present, *absent)}
     free = [segment for number, segment in live.items() if number not in numbered]
@@ -129,30 +130,29 @@ def _match_by(
 
 
 def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
-    shown = {name: value for name, value in item.want.items() if name != "keywords" or segment.keywords is not None}
-    return _at_same_place(item, segment) and segment_matches(shown, segment)
+    return _at_same_place(item, segment) and segment_matches(reported_part(item.named, segment), segment)
 
 
 def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
-    place = {name: value for name, value in item.want.items() if name in {"start", "duration"}}
+    place = {name: value for name, value in item.named.items() if name in {"start", "duration"}}
     return bool(place) and segment_matches(place, segment)
 
 
 def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
-    return "title" in item.want and same_text(str(item.want["title"]), segment.title)
+    return "title" in item.named and same_text(str(item.named["title"]), segment.title)
 
 
 def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
     """Return the numbers of the live segments that an absent one names."""
     if item.number is not None:
         return [item.number] if item.number in live else []
-    return [number for number, segment in live.items() if item.want and segment_matches(item.want, segment)]
+    return [number for number, segment in live.items() if item.named and segment_matches(item.named, segment)]
 
 
 def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
     for gone in absent:
         for desired in present:
-            if gone.number is None and gone.want.items() <= desired.want.items():
+            if gone.number is None and gone.named.items() <= desired.named.items():
                 raise refuse(
                     f"{gone.called} is removed here and wanted at {desired.source.place}",
                     gone.source,
@@ -171,16 +171,16 @@ def _in_order(
         return matched
     moves = []
     for item, live in matched:
-        start = _whole(item.want.get("start", live.start))
-        end = start + _whole(item.want.get("duration", live.duration))
+        start = _whole(item.named.get("start", live.start))
+        end = start + _whole(item.named.get("duration", live.duration))
         moves.append(((live.start, live.start + live.duration), (start, end)))
     return [matched[index] for index in free_first(moves)]
 
 
 def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
     _check_inside(context, item, live)
-    keywords = keywords_of(context, live)
-    if segment_matches(item.want, live, keywords):
+    known = known_texts(context, live)
+    if segment_matches(item.named, live, dict(known)):
         return
     check_lossy(context, live, item.source)
     _doubt_name(context, item, live, builder)
@@ -193,7 +193,7 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder
         before=before,
         after=after,
         source=item.source,
-        basis=_basis(item, live, keywords),
+        basis=_basis(item, live, known),
         reversible=not cannot_write_back(live),
     )
     if recreates(context):
@@ -202,42 +202,38 @@ def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder
 
 
 def _doubt_name(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
-    """Warn where no title is wanted and a name shows that the server may have made up: then it stays for good."""
-    if item.want.get("title") == "" and live.name and not live.titles:
+    """Warn of an empty title where the server shows a name that it may have generated: that never converges."""
+    if item.named.get("title") == "" and live.name and not live.titles:
         builder.warnings.append(
             f"{context.title}: segment {live.number} shows the name {live.name!r} and no title; "
             'if the server makes names up, `title: ""` is never as wanted: leave `title` out'
         )
 
 
-def _basis(item: _SegmentInFrames, live: Segment, keywords: str | None) -> Basis:
-    """Return how we know that a segment is not as wanted: only its keywords may be hidden from us."""
-    shown = {name: value for name, value in item.want.items() if name != "keywords"}
-    if live.keywords is not None or not segment_matches(shown, live):
+def _basis(item: _SegmentInFrames, live: Segment, known: Mapping[str, str]) -> Basis:
+    """Return how we know that a segment differs: only what the server does not report may be unknown."""
+    shown = reported_part(item.named, live)
+    if len(shown) == len(item.named) or not segment_matches(shown, live):
         return "live"
-    return "none" if keywords is None else "ledger"
+    return "ledger" if all(name in known for name in item.named.keys() - shown.keys()) else "none"
 
 
 def _named_over(item: _SegmentInFrames, new: NewSegment) -> NewSegment:
-    return NewSegment(
-        new.number,
-        _whole(item.want.get("start", new.start)),
-        _whole(item.want.get("duration", new.duration)),
-        _text(item.want.get("title", new.title)),
-        _text(item.want.get("keywords", new.keywords)),
-    )
+    named = {
+        name: str(item.named.get(name, new.fields.get(name)))
+        for name in SEGMENT_NAMES
+        if name in {*item.named, *new.fields}
+    }
+    start, duration = item.named.get("start", new.start), item.named.get("duration", new.duration)
+    return NewSegment(new.number, _whole(start), _whole(duration), named)
 
 
 def _whole(value: Json) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _text(value: Json) -> str | None:
-    return None if value is None else str(value)
-
-
 New = tuple[_SegmentInFrames, int, Segment | None]
-"""A wanted segment that is not there, the number that it takes, and the live one that it is written over."""
+"""A desired segment that does not exist, the number that it takes, and the live one that it is written over."""
 
 
 def _new(
@@ -249,7 +245,7 @@ def _new(
     context: PlanContext,
     live: Mapping[int, Segment],
 ) -> list[New]:
-    """Number the wanted segments that are not there: written over what goes where the dialect can, else lowest free."""
+    """Number the new segments: over those that go where the dialect allows it, else the lowest free numbers."""
     there = {id(item) for item, _ in matched}
     over = [] if recreates(context) else list(surplus)
     named = {item.number for item in (*present, *absent) if item.number is not None}
@@ -272,26 +268,26 @@ def _new(
 
 
 def _interrupted(context: PlanContext, item: _SegmentInFrames, live: Mapping[int, Segment]) -> _SegmentInFrames:
-    """Name what a segment had that a run deleted to make it anew, and then ended before it did."""
+    """Add what a segment had that an interrupted run deleted and did not create again."""
     for number, had in _between(context).items():
-        places = [(want.get("start"), want.get("duration")) for want in (item.want, had)]
+        places = [(expected.get("start"), expected.get("duration")) for expected in (item.named, had)]
         if number not in live and (item.number == number or (item.number is None and places[0] == places[1])):
-            return replace(item, number=number, want={**had, **item.want})
+            return replace(item, number=number, named={**had, **item.named})
     return item
 
 
 def _between(context: PlanContext) -> dict[int, dict[str, Json]]:
-    """Return what the ledger remembers of segments that were deleted to be made anew, by number."""
+    """Return what the ledger remembers of segments that were deleted to be created again, by number."""
     found: dict[int, dict[str, Json]] = {}
     for name, value in context.memory.items():
         if name.startswith(BETWEEN) and isinstance(value, dict):
-            kept = ("start", "duration", "title", "keywords")
+            kept = ("start", "duration", *SEGMENT_NAMES)
             found[int(name.removeprefix(BETWEEN))] = {key: value[key] for key in kept if value.get(key) is not None}
     return found
 
 
 def _check_complete(item: _SegmentInFrames) -> None:
-    missing = [name for name in ("start", "duration") if name not in item.want]
+    missing = [name for name in ("start", "duration") if name not in item.named]
     if missing:
         raise refuse(
             f"{item.called} is not there, and the task does not name its {' and '.join(missing)}",
@@ -301,13 +297,13 @@ def _check_complete(item: _SegmentInFrames) -> None:
 
 
 def _is_placed(item: _SegmentInFrames) -> bool:
-    return "start" in item.want or "duration" in item.want
+    return "start" in item.named or "duration" in item.named
 
 
 def _check_inside(context: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
-    start = _whole(item.want.get("start", live.start if live else 0))
-    duration = _whole(item.want.get("duration", live.duration if live else 0))
-    if "duration" in item.want and duration == 0:
+    start = _whole(item.named.get("start", live.start if live else 0))
+    duration = _whole(item.named.get("duration", live.duration if live else 0))
+    if "duration" in item.named and duration == 0:
         raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
     if _is_placed(item) and context.asset.frames is not None and start + duration > context.asset.frames:
         raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", context.asset, item.source)
@@ -318,11 +314,10 @@ def _create(
 ) -> None:
     new = _named_over(item, NewSegment(number, 0, 0))
     if instead is not None:
-        # Written over another segment: what that one had and this one does not name must not shine through.
-        cleared = {"title": instead.title, "keywords": keywords_of(context, instead)}
-        title = "" if new.title is None and cleared["title"] else new.title
-        keywords = "" if new.keywords is None and cleared["keywords"] else new.keywords
-        new = NewSegment(number, new.start, new.duration, title, keywords)
+        # Another segment is overwritten: attributes of it that are not named here must not remain.
+        had = {"title": instead.title, **known_texts(context, instead)}
+        fields = {name: new.fields.get(name, "") for name in SEGMENT_NAMES if name in new.fields or had.get(name)}
+        new = replace(new, fields=fields)
     before = show(context, instead) if instead else None
     change = builder.change(
         "change" if instead else "add", "segment", str(number), before=before, after=new.shown(), source=item.source
@@ -373,8 +368,8 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     segment = segment_numbered(live, expect.key)
     if expect.desired is None or segment is None:
         return (expect.desired is None) == (segment is None)
-    want = mapping(expect.desired)
-    return segment_matches(want, segment, _text(want.get("keywords")))
+    expected = mapping(expect.desired)
+    return segment_matches(expected, segment, remembered=expected)
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
@@ -383,15 +378,16 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
-    """Tell whether keywords are expected that the server does not report, as most do not."""
+    """Tell whether an attribute is expected that the server does not report: keywords are seldom reported."""
     segment = segment_numbered(live, expect.key)
-    return segment is not None and segment.keywords is None and bool(mapping(expect.desired).get("keywords"))
+    return segment is not None and any(mapping(expect.desired).get(name) for name in unreported(segment))
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     segment = segment_numbered(live, expect.key)
-    hidden = segment is not None and segment.keywords is None
-    yield f"segment-keywords:{expect.key}", mapping(expect.desired).get("keywords") if hidden else None
+    hidden = unreported(segment) if segment else ()
+    for name in SEGMENT_NAMES[1:]:
+        yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
     if segment is not None and expect.desired is not None:
         yield f"{BETWEEN}{expect.key}", None
 
@@ -411,11 +407,11 @@ def _says(change: Change, named: Parameters) -> bool:
 class _SegmentNumbers:
     """What a run did to segments, by number: what was there, what it wrote, which numbers it may have left empty."""
 
-    before: dict[int, Want] = field(default_factory=dict)
-    after: dict[int, Want] = field(default_factory=dict)
+    before: dict[int, Attributes] = field(default_factory=dict)
+    after: dict[int, Attributes] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
-    unknown_keywords: set[int] = field(default_factory=set)
-    pieces: list[Want] = field(default_factory=list)
+    unknown: set[int] = field(default_factory=set)
+    pieces: list[Attributes] = field(default_factory=list)
 
     def add(self, one: AppliedChange, origin: int) -> None:
         if one.change.aspect == "segmentation":
@@ -429,23 +425,23 @@ class _SegmentNumbers:
         if one.change.after is None or not one.whole:
             self.emptied.add(number)
         if one.change.basis == "none":
-            self.unknown_keywords.add(number)
+            self.unknown.add(number)
 
     def _add_grid(self, one: AppliedChange, origin: int) -> None:
         for shown in map(mapping, one.change.before if isinstance(one.change.before, list) else ()):
             number = int(str(shown["number"]))
             self.before[number] = shown
             self.emptied.add(number)
-        for want in (mapping(expect.desired) for expect in one.expects if expect.aspect == "segmentation"):
-            for piece in map(mapping, want["pieces"] if isinstance(want["pieces"], list) else ()):
+        for expected in (mapping(expect.desired) for expect in one.expects if expect.aspect == "segmentation"):
+            for piece in map(mapping, expected["pieces"] if isinstance(expected["pieces"], list) else ()):
                 start = int(str(piece["start"])) + origin
-                self.pieces.append({"start": start, "duration": piece["duration"], "title": want.get("title")})
+                self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
         """Tell whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
-            after = {"title": "", "keywords": "", **after}
+            after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
         return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
 
 
@@ -472,30 +468,27 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
         if segment is None and before is None:
             continue
         if segment is None and number in did.after and number not in did.emptied:
-            notes.append(f"segment {number} is left alone: it is gone by now")
+            notes.append(f"segment {number} is left alone: it no longer exists")
         elif segment is not None and number not in ours and not _same(before, segment):
             notes.append(left_alone(f"segment {number}", show_segment(segment), dict(did.after.get(number, {}))))
         else:
             yield _former_segment(number, before, did)
 
 
-def _same(want: Want | None, segment: Segment) -> bool:
-    """Tell whether a live segment is as shown; keywords that the server hides are the planner's concern."""
-    if want is None:
-        return False
-    shown = {name: value for name, value in want.items() if name != "keywords" or segment.keywords is not None}
-    return segment_matches(shown, segment)
+def _same(expected: Attributes | None, segment: Segment) -> bool:
+    """Tell whether a live segment is as shown; what the server does not report is left to planning."""
+    return expected is not None and segment_matches(reported_part(expected, segment), segment)
 
 
-def _former_segment(number: int, before: Want | None, did: _SegmentNumbers) -> DesiredSegment:
+def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers) -> DesiredSegment:
     if before is None:
         return DesiredSegment(number, present=False)
-    keywords: str | Absent = str(before.get("keywords") or "")
-    if not keywords and ("keywords" not in did.after.get(number, {}) or number in did.unknown_keywords):
-        keywords = ABSENT
-    return DesiredSegment(
-        number, position_at(before["start"]), position_at(before["duration"]), str(before.get("title") or ""), keywords
-    )
+    fields = {"title": str(before.get("title") or "")}
+    for name in SEGMENT_NAMES[1:]:
+        text = str(before.get(name) or "")
+        if text or (name in did.after.get(number, {}) and number not in did.unknown):
+            fields[name] = text
+    return DesiredSegment(number, position_at(before["start"]), position_at(before["duration"]), fields)
 
 
 ASPECT = Aspect(
@@ -507,7 +500,7 @@ ASPECT = Aspect(
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
-    value_item=lambda number: f"segment-keywords:{number}",
+    value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
     says=_says,
     undo=_undo,

@@ -19,7 +19,7 @@ from msauto.diffing.segments import (
     NewSegment,
     cannot_write_back,
     check_lossy,
-    keywords_of,
+    known_texts,
     live_segments,
     piece_matches,
     recreates,
@@ -31,6 +31,7 @@ from msauto.diffing.segments import (
     show_segment,
 )
 from msauto.interface import requests
+from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Action, Expectation, Json
@@ -42,7 +43,7 @@ Piece = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """How live segments stand to the grid."""
+    """Live segments compared with the grid."""
 
     pieces: tuple[Piece, ...]
     duration: int
@@ -53,14 +54,14 @@ class _Grid:
     others: tuple[Segment, ...]
 
 
-def plan_segmentation(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_segmentation(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Divide the clip into equal pieces, the last one shorter; with ``exactly`` nothing else stays."""
-    desired, exactly = wanted.segmentation, wanted.exactly.segments
-    if desired is None:
+    segmentation, exactly = desired.segmentation, desired.exactly.segments
+    if segmentation is None:
         return
-    _check_either(wanted, desired)
+    _check_either(desired, segmentation)
     builder.look("segments", "length")
-    grid = _grid(context, desired)
+    grid = _grid(context, segmentation)
     extra = grid.others if exactly else ()
     if not grid.renamed and not grid.missing and not extra:
         return
@@ -68,25 +69,27 @@ def plan_segmentation(context: PlanContext, wanted: DesiredAsset, builder: PlanB
     singly = len(grid.missing) + update * len(grid.renamed) + len(extra)
     whole = len(context.asset.segments) + 1
     if not context.asset.segments or (whole < singly and _may_go(context, grid, exactly)):
-        _plan_whole(context, grid, desired.source, exactly, builder)
+        _plan_whole(context, grid, segmentation.source, exactly, builder)
     else:
-        _plan_singly(context, grid, desired.source, exactly, builder)
+        _plan_singly(context, grid, segmentation.source, exactly, builder)
 
 
-def _check_either(wanted: DesiredAsset, desired: Sourced[DesiredSegmentation]) -> None:
-    if wanted.segments:
+def _check_either(desired: DesiredAsset, segmentation: Sourced[DesiredSegmentation]) -> None:
+    if desired.segments:
         raise refuse(
-            f"segments are wanted one by one ({wanted.segments[0].source.place}) and as a segmentation "
-            f"({desired.source.place})",
-            wanted.segments[0].source,
-            "say one of the two",
+            f"segments are wanted one by one ({desired.segments[0].source.place}) and as a segmentation "
+            f"({segmentation.source.place})",
+            desired.segments[0].source,
+            "use one of the two",
         )
 
 
 def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
     frames = context.asset.frames
     if frames is None:
-        raise refuse("a segmentation needs the clip's length, and the clip tells none", desired.source, "use segments")
+        raise refuse(
+            "a segmentation needs the clip's length, and the clip reports none", desired.source, "use segments"
+        )
     duration = to_frames(desired.value.duration, context.asset, desired.source)
     if duration == 0:
         raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", desired.source, "above 0")
@@ -119,7 +122,9 @@ def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bo
     if grid.others and not exactly:
         return False
     again = (*grid.fitting, *grid.renamed)
-    return context.lossy or not any(cannot_write_back(segment) or keywords_of(context, segment) for segment in again)
+    return context.lossy or not any(
+        cannot_write_back(segment) or any(known_texts(context, segment).values()) for segment in again
+    )
 
 
 def _plan_whole(
@@ -195,7 +200,9 @@ def _create_missing(
     for index, piece in enumerate(grid.missing):
         instead = over[index] if index < len(over) else None
         title = grid.title if grid.title is not None or instead is None else ""
-        new = NewSegment(instead.number if instead else next(numbers), *piece, title)
+        new = NewSegment(
+            instead.number if instead else next(numbers), *piece, {} if title is None else {"title": title}
+        )
         change = builder.change(
             "change" if instead else "add",
             "segment",
@@ -228,11 +235,11 @@ def _delete_others(
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:
-    want = mapping(expect.desired)
-    pieces = want.get("pieces")
+    expected = mapping(expect.desired)
+    pieces = expected.get("pieces")
     segments = live.asset.segments if live.asset else ()
     return isinstance(pieces, list) and all(
-        any(piece_matches({**mapping(piece), "title": want.get("title")}, segment) for segment in segments)
+        any(piece_matches({**mapping(piece), "title": expected.get("title")}, segment) for segment in segments)
         for piece in pieces
     )
 
@@ -242,7 +249,7 @@ ASPECT = Aspect(
     plan=plan_segmentation,
     holds=_holds,
     show=lambda _, live: [show_segment(segment) for segment in live.asset.segments] if live.asset else None,
-    value_item=lambda _: "segment-keywords:*",
+    value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
     commands={
         "CREATESEGMENTATION": frozenset({"add", "change"}),
         "DELETESEGMENT": frozenset({"change"}),

@@ -15,19 +15,19 @@ from msauto.model.plan import Address, Change, Expectation
 from msauto.model.ports import LiveTarget
 
 
-def plan_title(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_title(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Rename the asset where it has another title."""
-    desired, live_title = wanted.title, context.live_title
-    if desired is None:
+    title, live_title = desired.title, context.live_title
+    if title is None:
         return
     builder.look("title")
-    if same_text(live_title, desired.value):
+    if same_text(live_title, title.value):
         return
     if not context.address.namespace:
-        versions.require_address(context.server, Address(desired.value))  # by that title it is read again
-    number = builder.change("change", "title", "title", before=live_title, after=desired.value, source=desired.source)
-    request = requests.set_field(context.path_before, "clip_name", desired.value)
-    builder.send(Phase.RENAME, request, [number], Expectation("title", "title", desired.value))
+        versions.require_address(context.server, Address(title.value))  # by that title it is read again
+    number = builder.change("change", "title", "title", before=live_title, after=title.value, source=title.source)
+    request = requests.set_field(context.path_before, "clip_name", title.value)
+    builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:

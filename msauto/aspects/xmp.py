@@ -17,12 +17,11 @@ from msauto.model.ports import LiveTarget
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(context: PlanContext, wanted: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_xmp(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
     """Write the XMP fields that differ."""
-    desired = wanted.xmp
-    check_separator(desired, context.server.dialect.list_separator)
+    check_separator(desired.xmp, context.server.dialect.list_separator)
     changed: list[Changed] = []
-    for name, sourced in desired.items():
+    for name, sourced in desired.xmp.items():
         before, basis = _known(context, name)
         if context.batch is None:
             builder.look(f"xmp:{name}")
@@ -122,7 +121,7 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
     remember=_remember,
-    value_item=lambda name: f"xmp:{name}",
+    value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
     commands={"SETUSERFIELDS": frozenset({"change"})},
     says=_says,

@@ -27,7 +27,7 @@ def batch_key(desired: DesiredXmpBatch) -> str:
 def plan_batch(
     server: ServerSpec, database: str, desired: DesiredXmpBatch, memory: Mapping[str, Json], builder: PlanBuilder
 ) -> None:
-    """Load a batch once: the ledger remembers its content. One whose answer was lost is told, and not sent again."""
+    """Load a batch once: the ledger remembers its content. One whose answer was lost only gives a warning."""
     key = batch_key(desired)
     remembered = memory.get(f"xmp_batch:{key}")
     run = mapping(remembered).get("unverified")

@@ -74,15 +74,15 @@ class Aspect:
     replaces the deletion that the first one expects. ``needs_asset``: without the asset it is absent as well.
     ``survives_deletion``: it is expected of a deleted asset, too.
 
-    **Memory**: ``remember`` returns what to keep once an expectation holds, ``remember_all`` what to learn from all
-    expectations together, ``forget`` what a change makes untrue, ``learn`` what the server named itself. ``value_item``
-    returns the item that holds a value which is not reported. ``runs_once``: ``run: once`` is remembered.
+    **Memory**: ``remember`` returns what to keep of an expectation, ``remember_all`` what to learn from all of them
+    together, ``forget`` what a change makes untrue, ``learn`` what the server named itself. ``value_items`` returns
+    the items that hold values which are not reported. ``runs_once``: ``run: once`` is remembered.
 
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
     make its changes, ``says`` tells whether the parameters of one are what the change shows.
 
-    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo`` returns
-    keyword arguments of :class:`DesiredAsset`.
+    **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
+    returns keyword arguments of :class:`DesiredAsset`.
     """
 
     name: AspectName
@@ -99,7 +99,7 @@ class Aspect:
     remember_all: Callable[[Sequence[Expectation], LiveTarget], Iterator[Item]] = _no_items
     forget: Callable[[Change], Iterator[Item]] = _no_items
     learn: Callable[[Expectation, LiveTarget], Iterator[Item]] = _no_items
-    value_item: Callable[[str], str] | None = None
+    value_items: Callable[[str], Sequence[str]] | None = None
     runs_once: bool = False
     is_value: bool = False
     commands: Mapping[str, frozenset[Action]] = field(default_factory=dict)

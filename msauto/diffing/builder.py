@@ -1,4 +1,4 @@
-"""What the aspects write into and read from while one target is planned: :class:`Draft` and :class:`Scene`."""
+"""The plan of one target in the making: :class:`PlanBuilder`, and what aspects read: :class:`PlanContext`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class PlanContext:
 
     @property
     def rate(self) -> Fraction | None:
-        """Frames a second; ``None`` where the clip tells none."""
+        """Frames a second; ``None`` if the clip reports none."""
         return self.asset.rate
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Why something is run: for a task, or as the handler of that name, perhaps one that an earlier run owes.
+    """Why something is run: for a task, or as the handler of that name, possibly one pending since an earlier run.
 
     ``before``: before the asset is deleted, for nothing can be run on it after that.
     """
@@ -125,7 +125,7 @@ class PlanBuilder:
     def has_file(
         self, aspect: AspectName, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
     ) -> bool:
-        """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it anew."""
+        """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
         self.look("length")
         remembered = context.memory.get(f"{aspect}:{dest}")
         if cause.handler or not isinstance(remembered, dict):
@@ -151,10 +151,10 @@ class PlanBuilder:
 
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
-    """Say that undo leaves a thing alone, for somebody has changed it since."""
+    """Return the warning that undo leaves something alone that has changed since."""
     return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
 
 
 def refuse(message: str, source: TaskSource | None, remedy: str = "") -> PlanningError:
-    """Make the error of one target, at the place that asks for what cannot be."""
+    """Return the error of one target, at the place of the task that causes it."""
     return PlanningError(message, place=source.place if source else None, remedy=remedy)

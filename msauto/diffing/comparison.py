@@ -1,7 +1,7 @@
-r"""Equality, shared by the diff and the proof: what counts as the same is said once, here.
+r"""Equality, shared by planning and verification: the only place that decides what counts as the same.
 
 Texts are compared after Unicode NFC and line ends to ``\n``, numbers as numbers, positions in frames. Only the
-attributes that a want names are compared; a want is a mapping of attributes to JSON values.
+attributes that are named are compared: a mapping of names to JSON values.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from msauto.interface.fields import NUMBERS, track_named
 from msauto.model.live import Entry, Folder, Marker, RssItem
 from msauto.model.plan import Json
 
-Want = Mapping[str, Json]
+Attributes = Mapping[str, Json]
 
 
-def mapping(value: Json) -> Want:
+def mapping(value: Json) -> Attributes:
     """Return a JSON object as a mapping; anything else has no attributes."""
     return value if isinstance(value, dict) else {}
 
@@ -90,14 +90,14 @@ def track_of(marker: Marker) -> str:
     return track_named(marker.track)
 
 
-def marker_matches(want: Want, marker: Marker) -> bool:
-    """Tell whether a marker has every attribute that ``want`` names; ``frame`` is as the server counts."""
-    return not marker_misses(want, marker)
+def marker_matches(desired: Attributes, marker: Marker) -> bool:
+    """Tell whether a marker has every attribute that ``desired`` names; ``frame`` is as the server counts."""
+    return not marker_misses(desired, marker)
 
 
-def marker_misses(want: Want, marker: Marker) -> tuple[str, ...]:
-    """Return the names of the attributes in which a marker is not as wanted."""
-    return tuple(name for name, value in want.items() if not _marker_has(marker, name, value))
+def marker_misses(desired: Attributes, marker: Marker) -> tuple[str, ...]:
+    """Return the names of the attributes in which a marker is not as desired."""
+    return tuple(name for name, value in desired.items() if not _marker_has(marker, name, value))
 
 
 def _marker_has(marker: Marker, name: str, value: Json) -> bool:
@@ -126,15 +126,15 @@ def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry 
 # RSS items -----------------------------------------------------------------------------------------------------
 
 
-def item_matches(want: Want, item: RssItem, remembered: Want | None = None) -> bool:
-    """Tell whether an item of a channel says what is wanted.
+def item_matches(desired: Attributes, item: RssItem, remembered: Attributes | None = None) -> bool:
+    """Tell whether an item of a channel has the desired content.
 
-    ``want`` holds ``text``, or ``item`` with named fields. What the channel does not show is compared with
+    ``desired`` holds ``text``, or ``item`` with named fields. What the channel does not show is compared with
     ``remembered``, the content that we last wrote; where that is unknown too, it does not match.
     """
-    if "text" in want:
-        return _text_matches(str(want["text"]), item)
-    fields = want.get("item")
+    if "text" in desired:
+        return _text_matches(str(desired["text"]), item)
+    fields = desired.get("item")
     earlier = remembered.get("item") if remembered else None
     earlier = earlier if isinstance(earlier, dict) else {}
     if not isinstance(fields, dict):
@@ -164,7 +164,7 @@ def item_field(item: RssItem, name: str) -> str | None:
 
 
 def same_instant(one: str, other: str) -> bool:
-    """Tell whether two times, ISO 8601 or RFC 2822, are the same instant; as texts where one is no time."""
+    """Tell whether two times, ISO 8601 or RFC 2822, are the same instant; as texts where one is not a time."""
     times = instant(one), instant(other)
     if times[0] is None or times[1] is None:
         return same_text(one.strip(), other.strip())
@@ -172,7 +172,7 @@ def same_instant(one: str, other: str) -> bool:
 
 
 def instant(text: str) -> datetime | None:
-    """Read a time, ISO 8601 or RFC 2822; one without a zone is taken as UTC, ``None`` if it is no time."""
+    """Read a time, ISO 8601 or RFC 2822; one without a zone is taken as UTC, ``None`` if it is not a time."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             time = read(text.strip())

@@ -13,11 +13,11 @@ BETWEEN = "segment-between:"
 
 
 def answer_told(remembered: Mapping[str, Json]) -> str:
-    """Say what is known of the answer to a command of which nobody knows whether it ran."""
+    """Describe the answer to a command that may have run."""
     status = remembered.get("status")
     return "its answer was lost" if status is None else f"the server answered {status}"
 
 
 def certain(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes of which it is known that there is a difference: not those of values that nobody knows."""
+    """Return the changes that surely are differences: not those of unknown values."""
     return [change for change in changes if change.basis != "none"]

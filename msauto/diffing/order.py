@@ -37,18 +37,18 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.XMP, "plain values too; partner commands at the end read them"),
     (Phase.SEGMENT_DELETE, "a number must be free before a segment is created under it"),
     (Phase.SEGMENT_CREATE, "after every delete, so that no two segments hold a number or overlap on the way"),
-    (Phase.MARKER_DELETE, "what goes makes room; nobody sees an old and a new marker at one position"),
+    (Phase.MARKER_DELETE, "deleting first: an old and a new marker never share a position"),
     (Phase.MARKER_CHANGE, "a moved marker leaves its place before a new one takes it"),
-    (Phase.MARKER_CREATE, "last of the markers: a new uid is told from all the earlier ones"),
+    (Phase.MARKER_CREATE, "last of the markers: a new uid is one that did not exist before"),
     (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
     (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
     (Phase.LINK_FIELD, "a link must be there before its fields are set"),
     (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
     (Phase.RSS_REPLACE, "deleted and put again: off air for a moment, while the new ones are there"),
     (Phase.RSS_DELETE, "after the new items are there"),
-    (Phase.RUN, "a command works on the clip as wanted"),
+    (Phase.RUN, "a command works on the clip as desired"),
     (Phase.HANDLER, "after all that the tasks ask of the clip, whose changes it is about"),
-    (Phase.ASSET_DELETE, "nothing can be said to an asset that is gone"),
+    (Phase.ASSET_DELETE, "a deleted asset takes no more requests"),
 )
 
 _RANK = {phase: rank for rank, (phase, _) in enumerate(ORDER)}

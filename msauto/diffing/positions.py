@@ -1,4 +1,4 @@
-"""Wanted positions to frames of one clip, checked against its length, and the server's way to count them.
+"""Desired positions to frames of one clip, checked against its length, and the server's way to count them.
 
 Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
 counts from the in point (``first_frame``): translated here, at the edge of the aspects, both ways.
@@ -20,10 +20,10 @@ from msauto.model.timecode import Timecode, TimecodeError, show_rate, show_timec
 
 
 def show_length(asset: Asset) -> str:
-    """Say how long a clip is, in frames and as a time code."""
+    """Describe the length of a clip, in frames and as a time code."""
     frames, rate = asset.frames, asset.rate
     if frames is None:
-        return "the clip tells no length"
+        return "the clip reports no length"
     if rate is None:
         return f"the clip is {frames} frames long"
     return f"the clip is {frames} frames long ({show_timecode(frames, rate)} at {show_rate(rate)})"
@@ -35,7 +35,7 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
     if rate is None:
         if position.timecode.kind != "frames":
             raise refuse(
-                f"{position} needs a frame rate, and the clip tells none (frame_time)",
+                f"{position} needs a frame rate, and the clip reports none (frame_time)",
                 source,
                 "write the position as a number of frames",
             )

@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from msgspec import structs
 
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import Want, as_number, plain, same_text
+from msauto.diffing.comparison import Attributes, as_number, plain, same_value
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_wire
 from msauto.interface import requests
+from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import TaskSource
 from msauto.model.live import Segment
 from msauto.model.plan import Expectation, Json
 from msauto.model.ports import LiveTarget
 
+_UNREPORTED = SEGMENT_NAMES[1:]
+"""Attributes that the server may not report: all but the title."""
 
-def segment_matches(want: Want, segment: Segment, keywords: str | None = None) -> bool:
-    """Tell whether a segment has every attribute that ``want`` names.
 
-    ``keywords`` is what the ledger holds, for the server does not show them; unknown to both, they do not match.
+def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
+    """Tell whether a segment has every attribute that ``desired`` names.
+
+    ``remembered`` is what the ledger holds of attributes that the server does not report; what neither knows differs.
     """
-    for name, value in want.items():
-        if name == "start" and value != segment.start:
+    for name, value in desired.items():
+        if name in {"start", "duration"} and value != getattr(segment, name):
             return False
-        if name == "duration" and value != segment.duration:
-            return False
-        if name == "title" and not same_text(str(value), segment.title):
-            return False
-        if name == "keywords" and not _keywords_match(str(value), segment, keywords):
-            return False
+        if name in SEGMENT_NAMES:
+            reported = segment.text(name)
+            known = remembered.get(name) if reported is None else reported
+            if known is None or not same_value(name, str(value), str(known)):
+                return False
     return True
 
 
-def _keywords_match(value: str, segment: Segment, remembered: str | None) -> bool:
-    known = segment.keywords if segment.keywords is not None else remembered
-    return known is not None and same_text(value, known)
+def reported_part(desired: Attributes, segment: Segment) -> Attributes:
+    """Return what is desired of a segment without the attributes that the server does not report."""
+    return {name: value for name, value in desired.items() if name not in unreported(segment)}
 
 
-def piece_matches(want: Want, segment: Segment) -> bool:
-    """Tell whether a segment is one of CREATESEGMENTATION: its title is the wanted one, or begins with it."""
-    title = want.get("title")
-    fits = want["start"] == segment.start and want["duration"] == segment.duration
+def unreported(segment: Segment) -> tuple[str, ...]:
+    """Return the names of the attributes that the server does not report of a segment."""
+    return tuple(name for name in _UNREPORTED if segment.text(name) is None)
+
+
+def piece_matches(desired: Attributes, segment: Segment) -> bool:
+    """Tell whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
+    title = desired.get("title")
+    fits = desired["start"] == segment.start and desired["duration"] == segment.duration
     return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
 
 
@@ -55,14 +64,15 @@ def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
 
 
 def show_segment(segment: Segment) -> dict[str, Json]:
-    """Return a live segment as plans show it: frames as numbers, only what the server tells."""
+    """Return a live segment as plans show it: frames as numbers, only what the server reports."""
     shown: dict[str, Json] = {
         "number": segment.number,
         "start": segment.start,
         "duration": segment.duration,
         "title": segment.title,
     }
-    told: dict[str, Json] = {"keywords": segment.keywords, "track": segment.track, "rating": segment.rating}
+    told: dict[str, Json] = {name: segment.text(name) for name in _UNREPORTED}
+    told |= {"track": segment.track, "rating": segment.rating}
     told["further_titles"] = list(segment.titles[1:])
     return shown | {name: value for name, value in told.items() if value}
 
@@ -80,17 +90,15 @@ def live_segments(context: PlanContext) -> tuple[Segment, ...]:
 
 
 def show(context: PlanContext, segment: Segment) -> dict[str, Json]:
-    """Return a live segment as plans show it, with the keywords that only the ledger knows."""
-    keywords = keywords_of(context, segment)
-    return show_segment(segment) | ({"keywords": keywords} if keywords else {})
+    """Return a live segment as plans show it, with the attributes that only the ledger knows."""
+    return show_segment(segment) | {name: text for name, text in known_texts(context, segment).items() if text}
 
 
-def keywords_of(context: PlanContext, segment: Segment) -> str | None:
-    """Return a segment's keywords: as shown, else as we last wrote them; ``None`` if nobody knows."""
-    if segment.keywords is not None:
-        return segment.keywords
-    remembered = context.memory.get(f"segment-keywords:{segment.number}")
-    return None if remembered is None else str(remembered)
+def known_texts(context: PlanContext, segment: Segment) -> dict[str, str]:
+    """Return a segment's attributes besides its title: as reported, else as last written; not those unknown."""
+    items = {name: context.memory.get(f"segment-{name}:{segment.number}") for name in unreported(segment)}
+    texts = {name: items[name] if name in items else segment.text(name) for name in _UNREPORTED}
+    return {name: str(text) for name, text in texts.items() if text is not None}
 
 
 def cannot_write_back(segment: Segment) -> tuple[str, ...]:
@@ -104,17 +112,17 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
 
 
 def check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
-    """Refuse to change a segment that cannot be made again as it is, unless the task says ``lossy``.
+    """Refuse to change a segment that cannot be created again as it is, unless the task sets ``lossy``.
 
-    Nobody knows whether a server that writes over a segment keeps what CREATESEGMENT cannot say: so it may be lost.
+    A server that overwrites a segment may lose what CREATESEGMENT cannot set.
     """
     losses = cannot_write_back(segment)
     if losses and not context.lossy:
-        way = "making it anew, which loses" if recreates(context) else "writing over it, which may lose"
+        way = "deleting and creating it, which loses" if recreates(context) else "overwriting it, which may lose"
         raise refuse(
             f"segment {segment.number} can only be changed by {way} {' and '.join(losses)}",
             source,
-            "say `lossy: true` in the task, or change the segment by hand",
+            "set `lossy: true` in the task, or change the segment by hand",
         )
 
 
@@ -125,42 +133,32 @@ class NewSegment:
     number: int
     start: int
     duration: int
-    title: str | None = None
-    keywords: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self) -> dict[str, Json]:
         """Return it as plans show it."""
-        shown: dict[str, Json] = {"number": self.number, "start": self.start, "duration": self.duration}
-        told = {"title": self.title, "keywords": self.keywords}
-        return shown | {name: value for name, value in told.items() if value is not None}
+        return {"number": self.number, "start": self.start, "duration": self.duration, **self.fields}
 
 
 def show_change(context: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
 
-    Keywords that are known to be empty, and stay so, are no difference.
+    Attributes that are known to be empty, and stay so, are no difference.
     """
-    before = show(context, live)
-    if new.keywords == "" and keywords_of(context, live) == "":
-        before["keywords"] = ""
+    known = known_texts(context, live)
+    empty = {name: "" for name in known if known[name] == "" and new.fields.get(name) == ""}
+    before = show(context, live) | empty
     lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
     if as_number(live.rating) == 0:
         lost.pop("rating", None)  # none at all
     return before, before | lost | new.shown()
 
 
-def remake(
-    context: PlanContext, live: Segment, number: int, title: str | None = None, keywords: str | None = None
-) -> NewSegment:
-    """Return a live segment as it would be created again, with what is named instead of what it has."""
-    kept = live.title or None
-    return NewSegment(
-        number,
-        live.start,
-        live.duration,
-        title if title is not None else kept,
-        keywords if keywords is not None else keywords_of(context, live),
-    )
+def remake(context: PlanContext, live: Segment, number: int, title: str | None = None) -> NewSegment:
+    """Return a live segment as it would be created again, with ``title`` if that is not ``None``."""
+    title = live.title or None if title is None else title
+    fields = {} if title is None else {"title": title}
+    return NewSegment(number, live.start, live.duration, fields | known_texts(context, live))
 
 
 def send_delete(context: PlanContext, number: int, changes: Sequence[int], builder: PlanBuilder) -> None:
@@ -174,11 +172,9 @@ def send_create(
 ) -> None:
     """Create a segment, or write over the one of that number where the dialect says so."""
     start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
-    request = requests.create_segment(context.path, new.number, start, new.duration, new.title, new.keywords)
-    want: dict[str, Json] = {"start": start, "duration": new.duration}
-    told = {"title": new.title, "keywords": new.keywords}
-    want |= {name: value for name, value in told.items() if value is not None}
-    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), want))
+    request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
+    desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
+    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), desired))
 
 
 Span = tuple[int, int]
@@ -189,7 +185,7 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
     """Order segments that go from one span to another, so that each finds its new span left by the others.
 
     Returns indices of ``moves``; where none needs another, in their order. Those that swap places have no such order:
-    they keep theirs, and a server that minds an overlap says so.
+    they keep theirs, and a server that refuses an overlap reports it.
 
     >>> free_first([((0, 10), (0, 15)), ((10, 20), (15, 25))])
     [1, 0]

@@ -76,7 +76,10 @@ SEGMENT_ATTRIBUTES: Final = (
     Attribute("title", "text", "its title", "Part 1"),
     Attribute("keywords", "text", "its keywords, as one text", "a b"),
 )
-"""What CREATESEGMENT sets besides number, start and duration (interface, «Asset commands»)."""
+"""What CREATESEGMENT sets besides number, start and duration (interface, «Asset commands»).
+
+All but the title may be missing in what the server reports: then the ledger holds what was last written.
+"""
 
 CLIP_ATTRIBUTES: Final = (
     *(Attribute(name, "integer") for name in ("bps", "channels", "frames", "height", "width", "link_id", "mime_type")),
@@ -86,6 +89,7 @@ CLIP_ATTRIBUTES: Final = (
 )
 """What only the server sets (interface, «Resources and their fields»); and the title."""
 
+SEGMENT_NAMES: Final = tuple(attribute.name for attribute in SEGMENT_ATTRIBUTES)
 LINK_FIELD: Final = {field.name: field for field in LINK_FIELDS}
 ATTRIBUTE_OF_CLIP: Final = {attribute.name: attribute for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS)}
 NUMBERS: Final = frozenset(

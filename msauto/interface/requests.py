@@ -66,12 +66,11 @@ def create_segment(
     number: int,
     start: Position,
     duration: Position,
-    title: str | None = None,
-    keywords: str | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> Request:
-    """CREATESEGMENT: add a segment; ``None`` is not sent, an empty text is."""
+    """CREATESEGMENT: add a segment; an empty text is sent, too."""
     parameters = [("seg_num", str(number)), ("start_frame", str(start)), ("duration", str(duration))]
-    return command(asset, "CREATESEGMENT", [*parameters, *_given(title=title, keywords=keywords)])
+    return command(asset, "CREATESEGMENT", [*parameters, *(fields or {}).items()])
 
 
 def create_segmentation(asset: str, duration: Position, title: str | None = None) -> Request:

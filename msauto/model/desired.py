@@ -161,13 +161,15 @@ Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 
 @dataclass(frozen=True, slots=True)
 class DesiredSegment:
-    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it."""
+    """A segment. ``number`` ABSENT: matched by start and duration, else title. ``present`` false removes it.
+
+    ``fields``: title and keywords as texts, only those named.
+    """
 
     number: int | Absent = ABSENT
     start: Position | Absent = ABSENT
     duration: Position | Absent = ABSENT
-    title: str | Absent = ABSENT
-    keywords: str | Absent = ABSENT
+    fields: Mapping[str, str] = field(default_factory=dict)
     present: bool = True
 
 

@@ -33,7 +33,7 @@ def fingerprint(looked: Iterable[str], live: LiveTarget) -> str:
 def slow_if_secret(target: Target, live: LiveTarget, secrets: Secrets) -> Target:
     """Return a target whose fingerprint is salted and slow, if a secret is among what it covers.
 
-    A plain hash of so little would let anybody who sees the plan try one guess after the other.
+    A plain hash of so little would let a reader of the plan try one guess after the other.
     """
     if not secrets or not target.changes:
         return target
@@ -57,7 +57,7 @@ def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
 
 
 def is_fresh(target: Target, live: LiveTarget) -> bool:
-    """Tell whether what was compared when planning is still so, and of the same clip: one recorded anew is another."""
+    """Tell whether what was compared when planning is still so, and of the same clip: one recorded again is another."""
     if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
         return False
     if target.fingerprint.startswith(_SLOW):

@@ -1,7 +1,7 @@
 """From a run in the ledger to the intents that take it back (the contract, «msauto undo»).
 
-Undo is no special way of writing: what it wants goes through the same planning, limits and proof as a playbook. A
-value that is no longer what the run wrote is left alone and told; what cannot be taken back is told as well.
+Undo goes through the same planning, limits and verification as a playbook. A value that is no longer what the run
+wrote is left alone, with a warning; what cannot be undone gives a warning as well.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPlaybooks:
     """Return what takes a run back; ``specs`` are its servers by name.
 
-    ``warnings`` list what cannot be taken back. Raises :class:`RefusedError` for a run that still goes on.
+    ``warnings`` list what cannot be undone. Raises :class:`RefusedError` for a run that is still running.
     """
     run = details.summary.run
     if details.summary.status == "running":
-        raise RefusedError(f"run {run} still goes on", remedy="stop it, or wait until it has ended")
+        raise RefusedError(f"run {run} is still running", remedy="stop it, or wait until it has ended")
     intents: dict[str, list[Intent]] = {}
     warnings: list[str] = []
     for record in details.targets:
@@ -77,7 +77,7 @@ def _made(record: TargetRecord) -> Iterator[AppliedChange]:
 
 
 def _in_part(request: Request, state: str) -> bool:
-    """Tell whether a refused request may have done a part of what it says."""
+    """Tell whether a refused request may have been done in part."""
     return state == "failed" and len(request.expect) > 1
 
 
@@ -105,7 +105,7 @@ def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerS
         source,
         AssetUndo(record, made, spec, source),
         missing="skip",
-        if_missing=f"{target.name}: left alone, for it is not there any more",
+        if_missing=f"{target.name}: left alone, because it no longer exists",
     )
 
 
@@ -139,13 +139,13 @@ class AssetUndo:
         if facts.asset is None:
             raise Need("clip")
         if not self._is_the_one(facts.asset):
-            return DesiredAsset(self.source, notes=(f"{name}: left alone, for another clip has this title by now",))
+            return DesiredAsset(self.source, notes=(f"{name}: left alone, because another clip now has this title",))
         if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in self.made):
             raise Need("links")
         return self._desired(facts.asset, facts.links or ())
 
     def _is_the_one(self, asset: Asset) -> bool:
-        """Tell whether it is the clip that the run changed: one recorded anew is another (field notes)."""
+        """Tell whether it is the clip that the run changed: one recorded again is another (field notes)."""
         target, created = self.record.target, asset.attributes.get("create_time")
         ids = {target.link_id, asset.link_id} - {None}
         times = {target.create_time, created} - {None}
@@ -163,7 +163,7 @@ class AssetUndo:
         return DesiredAsset(
             self.source,
             unfinalized="allow",
-            lossy=True,  # what cannot be written back is told, and was lost by the run
+            lossy=True,  # what cannot be written back was lost by the run; a note names it
             still=still,
             notes=tuple(f"{self.record.target.name}: {note}" for note in notes),
             **named,

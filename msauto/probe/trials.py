@@ -41,13 +41,13 @@ async def try_segments(bench: ScratchAsset) -> None:
         bench.notes.miss("segment_update", "no two frames of the asset are free of segments: name another asset")
         return
     words = f"segment {bench.number}, titled {bench.token}"
-    first = requests.create_segment(bench.path, bench.number, start, 1, bench.token)
+    first = requests.create_segment(bench.path, bench.number, start, 1, {"title": bench.token})
     await bench.write(first, "segment", words)
     made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
         bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {_spans(made)}")
         return
-    again = requests.create_segment(bench.path, bench.number, start, 2, bench.token)
+    again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
     asset = await bench.look("segment", bench.read, lambda live: bench.segments(live) != made)
     bench.unseen.discard("segment")  # a server may accept it and keep the old one

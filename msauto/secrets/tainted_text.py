@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
-from msauto.model.xmp_facts import XmpByName
+from msauto.model.facts import XmpByName
 from msauto.secrets.encodings import SHORTEST, can_redact
 from msauto.secrets.taint import HIDDEN
 

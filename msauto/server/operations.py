@@ -182,7 +182,8 @@ class Operations(ABC):
     ) -> Answer:
         """Add a segment; positions in frames or as time codes."""
         path = self.path(database, asset)
-        return await self.send(requests.create_segment(path, number, start, duration, title, keywords))
+        fields = {name: text for name, text in (("title", title), ("keywords", keywords)) if text is not None}
+        return await self.send(requests.create_segment(path, number, start, duration, fields))
 
     async def create_segmentation(
         self, database: str, asset: str | Address, duration: Position, *, title: str | None = None

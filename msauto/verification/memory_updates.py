@@ -25,7 +25,7 @@ def memories(target: Target, live: LiveTarget, doubtful: Container[ExpectationKe
                 kept.update(ASPECTS[change.aspect].forget(change))
     for expect in final_expectations(target):
         aspect = ASPECTS[expect.aspect]
-        hidden = expect.secret and aspect.value_item is not None  # its value is not known any more
+        hidden = expect.secret and aspect.value_items is not None  # its value is not known any more
         if not hidden and expectation_key(expect) not in doubtful:
             kept.update(aspect.remember(expect, live))
     expects = [expect for request in target.requests for expect in request.expect]

@@ -1,4 +1,4 @@
-"""Read a target again, and compare: what one request has done, and whether the whole is as wanted."""
+"""Read a target again, and compare: what one request has done, and whether the whole is as desired."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
 
 
 def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
-    """Return what is not as wanted, by the last word that the requests have on each thing."""
+    """Return what differs, by the last expectation of each thing."""
     # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
     taken = {f"uid {uid}" for uid in learned(target, live).values()}
-    words = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
-    found = (difference(each, live) for each in words)
+    expected = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
+    found = (difference(each, live) for each in expected)
     return tuple(each for each in found if each is not None)
 
 
@@ -69,9 +69,9 @@ def not_seen(target: Target, live: LiveTarget) -> tuple[str, ...]:
 
 def shown(target: Target, live: LiveTarget) -> tuple[int, tuple[AspectName, ...]]:
     """Count what reading shows of what was done; return the aspects of what it does not show, or not the whole of."""
-    words = final_expectations(target)
-    seen = sum(holds(each, live) is not None for each in words)
-    return seen, tuple(each.aspect for each in words if is_partly_hidden(each, live))
+    expected = final_expectations(target)
+    seen = sum(holds(each, live) is not None for each in expected)
+    return seen, tuple(each.aspect for each in expected if is_partly_hidden(each, live))
 
 
 def only(target: Target, first: int, end: int) -> Target:
@@ -123,7 +123,7 @@ class SharedFolders:
     """Folders of one server, read once for all who ask for the same one at about the same time.
 
     Who asks while a reading goes on waits for the next: the one that goes on may have begun before his last write
-    was done. So a thousand proofs of one folder take a few readings, and none sees the past.
+    was done. So a thousand verifications of one folder take a few readings, and none sees an old state.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ async def _fill(shelf: _SharedListing, reader: Reader, database: str, folder: Fo
 
 
 async def read_again(reader: Reader, shared: SharedFolders, target: Target, places: tuple[Address, ...]) -> LiveTarget:
-    """Return all that the target's requests expect something of, read anew; raises ``ServerError``.
+    """Return all that the target's requests expect something of, read again; raises ``ServerError``.
 
     ``reader`` has asked nothing yet. An asset that is gone counts only where its database is there.
     """
@@ -190,14 +190,14 @@ async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> 
 
 
 def _titled(asset: Asset, address: Address) -> Asset:
-    """Give an asset that was found by title, and tells none, that title: it shows whether a rename was done."""
+    """Give an asset that was found by title, and reports none, that title: it shows whether a rename was done."""
     if asset.title is not None or address.namespace:
         return asset
     return structs.replace(asset, title=address.name)
 
 
 def _is_the_one(target: Target, asset: Asset) -> bool:
-    """Tell a renamed asset from another that has the new title, by what a rename does not change."""
+    """Tell a renamed asset from another with the new title, by what a rename does not change."""
     if target.link_id is not None and asset.link_id is not None:
         return target.link_id == asset.link_id
     created = asset.attributes.get("create_time")

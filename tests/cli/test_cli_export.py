@@ -174,7 +174,7 @@ def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simu
         {"studio-a": {"server": {"url": sim.url, "dialect": {"link_delete": "by_title"}}, "database": "NEWS"}}
     )
     sourced = export(desk, "--title", "Twin")
-    assert "links: another clip stands at Two/Twin" in sourced.out
+    assert "links: another clip is at Two/Twin" in sourced.out
     assert "exactly" not in sourced.out
     desk.write("twin.yml", sourced.out)
     assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as wanted.\n"

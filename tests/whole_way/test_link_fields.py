@@ -129,7 +129,9 @@ def error_of_two(stage: Stage, *tasks: dict[str, Any]) -> str:
 
 def test_a_link_with_the_assets_own_title_is_refused(stage: Stage) -> None:
     for link in ({"folder": "Archive", "comment": "x"}, {"folder": "Archive", "title": "Film", "comment": "x"}):
-        assert "bears the asset's own title: its fields cannot be set" in error_of(stage, film(link))
+        assert "has the asset's own title, which leads to the asset: its fields cannot be set" in error_of(
+            stage, film(link)
+        )
 
 
 def test_a_title_that_leads_to_another_clip_is_refused(sim: Simulator, stage: Stage) -> None:

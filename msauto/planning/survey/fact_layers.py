@@ -11,11 +11,10 @@ from msgspec import structs
 from msauto.diffing.builder import refuse
 from msauto.errors import PlanningError, UnsupportedError
 from msauto.model.desired import TaskSource
-from msauto.model.facts import Facts, Need
+from msauto.model.facts import Facts, NamedXmpFields, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.model.xmp_facts import NamedXmpFields
 
 T = TypeVar("T")
 

@@ -169,7 +169,8 @@ class _MergeKeys:
         if value.number is not ABSENT:
             return value.number
         place = (self.plainly(value.start), self.plainly(value.duration))
-        return (*place, plain(value.title)) if value.start is ABSENT and value.title is not ABSENT else place
+        title = value.fields.get("title")
+        return (*place, plain(title)) if value.start is ABSENT and title is not None else place
 
     def segmentation(self, value: object) -> Hashable:
         if not isinstance(value, DesiredSegmentation):
@@ -263,7 +264,7 @@ def _show_key(key: Hashable) -> str:
 
 
 _ATTRIBUTES: Mapping[type, tuple[str, ...]] = {
-    DesiredSegment: ("start", "duration", "title", "keywords"),
+    DesiredSegment: ("start", "duration"),
     DesiredMarker: ("at", "track"),
     DesiredLink: (),
 }
@@ -292,7 +293,9 @@ def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> S
 
 
 def _own_fields(value: object, source: TaskSource) -> dict[str, Sourced[str | Position]]:
-    fields: Mapping[str, str | Position] = value.fields if isinstance(value, DesiredMarker | DesiredLink) else {}
+    fields: Mapping[str, str | Position] = (
+        value.fields if isinstance(value, DesiredSegment | DesiredMarker | DesiredLink) else {}
+    )
     return {name: Sourced(text, source) for name, text in fields.items()}
 
 

@@ -56,14 +56,8 @@ def _leave_segment(segments: dict[int, Segment], expect: Expectation) -> None:
     number, want = _number(expect.key), mapping(expect.desired)
     segments.pop(number, None)
     if expect.desired is not None:
-        title, keywords = str(want.get("title", "")), want.get("keywords")
-        segments[number] = Segment(
-            number,
-            _number(want["start"]),
-            _number(want["duration"]),
-            titles=(title,),
-            keywords=None if keywords is None else str(keywords),
-        )
+        titles = (str(want.get("title", "")),)
+        segments[number] = Segment(number, _number(want["start"]), _number(want["duration"]), titles=titles)
 
 
 def _number(value: Json) -> int:

@@ -332,7 +332,7 @@ def _links(snapshot: AssetSnapshot) -> _Part:
     part = _Part()
     title = snapshot.asset.title or snapshot.title
     for stranger in snapshot.strangers:
-        part.leave_out(f"another clip stands at {_shown(stranger)}: no link, though it has the same title")
+        part.leave_out(f"another clip is at {_shown(stranger)}: no link, though it has the same title")
     home = (snapshot.asset.folder, title)
     places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
     for folder, name in places:

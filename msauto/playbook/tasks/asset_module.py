@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, names
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.model.desired import (
     ABSENT,
     Absent,
@@ -143,7 +143,7 @@ class _AssetConverter:
             number=_or_absent(item.number),
             start=self._position(item.start),
             duration=ABSENT if item.duration is None else Position(item.duration),
-            **{name: _or_absent(getattr(item, name)) for name in names(SEGMENT_ATTRIBUTES)},
+            fields=_named_texts(item, SEGMENT_ATTRIBUTES),
             present=item.state != "absent",
         )
 
@@ -160,13 +160,7 @@ class _AssetConverter:
             yield Sourced(self._marker(item), self._source("markers", index))
 
     def _marker(self, item: MarkerArgs) -> DesiredMarker:
-        values = ((name, getattr(item, name)) for name in names(MARKER_ATTRIBUTES))
-        fields = {
-            name: str(value) if isinstance(value, int) else value  # a text may be a TaintedText
-            for name, value in values
-            if value is not None
-        }
-        fields |= item.attributes or {}
+        fields = _named_texts(item, MARKER_ATTRIBUTES) | (item.attributes or {})
         return DesiredMarker(
             uid=_or_absent(item.uid),
             at=self._position(item.at),
@@ -206,6 +200,12 @@ class _AssetConverter:
             return None
         wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
         return Sourced(wait, self._source("restore"))
+
+
+def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str]:
+    """Return the attributes that an item names, as texts; one that is secret stays a ``TaintedText``."""
+    values = ((name, getattr(item, name)) for name in names(attributes))
+    return {name: str(value) if isinstance(value, int) else value for name, value in values if value is not None}
 
 
 def _values(texts: list[str] | str) -> tuple[str, ...]:

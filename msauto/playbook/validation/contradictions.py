@@ -101,7 +101,7 @@ def _lists(desired: DesiredAsset) -> Iterator[_DesiredValue]:
         yield _DesiredValue(("segmentation",), "the segmentation", sourced.value.duration, sourced.source)
     for segment in desired.segments:
         if segment.value.number is not ABSENT:
-            told = {name: getattr(segment.value, name) for name in ("start", "duration", "title", "keywords")}
+            told = {"start": segment.value.start, "duration": segment.value.duration, **segment.value.fields}
             yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, told)
     for marker in desired.markers:
         yield from _marker(marker)

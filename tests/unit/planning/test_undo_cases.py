@@ -92,7 +92,7 @@ def test_a_stranger_under_the_title_that_a_run_gave_is_left_alone(stage: Stage) 
     stage.sim.state.clip("New").home.title = "Film"
     stranger = news.add_clip("New", "Raw", frames=7)
     stranger.home.fields["comment"] = "Ready"
-    assert warned(stage, "left alone, for another clip has this title by now")
+    assert warned(stage, "left alone, because another clip now has this title")
     assert stage.undo().ok
     assert stranger.home.fields["comment"] == "Ready"
 
@@ -233,8 +233,8 @@ def test_what_is_gone_by_now_is_not_made_again(stage: Stage) -> None:
     clip.segments[:] = [segment for segment in clip.segments if segment.number == 2]
     clip.markers.pop()
     assert plan_of_undo(stage).requests == 0
-    assert warned(stage, "segment 1 is left alone: it is gone by now")
-    assert warned(stage, "marker uid 7 is left alone: it is gone by now")
+    assert warned(stage, "segment 1 is left alone: it no longer exists")
+    assert warned(stage, "marker uid 7 is left alone: it no longer exists")
 
 
 def test_another_clip_of_the_title_is_left_alone(stage: Stage) -> None:
@@ -298,5 +298,5 @@ def test_a_run_that_goes_on_is_refused(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
     known = details(stage)
     going = structs.replace(known, summary=structs.replace(known.summary, status="running"))
-    with pytest.raises(RefusedError, match="still goes on"):
+    with pytest.raises(RefusedError, match="is still running"):
         undo_of(going, [ServerSpec("studio", stage.sim.url)])

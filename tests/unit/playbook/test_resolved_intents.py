@@ -113,7 +113,7 @@ def test_values_and_places(tmp_path: Path) -> None:
     }
     segment = found.segments[0].value
     assert segment == DesiredSegment(
-        start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), keywords="a b"
+        start=Position(origin, origin), duration=Position(Timecode.parse("00:00:02:00")), fields={"keywords": "a b"}
     )
     assert isinstance(segment.start, Position)
     assert segment.start.to_frames(Fraction(25)) == 0

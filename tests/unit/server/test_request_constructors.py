@@ -22,7 +22,7 @@ CALLS = [
     (requests.set_user_fields(A, {"x": ["a", "b"]}, ";"), "POST", f"{A}?command=SETUSERFIELDS&x=a%3Bb"),
     (requests.create_segment(A, 1, 0, 250), "POST", f"{A}?command=CREATESEGMENT&seg_num=1&start_frame=0&duration=250"),
     (
-        requests.create_segment(A, 2, "00:00:01:00", 5, "T & t", ""),
+        requests.create_segment(A, 2, "00:00:01:00", 5, {"title": "T & t", "keywords": ""}),
         "POST",
         f"{A}?command=CREATESEGMENT&seg_num=2&start_frame=00%3A00%3A01%3A00&duration=5&title=T%20%26%20t&keywords=",
     ),
