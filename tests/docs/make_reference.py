@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msauto.playbook.reference import PAGES, render_page
+from msauto.playbook.reference.pages import PAGES, render_page
 from tests.docs.pages import ROOT
 
 if __name__ == "__main__":

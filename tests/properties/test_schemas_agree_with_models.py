@@ -19,7 +19,7 @@ import yaml
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
-from msauto.playbook.reference import modules
+from msauto.playbook.reference.modules import modules
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.validation import findings, json_schema
 from msauto.playbook.schema.values import mark
