@@ -12,8 +12,8 @@ from msauto.cli.commands.doc import _all as all_topics
 from msauto.cli.main import COMMANDS
 from msauto.interface.fields import MimeType
 from msauto.model.timecode import Timecode
-from msauto.playbook import reference
-from msauto.playbook.reference import positions
+from msauto.playbook.reference.modules import module
+from msauto.playbook.reference.templating import positions
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.play import MODULES
 from tests.cli.command_line import MSAUTO, Desk
@@ -49,7 +49,7 @@ def test_a_module_is_told_whole(away: Desk) -> None:
         assert f"\n  {name}  (" in text
         assert " ".join((field.description or "").split()) in " ".join(text.split())
     assert "markers[].track" in text
-    for example in reference.module("asset").examples:
+    for example in module("asset").examples:
         assert "".join(f"  {line}\n" for line in example.splitlines()) in text
 
 

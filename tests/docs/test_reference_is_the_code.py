@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from msauto.playbook.reference import PAGES, ReferenceTopic, facts, module, modules, render_page
+from msauto.playbook.reference.modules import ReferenceTopic, module, modules
+from msauto.playbook.reference.pages import PAGES, render_page
+from msauto.playbook.reference.templating import SAMPLE, facts
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.loader import load_yaml
@@ -80,7 +82,6 @@ def play_of(topic: str, example: str) -> str:
 
 def test_facts_of_the_sample_are_all_told() -> None:
     from msauto.model.facts import Facts
-    from msauto.playbook.reference.templating import SAMPLE
 
     assert set(Facts(asset=SAMPLE).names()) == {entry.name for entry in facts()}
 

@@ -19,7 +19,7 @@ import yaml
 
 from msauto.errors import InputError
 from msauto.playbook.files import Files
-from msauto.playbook.reference import modules
+from msauto.playbook.reference.modules import modules
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.validation import validate_data

@@ -14,18 +14,20 @@ from click.shell_completion import CompletionItem
 
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError
-from msauto.playbook import reference
-from msauto.playbook.reference import ReferenceEntry, ReferenceKey, ReferenceTopic
+from msauto.playbook.reference import templating
+from msauto.playbook.reference.modules import ReferenceKey, ReferenceTopic, module, modules
+from msauto.playbook.reference.pages import render_topic
+from msauto.playbook.reference.templating import ReferenceEntry
 from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
-    "facts": ("What templates may know of an asset: asset.NAME.", reference.facts),
-    "variables": ("The names that templates are given.", reference.variables),
-    "positions": ("How positions and durations may be written. Quote time codes.", reference.positions),
-    "filters": ("Filters: VALUE | filter.", reference.filters),
-    "tests": ("Tests, for when, where and that: VALUE is test.", reference.tests),
-    "lookups": ("What templates may read from outside: lookup(NAME, ...).", reference.lookups),
+    "facts": ("What templates may know of an asset: asset.NAME.", templating.facts),
+    "variables": ("The names that templates are given.", templating.variables),
+    "positions": ("How positions and durations may be written. Quote time codes.", templating.positions),
+    "filters": ("Filters: VALUE | filter.", templating.filters),
+    "tests": ("Tests, for when, where and that: VALUE is test.", templating.tests),
+    "lookups": ("What templates may read from outside: lookup(NAME, ...).", templating.lookups),
 }
 _NOTE = """A template may stand for any value but those marked (no template). A key without a value is an error:
 write "" to clear, or leave the key out. [] in a key means: of each item of the list."""
@@ -51,7 +53,7 @@ def command(*, topic: str, form: str, no_color: bool) -> None:
 
 
 def _all() -> list[tuple[str, str]]:
-    return [*((each.name, each.words) for each in reference.modules()), *((n, w) for n, (w, _) in _LISTS.items())]
+    return [*((each.name, each.words) for each in modules()), *((n, w) for n, (w, _) in _LISTS.items())]
 
 
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
@@ -60,7 +62,7 @@ def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
         words, entries = _LISTS[name]
         return words, entries()
     try:
-        return reference.module(name)
+        return module(name)
     except KeyError:
         raise MsautoError(f"there is no topic {name!r}", remedy=nearest(name, [each for each, _ in _all()])) from None
 
@@ -157,7 +159,7 @@ def _as_markdown(name: str) -> str:
         return "".join(f"- `{each}`: {words}\n" for each, words in _all())
     found = _find(name)
     if isinstance(found, ReferenceTopic):
-        return reference.render_topic(found)
+        return render_topic(found)
     lines = (f"- `{each.name}`: {each.words}" + _sample(each) for each in found[1])
     return f"## {name}\n\n{found[0]}\n\n" + "".join(f"{line}\n" for line in lines)
 

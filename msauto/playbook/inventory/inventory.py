@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -130,18 +131,17 @@ class _InventoryBuilder:
 
     def check_loops(self) -> None:
         """Raise for a group that contains itself."""
-        checked: set[str] = set()
-        for name in self.groups:
-            self._descend(name, (), checked)
+        try:
+            self._children_first()
+        except CycleError as error:
+            cycle: list[str] = error.args[1][-2::-1]  # parents first, without the repeated one
+            first = cycle.index(next(name for name in self.groups if name in cycle))
+            chain = [*cycle[first:], *cycle[:first], cycle[first]]
+            message = f"the group contains itself: {' → '.join(chain)}"
+            raise self.groups[chain[0]].node.error(message, key=True) from None
 
-    def _descend(self, name: str, above: tuple[str, ...], checked: set[str]) -> None:
-        if name in above:
-            chain = " → ".join([*above[above.index(name) :], name])
-            raise self.groups[name].node.error(f"the group contains itself: {chain}", key=True)
-        if name not in checked:
-            for child in self.groups[name].children:
-                self._descend(child, (*above, name), checked)
-            checked.add(name)
+    def _children_first(self) -> list[str]:
+        return list(TopologicalSorter({name: group.children for name, group in self.groups.items()}).static_order())
 
     def add_vars_folders(self, path: str, files: Files, flaws: Problems) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""
@@ -172,9 +172,7 @@ class _InventoryBuilder:
         everything = self.groups.setdefault("all", GroupBuilder("all", SourceNode(Document("inventory"))))
         everything.hosts.update(dict.fromkeys(self.hosts))
         depth = self._depths()
-        members: dict[str, set[str]] = {}
-        for name in self.groups:
-            self._gather_members(name, members)
+        members = self._members()
         ordered = sorted(self.groups, key=lambda name: (depth[name], name))
         hosts = {
             name: Host(name, node, tuple(self._variables(name, [each for each in ordered if name in members[each]])))
@@ -192,21 +190,17 @@ class _InventoryBuilder:
     def _depths(self) -> dict[str, int]:
         """Return the distance of each group from ``all``: variables of deeper groups are stronger."""
         depth = dict.fromkeys(self.groups, 1) | {"all": 0}
-        moved = True
-        while moved:
-            moved = False
-            for name, group in self.groups.items():
-                for child in group.children:
-                    if depth[child] <= depth[name]:
-                        depth[child], moved = depth[name] + 1, True
+        for name in reversed(self._children_first()):
+            for child in self.groups[name].children:
+                depth[child] = max(depth[child], depth[name] + 1)
         return depth
 
-    def _gather_members(self, name: str, members: dict[str, set[str]]) -> set[str]:
-        if name not in members:
+    def _members(self) -> dict[str, set[str]]:
+        members: dict[str, set[str]] = {}
+        for name in self._children_first():
             group = self.groups[name]
-            inner = [self._gather_members(child, members) for child in group.children]
-            members[name] = set(group.hosts).union(*inner)
-        return members[name]
+            members[name] = set(group.hosts).union(*(members[child] for child in group.children))
+        return members
 
 
 def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:

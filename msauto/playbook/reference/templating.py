@@ -37,59 +37,37 @@ class ReferenceEntry:
     result: str = ""
 
 
+def _read_texts() -> dict[str, Any]:
+    text = files(__package__).joinpath("templates.yml").read_text(encoding="utf-8")
+    text = text.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
+    data: dict[str, Any] = load_yaml(text.encode(), "templates.yml").data
+    return data
+
+
+_TEXTS = _read_texts()
+"""What is not documented in code (Jinja's own filters and tests, facts), and a sample."""
+
 SAMPLE = Asset(
-    "Evening News",
+    **_TEXTS["sample"]["asset"],
     folder=("Raw", "2026"),
-    hires="$(video_path)/news.mxf",
-    proxy="$(video_path)/news.mp4",
-    archive="",
-    link_id=17,
     finalized=True,
-    attributes={
-        "frames": "45000",
-        "frame_time": "0.0400000000",
-        "first_frame": "0",
-        "last_frame": "44999",
-        "width": "1920",
-        "height": "1080",
-        "bps": "24",
-        "channels": "2",
-        "sample_rate": "48000",
-        "create_time": "2026-11-20T18:00:00",
-        "rec_time": "2026-11-20T17:30:00",
-        "orig_name": "news.mov",
-        "orig_type": "mov",
-        "derived_from": "",
-        "mime_type": "2",
-        "comment": "Ready",
-    },
+    attributes=_TEXTS["sample"]["attributes"],
     markers=(Marker(1, 250, {"track": "Cue Point", "title": "Ad break", "rating": "3"}),),
     segments=(Segment(1, 0, 18750, "Part 1", ("Part 1",)),),
 )
-_VARIABLES: Mapping[str, Any] = {
-    "house": "Kanal 5",
-    "database": "NEWS",
-    "words": ["news", "evening"],
-    "shows": [{"title": "News", "kind": "news"}, {"title": "Film", "kind": "film"}],
-}
-_FILES: Mapping[str, str] = {
-    "promos.csv": "title,length\nPromo 1,012\n",
-    "note.txt": "one\ntwo\n",
-    "show.json": '{"title": "News"}',
-    "show.yml": "title: News\nlive: no\n",
-}
 
 
 class _SampleFiles(Files):
     def read(self, path: str) -> bytes:
         """Return a sample file by its name."""
-        return _FILES[Path(path).name].encode()
+        text: str = _TEXTS["sample"]["files"][Path(path).name]
+        return text.encode()
 
 
 @lru_cache(maxsize=1)
 def _scope() -> TemplateScope:
     context = LookupContext({"HOME": "/home/ops"}, _SampleFiles(), Path(), Path())
-    variables = Variables(read_variables(dict(_VARIABLES), Level.PLAY, outside_node("reference")))
+    variables = Variables(read_variables(_TEXTS["sample"]["variables"], Level.PLAY, outside_node("reference")))
     facts = Facts(asset=SAMPLE, xmp={"dc:subject": ("news", "evening")}, links=(Link(("Playout",), "Evening News"),))
     scopes: dict[str, TemplateScope] = {}
     given = {
@@ -105,15 +83,6 @@ def _scope() -> TemplateScope:
     }
     scopes["studio-a"] = TemplateScope(variables, given, context)
     return scopes["studio-a"]
-
-
-@lru_cache(maxsize=1)
-def _texts() -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the texts of what is not documented in code: Jinja's own filters and tests, and facts."""
-    text = files(__package__).joinpath("templates.yml").read_text(encoding="utf-8")
-    text = text.replace("$marker_attributes", ", ".join(names(MARKER_ATTRIBUTES)))
-    data: Mapping[str, Mapping[str, list[str]]] = load_yaml(text.encode(), "templates.yml").data
-    return data
 
 
 def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:
@@ -139,7 +108,7 @@ def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[Referen
 
 def _all(kind: str, functions: Mapping[str, Callable[..., Any]], known: frozenset[str]) -> list[ReferenceEntry]:
     """Return our own functions and Jinja's, by name; raises ``LookupError`` for one without documentation."""
-    texts = _texts()[kind]
+    texts = _TEXTS[kind]
     undocumented, gone = known - texts.keys() - functions.keys(), texts.keys() - known
     if undocumented or gone:
         raise LookupError(f"{kind} without documentation: {sorted(undocumented)}; that do not exist: {sorted(gone)}")
@@ -168,7 +137,7 @@ def lookups() -> list[ReferenceEntry]:
 
 def facts() -> list[ReferenceEntry]:
     """Return the facts of an asset, each with its type and its value for the sample."""
-    return [_evaluated(name, f"{kind}: {words}", f"asset.{name}") for name, (kind, words) in _texts()["facts"].items()]
+    return [_evaluated(name, f"{kind}: {words}", f"asset.{name}") for name, (kind, words) in _TEXTS["facts"].items()]
 
 
 def variables() -> list[ReferenceEntry]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from jinja2 import StrictUndefined, UndefinedError, nodes
+from jinja2 import Environment, StrictUndefined, UndefinedError, nodes, pass_environment
 from jinja2.exceptions import SecurityError
+from jinja2.filters import make_attrgetter
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
@@ -321,7 +322,7 @@ def _bound_filters(filters: dict[str, Callable[..., Any]]) -> None:
         filters[name] = _with_bounded_numbers(filters[name])
     filters["replace"] = _replace
     filters["format"] = _format
-    filters["join"] = _with_bounded_join(filters["join"])
+    filters["join"] = _join
 
 
 def _with_bounded_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -333,14 +334,12 @@ def _with_bounded_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return _as_filter(function, bounded)
 
 
-def _with_bounded_join(function: Callable[..., Any]) -> Callable[..., Any]:
-    def bounded(context: Any, value: Any, d: str = "", attribute: Any = None) -> Any:
-        items = list(value)
-        if attribute is None:
-            _check_length(sum(len(str(item)) + len(str(d)) for item in items))
-        return function(context, items, d, attribute)
-
-    return _as_filter(function, bounded)
+@pass_environment
+def _join(environment: Environment, value: Any, d: str = "", attribute: Any = None) -> str:
+    getter = make_attrgetter(environment, attribute)
+    texts = [str(getter(item)) for item in value]
+    _check_length(sum(map(len, texts)) + len(str(d)) * len(texts))
+    return str(d).join(texts)
 
 
 def _as_filter(original: Callable[..., Any], bounded: Callable[..., Any]) -> Callable[..., Any]:
