@@ -1,4 +1,4 @@
-"""The dialect: how the simulated server answers where the interface does not say it.
+"""The dialect: how the simulated server answers where the interface is silent.
 
 Each unknown of the interface ("not shown") is a switch with named values. The first value is the default.
 """
@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
 
 
-def _switch(description: str, *choices: str) -> str:
-    return field(default=choices[0], metadata={"description": description, "choices": choices})
+def _switch(choices: str, description: str) -> str:
+    values = tuple(choices.split())
+    return field(default=values[0], metadata={"choices": values, "description": description})
 
 
-def _text(description: str, default: str) -> str:
-    return field(default=default, metadata={"description": description, "choices": ()})
+def _text(default: str, description: str) -> str:
+    return field(default=default, metadata={"choices": (), "description": description})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,103 +25,70 @@ class SimDialect:
 
     # Errors and bodies
     not_found: str = _switch(
-        "the answer for an unknown database, folder, asset, channel or guid",
-        "404_text",
-        "404_empty",
-        "200_text",
-        "200_xml",
-        "500_text",
+        "404_text 404_empty 200_text 200_xml 500_text", "unknown database, folder, asset, channel or guid"
     )
-    errors: str = _switch(
-        "the answer for any other refusal: a status with a text, or 200 with an error", "status", "200_text", "200_xml"
-    )
-    command_body: str = _switch(
-        "the body after a command, DELETE or PUT that succeeded", "empty", "ok_text", "ok_xml", "clip", "garbage"
-    )
-    absent_item: str = _switch("DELETESEGMENT and DELETEMARKER of an unknown item", "refuse", "ignore")
-    beyond_end: str = _switch("a segment or marker beyond the last frame", "refuse", "allow")
+    errors: str = _switch("status 200_text 200_xml", "any other refusal")
+    command_body: str = _switch("empty ok_text ok_xml clip garbage", "body after a successful command, DELETE or PUT")
+    absent_item: str = _switch("refuse ignore", "DELETESEGMENT and DELETEMARKER of an unknown item")
+    beyond_end: str = _switch("refuse allow", "segment or marker beyond the last frame")
     # Addresses
-    plus: str = _switch("the meaning of + in a query", "plus", "space")
-    ns_id: str = _switch("whether a literal colon separates NS:ID", "yes", "no")
-    title_address: str = _switch("ns: a percent-encoded colon also separates NS:ID", "plain", "ns")
-    title_case: str = _switch(
-        "how a title is found; folded ignores case and can find the wrong clip", "exact", "folded"
-    )
-    title_taken: str = _switch("SETFIELD clip_name with the title of another clip", "refuse", "allow")
+    plus: str = _switch("plus space", "meaning of + in a query")
+    ns_id: str = _switch("yes no", "whether a literal colon separates NS:ID")
+    title_address: str = _switch("plain ns", "ns: a percent-encoded colon also separates NS:ID")
+    title_case: str = _switch("exact folded", "folded: titles are found without regard to case, also the wrong clip")
+    title_taken: str = _switch("refuse allow", "SETFIELD clip_name with the title of another clip")
     # XMP
-    xmp_shape: str = _switch("the body of GETUSERFIELDS", "attr", "element", "nested", "lines", "unreadable")
-    xmp_without_field: str = _switch("the body of GETUSERFIELDS without `field`", "all", "error", "empty")
-    list_separator: str = _text("splits the value of a SETUSERFIELDS parameter into a list", ",")
+    xmp_shape: str = _switch("attr element nested lines unreadable", "body of GETUSERFIELDS")
+    xmp_without_field: str = _switch("all error empty", "body of GETUSERFIELDS without field")
+    list_separator: str = _text(",", "separator of the list in a SETUSERFIELDS parameter")
     # Clip XML
-    link_fields: str = _switch(
-        "whether type, comment, layer, icon_pos and user_0 to user_7 are in an Attr",
-        "reported",
-        "reported_when_set",
-        "hidden",
-    )
-    link_folder: str = _switch("the folder attribute for a link: of the clip's home, or its own", "home", "own")
-    folder_path: str = _switch("`Raw/2026` or `/Raw/2026`", "plain", "rooted")
-    segment_keywords: str = _switch("whether a segment shows its keywords", "reported", "hidden")
-    segment_title: str = _switch(
-        "whether a segment's title is a child element, the seg_name, or both", "child", "seg_name", "both"
-    )
-    finalized_word: str = _switch("how booleans are written", "true/false", "1/0", "True/False")
-    position_origin: str = _switch("position 0: the first frame of the file, or the IN point", "file", "in")
-    extra: str = _switch("whether answers contain unknown elements and attributes", "no", "yes")
+    link_fields: str = _switch("reported reported_when_set hidden", "whether the Attr elements contain the link fields")
+    link_folder: str = _switch("home own", "folder attribute for a link: of the clip's home, or its own")
+    folder_path: str = _switch("plain rooted", "folder attribute: Raw/2026 or /Raw/2026")
+    segment_keywords: str = _switch("reported hidden", "keywords of a segment")
+    segment_title: str = _switch("child seg_name both", "place of a segment's title")
+    finalized_word: str = _switch("true/false 1/0 True/False", "form of booleans")
+    position_origin: str = _switch("file in", "position 0: first frame of the file, or IN point")
+    extra: str = _switch("no yes", "unknown elements and attributes in answers")
     # Commands
-    segment_update: str = _switch(
-        "CREATESEGMENT with a number that exists", "refuse", "overwrite", "duplicate", "ignore"
-    )
-    segment_overlap: str = _switch("CREATESEGMENT on frames of another segment", "allow", "refuse")
-    segmentation: str = _switch("whether CREATESEGMENTATION replaces segments or adds to them", "replace", "add")
-    segmentation_title: str = _switch("the titles that CREATESEGMENTATION gives", "same", "numbered")
-    marker_update: str = _switch("what CREATEMARKER does with the fields that are not sent", "clear", "keep")
-    unknown_uid: str = _switch("CREATEMARKER with an unknown uid", "create", "ignore", "refuse")
-    folder_missing: str = _switch("COPYLINK into an unknown folder", "refuse", "create")
-    link_twice: str = _switch("COPYLINK to a title that is already in the folder", "twin", "same", "refuse")
-    link_title: str = _switch("whether the backslash rule applies to the title of COPYLINK", "plain", "escaped")
-    link_delete: str = _switch(
-        "DELETE by a link's title: the link, the whole clip, or an error", "by_title", "clip", "refuse"
-    )
+    segment_update: str = _switch("refuse overwrite duplicate ignore", "CREATESEGMENT with a number that exists")
+    segment_overlap: str = _switch("allow refuse", "CREATESEGMENT on frames of another segment")
+    segmentation: str = _switch("replace add", "existing segments at CREATESEGMENTATION")
+    segmentation_title: str = _switch("same numbered", "titles that CREATESEGMENTATION gives")
+    marker_update: str = _switch("clear keep", "fields that CREATEMARKER does not send")
+    unknown_uid: str = _switch("create ignore refuse", "CREATEMARKER with an unknown uid")
+    folder_missing: str = _switch("refuse create", "COPYLINK into an unknown folder")
+    link_twice: str = _switch("twin same refuse", "COPYLINK to a title that the folder contains already")
+    link_title: str = _switch("plain escaped", "whether the backslash rule applies to the title of COPYLINK")
+    link_delete: str = _switch("by_title clip refuse", "DELETE by a link's title: the link, the clip, or an error")
     # RSS
-    rss_update: str = _switch("PUT of a file that exists", "replace", "duplicate", "refuse")
-    rss_delete: str = _switch("DELETE of a guid that several items have: all of them, or the first", "all", "first")
-    rss_guid: str = _switch(
-        "the origin of a guid: the item, the file name, the file name without ending", "item", "file", "stem"
-    )
-    rss_shape: str = _switch("the XML of a channel", "rss", "atom", "rss_namespaced", "bare")
-    rss_body: str = _switch(
-        "a PUT body: by the file ending, always text, or always an item document", "any", "text", "item"
-    )
+    rss_update: str = _switch("replace duplicate refuse", "PUT of a file that exists")
+    rss_delete: str = _switch("all first", "DELETE of a guid that several items have")
+    rss_guid: str = _switch("item file stem", "origin of a guid: item, file name, or file name without ending")
+    rss_shape: str = _switch("rss atom rss_namespaced bare", "XML of a channel")
+    rss_body: str = _switch("any text item", "PUT body: by file ending, always text, or always an item document")
     # Listings
-    mimetypes: str = _switch("the number of mimetype filters", "one", "many")
-    datetime_filter: str = _switch("whether the datetime filter has an effect", "after", "ignored")
-    listing_depth: str = _switch("whether a listing has the content of subfolders", "deep", "shallow")
-    listing_paths: str = _switch("the top Folder of a listing, see `listings.py`", "relative", "named", "absolute")
+    mimetypes: str = _switch("one many", "number of mimetype filters")
+    datetime_filter: str = _switch("after ignored", "effect of the datetime filter")
+    listing_depth: str = _switch("deep shallow", "content of subfolders in a listing")
+    listing_paths: str = _switch("relative named absolute", "top Folder of a listing, see listings.py")
     # XML
-    xml_wrapper: str = _switch("all inside `<xml>`, or a stray `</xml>` at the end", "none", "xml", "stray_end")
-    xml_encoding: str = _switch("the encoding of documents", "utf-8", "windows-1251", "koi8-r", "utf-16")
-    xml_newline: str = _switch("the line ends of documents", "lf", "crlf")
-    xml_namespace: str = _switch("whether the root has a default namespace", "none", "default")
-    xml_declaration: str = _switch("whether a document has an XML declaration", "yes", "no")
+    xml_wrapper: str = _switch("none xml stray_end", "all inside <xml>, or a stray </xml> at the end")
+    xml_encoding: str = _switch("utf-8 windows-1251 koi8-r utf-16", "encoding of documents")
+    xml_newline: str = _switch("lf crlf", "line ends of documents")
+    xml_namespace: str = _switch("none default", "default namespace of the root")
+    xml_declaration: str = _switch("yes no", "XML declaration")
     # Files and limits
     ranges: str = _switch(
-        "partial downloads; the validator is an ETag, a date or a weak ETag (no partial download); ignore: ETag only",
-        "yes",
-        "date",
-        "weak",
-        "ignore",
-        "no",
+        "yes date weak ignore no", "partial downloads, and their validator: ETag, date, weak ETag, ETag, none"
     )
-    line_limit: str = _text("the longest request target in bytes, longer ones get a 414; 0: unlimited", "0")
+    line_limit: str = _text("0", "longest request target in bytes, above it a 414; 0: unlimited")
     # Authentication
-    auth: str = _switch(
-        "how a client authenticates; header: auth_header contains auth_token", "none", "basic", "bearer", "header"
-    )
-    auth_user: str = _text("the user of basic authentication", "ops")
-    auth_password: str = _text("the password of basic authentication", "secret")
-    auth_token: str = _text("the bearer token, or the value of auth_header", "secret")
-    auth_header: str = _text("the name of the header", "X-Auth-Token")
+    auth: str = _switch("none basic bearer header", "authentication; header: auth_header contains auth_token")
+    auth_user: str = _text("ops", "user of basic authentication")
+    auth_password: str = _text("secret", "password of basic authentication")
+    auth_token: str = _text("secret", "bearer token, or value of auth_header")
+    auth_header: str = _text("X-Auth-Token", "name of the header")
 
     def __post_init__(self) -> None:
         for entry in fields(self):

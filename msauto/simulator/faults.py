@@ -26,19 +26,7 @@ _LOGIN = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><form>P
 class Fault:
     """A fault for requests in whose `METHOD raw_path?query` the pattern `match` is found.
 
-    Kinds (the work is what the request asks for):
-        status:CODE[:RETRY_AFTER]  answers with the status; work not done
-        delay:SECONDS              waits, then does the work and answers
-        cut_before                 closes the connection; work not done
-        cut_after                  work done, then closes the connection without an answer
-        garbage                    work done, answers random bytes
-        truncate                   work done, sends half of the body with its full Content-Length, then closes
-        cut_at:BYTES[:SECONDS]     work done, sends that much of the body with its full length, waits, then closes
-        swallow                    answers as after success; work not done
-        late:SECONDS               closes the connection now; work done after the seconds
-        html                       answers 200 with a login page; work not done
-        slow_body[:SECONDS]        work done, sends the body in ten parts over the seconds (1)
-
+    `kind` is a name of `KINDS` with its numbers, such as `status:503`.
     `times`: how often (None: always). `after`: how many matching requests are skipped first.
     `probability`: for each match, from the random seed `seed`.
     """
@@ -177,44 +165,54 @@ class FaultedRequest:
 
 
 async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
+    """`status:CODE[:RETRY_AFTER]`: answer with the status; the work is not done."""
     answer = text_answer("Error: simulated fault", int(code), done=False)
     answer.headers = [(b"retry-after", b"%d" % int(seconds)) for seconds in retry_after]
     await request.send(answer)
 
 
 async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
+    """`delay:SECONDS`: wait, then do the work and answer."""
     await asyncio.sleep(seconds)
     await request.send(await request.done())
 
 
 async def _cut_before(request: FaultedRequest, *_: float) -> None:
+    """`cut_before`: close the connection; the work is not done."""
     await request.exchange.cut()
 
 
 async def _cut_after(request: FaultedRequest, *_: float) -> None:
+    """`cut_after`: do the work, then close the connection without an answer."""
     await request.done()
     await request.exchange.cut()
 
 
 async def _garbage(request: FaultedRequest, *_: float) -> None:
+    """`garbage`: do the work, answer random bytes."""
     answer = await request.done()
     await request.send(HttpAnswer(200, garbage(request.entry.number), answer.content_type))
 
 
 async def _truncate(request: FaultedRequest, *_: float) -> None:
+    """`truncate`: do the work, send half of the body with its full Content-Length, then close the connection."""
     answer = await request.done()
     await request.send_some(answer, len(answer.body) // 2)
 
 
 async def _cut_at(request: FaultedRequest, most: float, *seconds: float) -> None:
+    """`cut_at:BYTES[:SECONDS]`: do the work, send that much of the body with its full length, wait, then close."""
     await request.send_some(await request.done(), int(most), *seconds[:1])
 
 
 async def _swallow(request: FaultedRequest, *_: float) -> None:
+    """`swallow`: answer as after success; the work is not done."""
     await request.send(await request.pretend())
 
 
 async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
+    """`late:SECONDS`: close the connection now, and do the work after the seconds."""
+
     async def work_later() -> None:
         await asyncio.sleep(seconds)
         await request.done()
@@ -224,10 +222,12 @@ async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
 
 
 async def _html(request: FaultedRequest, *_: float) -> None:
+    """`html`: answer 200 with a login page; the work is not done."""
     await request.send(HttpAnswer(200, _LOGIN, "text/html; charset=utf-8", done=False))
 
 
 async def _slow_body(request: FaultedRequest, seconds: float = 1.0, *_: float) -> None:
+    """`slow_body[:SECONDS]`: do the work, send the body in ten parts over the seconds."""
     answer = await request.done()
     step = max(1, -(-len(answer.body) // 10))
     request.entry.status = answer.status

@@ -11,24 +11,11 @@ from datetime import datetime
 from email.utils import format_datetime
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.wire import HttpRequest
+from msauto.simulator.http.wire import HttpRequest, RefusalError
 from msauto.simulator.http.xml_out import document, element
 
 PLAIN = "text/plain; charset=utf-8"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
-
-
-class RefusalError(Exception):
-    """The server refuses the request; `status` is the status in the dialect `errors=status`."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
-
-
-class ResourceNotFoundError(Exception):
-    """The object does not exist (interface "Errors": the error text Object not found)."""
 
 
 @dataclass(slots=True)

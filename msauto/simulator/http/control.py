@@ -1,8 +1,8 @@
 """The control of a simulator in another process: `/_simulator/...`, all JSON.
 
-`GET log`, `GET state`, `GET dialect`, `POST reset` (to the state at the start, without log and faults),
-`PUT faults` (a list of texts), `PUT dialect` (an object of keys, or a list of `key=value` texts), `PUT state` (in the
-format of `GET state`).
+`GET log`, `GET state`, `GET dialect`. `POST reset`: to the state at the start, without log and faults.
+`PUT faults`: a list of texts. `PUT dialect`: an object of keys, or a list of `key=value` texts.
+`PUT state`: in the format of `GET state`.
 """
 
 from __future__ import annotations

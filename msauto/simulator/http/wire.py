@@ -21,11 +21,24 @@ class MalformedRequestError(ValueError):
     """A broken percent or backslash escape, or bytes that are not UTF-8."""
 
 
+class RefusalError(Exception):
+    """The server refuses the request; `status` is the status in the dialect `errors=status`."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class ResourceNotFoundError(Exception):
+    """The object does not exist (interface "Errors": the error text Object not found)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RequestAddress:
     """A storage path: the database, and either folders or an asset with the segments after it.
 
-    `asset` is None for a folder address. Only an `NS:ID` address has a `namespace`.
+    A folder address has no `asset`. Only an `NS:ID` address has a `namespace`.
     `tail` contains the decoded segments after the asset, such as `("PVW", "WP1")`.
     """
 
@@ -51,6 +64,13 @@ class HttpRequest:
     def param(self, name: str) -> str | None:
         """Return the first value of a parameter, or None."""
         return next((value for key, value in self.params if key == name), None)
+
+    def required(self, name: str) -> str:
+        """Return the first value of a parameter; RefusalError if it is missing."""
+        value = self.param(name)
+        if value is None:
+            raise RefusalError(400, f"{name} is missing")
+        return value
 
     def all_params(self, name: str) -> list[str]:
         """Return every value of a parameter, in the order sent."""

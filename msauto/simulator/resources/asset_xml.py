@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from msauto.simulator.commands.positions import frame_time
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, RefusalError, garbage, text_answer, xml_answer
-from msauto.simulator.http.wire import folder_text
+from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer, xml_answer
+from msauto.simulator.http.wire import RefusalError, folder_text
 from msauto.simulator.http.xml_out import attr, attribute, element, text
+from msauto.simulator.positions import frame_time
 from msauto.simulator.state.state import LINK_FIELDS, SimClip, SimEntry, SimMarker, SimSegment
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")

@@ -1,7 +1,7 @@
 """Listings of databases, folders and assets (interface "List databases", "List assets and folders").
 
-The interface does not define the position of the requested folder in the tree. `listing_paths` of the dialect:
-`relative`: the top Folder without a name is the requested one; `named`: the top Folder has its name;
+The interface does not define the position of the requested folder in the tree; `listing_paths` of the dialect decides.
+`relative`: the requested folder is the top Folder, without a name. `named`: it is the top Folder, with its name.
 `absolute`: the chain of Folders starts at the root, which has no name.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from msauto.simulator.commands.positions import format_length
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, RefusalError, ResourceNotFoundError
-from msauto.simulator.http.wire import FolderPath, HttpRequest, folder_text
+from msauto.simulator.http.answers import HttpAnswer
+from msauto.simulator.http.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
 from msauto.simulator.http.xml_out import attribute, chunked, element, stream
+from msauto.simulator.positions import format_length
 from msauto.simulator.resources.asset_xml import attributes_xml, boolean
 from msauto.simulator.state.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
 

@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from msauto.simulator.commands.positions import format_frames
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, RefusalError, file_answer, text_answer
-from msauto.simulator.http.wire import HttpRequest
+from msauto.simulator.http.answers import HttpAnswer, file_answer, text_answer
+from msauto.simulator.http.wire import HttpRequest, RefusalError
+from msauto.simulator.positions import format_frames
 from msauto.simulator.state.state import SimClip, SimDatabase, SimEntry
 
 _SIZE_LIMIT = 4096

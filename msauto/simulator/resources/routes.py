@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
-from msauto.simulator.commands.call import CommandCall
-from msauto.simulator.commands.commands import COMMANDS, delete_asset, load_batch
+from msauto.simulator.commands import COMMANDS, CommandCall, delete_asset, load_batch
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import (
     HttpAnswer,
-    RefusalError,
-    ResourceNotFoundError,
     not_found_answer,
     refusal_answer,
     success_answer,
@@ -21,7 +18,9 @@ from msauto.simulator.http.answers import (
 from msauto.simulator.http.wire import (
     HttpRequest,
     MalformedRequestError,
+    RefusalError,
     RequestAddress,
+    ResourceNotFoundError,
     decode_address,
     decode_percent,
     decode_query,
@@ -29,7 +28,7 @@ from msauto.simulator.http.wire import (
 from msauto.simulator.resources.asset_xml import clip_xml, xmp_answer
 from msauto.simulator.resources.listings import databases_answer, folder_answer
 from msauto.simulator.resources.media import Media, thumbnail_answer
-from msauto.simulator.resources.rss import channel_answer, channels_answer, delete_item, find_channel, put_item
+from msauto.simulator.resources.rss import channel_xml, channels_answer, delete_item, find_channel, put_item
 from msauto.simulator.state.state import ServerState, SimDatabase, SimEntry
 
 Reply = HttpAnswer | Awaitable[HttpAnswer]
@@ -79,7 +78,7 @@ class Routes:
 
     def _storage(self, request: HttpRequest, segments: list[str]) -> Reply:
         if not segments:
-            _only(request, "GET")
+            _only_read(request)
             return databases_answer(self.state, self.dialect)
         dialect = self.dialect
         address = decode_address(segments, dialect.ns_id == "yes", dialect.title_address == "ns")
@@ -89,31 +88,23 @@ class Routes:
         if address.asset is not None:
             return self._asset(request, database, address)
         if request.method == "PUT" and not address.folder:
-            return self._load_batch(request, database)
-        _only(request, "GET")
+            load_batch(database, request.required("connector"), request.body)
+            return self._success(request)
+        _only_read(request)
         return folder_answer(database, address.folder, request, dialect)
-
-    def _load_batch(self, request: HttpRequest, database: SimDatabase) -> HttpAnswer:
-        connector = request.param("connector")
-        if connector is None:
-            raise RefusalError(400, "connector is missing")
-        load_batch(database, connector, request.body)
-        return self._success(request)
 
     def _asset(self, request: HttpRequest, database: SimDatabase, address: RequestAddress) -> Reply:
         any_case = self.dialect.title_case == "folded"
         entry = self.state.find(database, address.namespace, address.asset or "", any_case)
-        if entry is None:
-            raise ResourceNotFoundError
         if address.tail:
-            _only(request, "GET")
+            _only_read(request)
             return self._asset_part(request, database, entry, address.tail)
         if request.method == "POST":
             return self._command(request, database, entry)
         if request.method == "DELETE":
             delete_asset(database, entry, self.dialect)
             return self._success(request)
-        _only(request, "GET")
+        _only_read(request)
         return xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
     def _asset_part(self, request: HttpRequest, database: SimDatabase, entry: SimEntry, tail: tuple[str, ...]) -> Reply:
@@ -140,15 +131,12 @@ class Routes:
             case ("GET" | "HEAD", []):
                 return channels_answer(self.state, self.dialect)
             case ("GET" | "HEAD", [name]):
-                return channel_answer(self.state, name, self.dialect)
+                return xml_answer(channel_xml(find_channel(self.state, name), self.dialect), self.dialect)
             case ("PUT", [name, file]):
                 put_item(find_channel(self.state, name), file, request.body, self.dialect)
                 return self._success(request)
             case ("DELETE", [name]):
-                channel, guid = find_channel(self.state, name), request.param("guid")
-                if guid is None:
-                    raise RefusalError(400, "guid is missing")
-                delete_item(channel, guid, self.dialect)
+                delete_item(find_channel(self.state, name), request.required("guid"), self.dialect)
                 return self._success(request)
             case (_, [] | [_] | [_, _]):
                 raise RefusalError(405, f"{request.method} is not supported here")
@@ -161,6 +149,6 @@ class Routes:
         return success_answer(self.dialect, shown, len(request.target))
 
 
-def _only(request: HttpRequest, method: str) -> None:
-    if request.method != method and not (method == "GET" and request.method == "HEAD"):
+def _only_read(request: HttpRequest) -> None:
+    if request.method not in ("GET", "HEAD"):
         raise RefusalError(405, f"{request.method} is not supported here")

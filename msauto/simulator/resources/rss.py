@@ -5,7 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from msauto.simulator.dialect import SimDialect
-from msauto.simulator.http.answers import HttpAnswer, RefusalError, ResourceNotFoundError, xml_answer
+from msauto.simulator.http.answers import HttpAnswer, xml_answer
+from msauto.simulator.http.wire import RefusalError, ResourceNotFoundError
 from msauto.simulator.http.xml_out import attribute, element, text
 from msauto.simulator.state.state import Item, ServerState, SimChannel
 
@@ -20,11 +21,6 @@ def channels_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
         for channel in state.channels.values()
     )
     return xml_answer(f"<channels>\n{rows}</channels>", dialect)
-
-
-def channel_answer(state: ServerState, name: str, dialect: SimDialect) -> HttpAnswer:
-    """GET /rss/NAME."""
-    return xml_answer(channel_xml(find_channel(state, name), dialect), dialect)
 
 
 def find_channel(state: ServerState, name: str) -> SimChannel:

@@ -6,12 +6,12 @@ The first entry of a clip is its home. Every further entry is a link to it (inte
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from msauto.simulator.http.wire import FolderPath, folder_of_text
+from msauto.simulator.http.wire import FolderPath, ResourceNotFoundError, folder_of_text
 
 MIME_TYPES = {
     "Audio": 1,
@@ -319,16 +319,24 @@ class ServerState:
         """Return the number of titles in all databases."""
         return sum(len(database.by_title) for database in self.databases.values())
 
-    def find(self, database: SimDatabase, namespace: str | None, identifier: str, any_case: bool) -> SimEntry | None:
-        """Return the entry of a title, a handle, a link id or a unique value of a key field (interface "Asset")."""
+    def find(self, database: SimDatabase, namespace: str | None, identifier: str, any_case: bool) -> SimEntry:
+        """Return the entry of a title, a handle, a link id or a unique value of a key field (interface "Asset").
+
+        Raises ResourceNotFoundError.
+        """
+        found: Iterable[SimEntry | None]
         if namespace is None or namespace == "title":
-            return database.find(identifier, any_case)
-        if namespace == "handle":
-            clip = self.handles.get(identifier)
-            return clip.home if clip else None
-        if namespace == "link_id":
-            return next((entry for entry in database.root.walk() if str(entry.link_id) == identifier), None)
-        return next((clip.home for clip in database.clips() if _has_key(clip, namespace, identifier)), None)
+            found = (database.find(identifier, any_case),)
+        elif namespace == "handle":
+            found = (clip.home for number, clip in self.handles.items() if number == identifier)
+        elif namespace == "link_id":
+            found = (entry for entry in database.root.walk() if str(entry.link_id) == identifier)
+        else:
+            found = (clip.home for clip in database.clips() if _has_key(clip, namespace, identifier))
+        entry = next(iter(found), None)
+        if entry is None:
+            raise ResourceNotFoundError
+        return entry
 
     def clip(self, title: str, database: str = "NEWS") -> SimClip:
         """Return the clip with a title; KeyError if it does not exist."""

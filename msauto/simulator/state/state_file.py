@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import time
-from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,8 @@ def _folders(folder: Folder, path: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _to_json(value: Any) -> Any:
-    """Return a part of the state as plain JSON values; a dataclass becomes an object of its fields."""
-    if isinstance(value, str | int | None):
+    """Return a part of the state as plain JSON values; a dataclass becomes an object of its slots."""
+    if isinstance(value, str | int | float | None):
         return value
     if isinstance(value, dict):
         return {key: _to_json(content) for key, content in value.items()}
@@ -62,10 +61,7 @@ def _to_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if is_dataclass(value):
-        names = (entry.name for entry in fields(value) if entry.name not in _DERIVED)
-        return {name: _to_json(getattr(value, name)) for name in names}
-    return value
+    return {name: _to_json(getattr(value, name)) for name in value.__slots__ if name not in _DERIVED}
 
 
 def state_from_json(data: dict[str, Any]) -> ServerState:

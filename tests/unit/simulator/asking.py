@@ -27,7 +27,7 @@ class Reply:
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in a path: the backslash rule, then percent-encoding of everything."""
+    """A name as part of a path: the backslash rule, then percent-encoding of everything."""
     return quote(name.replace("\\", "\\\\").replace("/", "\\/"), safe="")
 
 

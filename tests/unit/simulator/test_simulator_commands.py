@@ -238,7 +238,7 @@ def test_a_command_may_answer_with_the_clip(sim: Simulator, ask: Asker) -> None:
     [("404_text", 404, b"Object not found"), ("404_empty", 404, b""), ("200_text", 200, b"Object not found"),
      ("500_text", 500, b"Object not found")],
 )  # fmt: skip
-def test_how_not_found_is_told(sim: Simulator, ask: Asker, way: str, status: int, body: bytes) -> None:
+def test_the_answer_for_not_found(sim: Simulator, ask: Asker, way: str, status: int, body: bytes) -> None:
     sim.dialect = SimDialect(not_found=way)
     for reply in (ask.get(asset("Nobody")), ask.get("/storage/NEWS/Nowhere"), ask.ask("DELETE", asset("Nobody")),
                   ask.get("/rss/nothing"), ask.command("Nobody", "RESTORE")):  # fmt: skip
@@ -249,7 +249,7 @@ def test_how_not_found_is_told(sim: Simulator, ask: Asker, way: str, status: int
     assert [entry.done for entry in sim.log] == [False] * 6
 
 
-def test_how_errors_are_told(sim: Simulator, ask: Asker) -> None:
+def test_the_answer_for_errors(sim: Simulator, ask: Asker) -> None:
     bad = asset(FILM) + command_query("CREATESEGMENT", seg_num="x", start_frame=0, duration=1)
     assert (ask.ask("POST", bad).status, ask.ask("POST", bad).text) == (400, "Error: seg_num is not a number: x")
     sim.dialect = SimDialect(errors="200_text")

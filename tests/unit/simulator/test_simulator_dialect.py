@@ -27,7 +27,7 @@ def test_parse() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "names"),
     [
         ("segment_update=explode", "refuse, overwrite, duplicate, ignore"),
         ("no_such=1", "segment_update"),
@@ -36,8 +36,8 @@ def test_parse() -> None:
         ("list_separator=", "empty"),
     ],
 )
-def test_a_wrong_switch_names_the_choices(text: str, says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
+def test_a_wrong_switch_names_the_choices(text: str, names: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(names)):
         SimDialect.parse([text])
 
 

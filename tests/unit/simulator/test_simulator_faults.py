@@ -1,4 +1,4 @@
-"""Every kind of fault: what the client sees, whether the work was done, what the log says."""
+"""Every kind of fault: what the client receives, whether the work was done, and the log."""
 
 from __future__ import annotations
 

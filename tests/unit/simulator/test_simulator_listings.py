@@ -1,4 +1,4 @@
-"""GET /storage and GET /storage/NAME/FOLDER: shapes, filters, where the asked folder stands."""
+"""GET /storage and GET /storage/NAME/FOLDER: shapes, filters, the place of the requested folder."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_parameters_are_drawn(ask: Asker) -> None:
     assert ask.get(ICON + "?param=headline").status == 400
 
 
-def test_what_is_written_can_be_told_apart() -> None:
+def test_titles_are_distinguishable() -> None:
     size = (320, 180)
     drawn = [draw_card(ThumbnailCard("T", code, lines), size).tobytes() for code, lines in (
         ("00:00:00:01", ()), ("00:00:00:02", ()), ("00:00:00:01", ("a: Ж",)), ("00:00:00:01", ("a: Щ",)))]  # fmt: skip
@@ -121,9 +121,9 @@ def test_a_part_is_given_where_the_file_is_the_same(
     sim.dialect = SimDialect(ranges=switch)
     whole = ask.get(FILM)
     assert {"etag", "last-modified"} & set(whole.headers) == ({validator} if validator else set())
-    told = whole.headers[validator] if validator else '"any"'
-    assert told.startswith("W/") == (switch == "weak")
-    reply = ask.get(FILM, Range="bytes=100-", **{"If-Range": told})
+    validator_value = whole.headers[validator] if validator else '"any"'
+    assert validator_value.startswith("W/") == (switch == "weak")
+    reply = ask.get(FILM, Range="bytes=100-", **{"If-Range": validator_value})
     assert (reply.status, reply.body) == (status, whole.body[100:] if status == 206 else whole.body)
     other = ask.get(FILM, Range="bytes=100-", **{"If-Range": '"another"'})
     assert (other.status, other.body) == (200, whole.body), "a changed file is given whole"
@@ -136,7 +136,7 @@ def test_a_thumbnail_has_parts_as_well(ask: Asker) -> None:
     assert ask.get(f"{ICON}?w=33&h=18").headers["etag"] != whole.headers["etag"]
 
 
-def test_making_a_film_holds_nobody_up() -> None:
+def test_making_a_proxy_blocks_no_other_request() -> None:
     with Simulator(proxy_seconds=0.3) as sim:
         ask = Asker(sim)
         bodies: list[bytes] = []

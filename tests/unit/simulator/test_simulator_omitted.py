@@ -16,9 +16,9 @@ def names(ask: Asker, target: str) -> list[str | None]:
 def test_omitted_attributes_are_in_no_answer(ask: Asker, sim: Simulator) -> None:
     assert {"frames", "frame_time"} <= set(names(ask, "/storage/NEWS@Long%20Film"))
     sim.state.clip("Long Film").omitted = ("frames", "frame_time")
-    told = names(ask, "/storage/NEWS@Long%20Film")
-    assert not {"frames", "frame_time"} & set(told)
-    assert "title" in told
+    shown = names(ask, "/storage/NEWS@Long%20Film")
+    assert not {"frames", "frame_time"} & set(shown)
+    assert "title" in shown
     assert "frames" not in names(ask, "/storage/NEWS/Films")
 
 

@@ -1,4 +1,4 @@
-"""The houses to start with hold what examples, demo and benchmarks count on."""
+"""The states at the start contain what examples, demo and benchmarks need."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""The asset commands of the simulator."""
