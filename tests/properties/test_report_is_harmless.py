@@ -18,7 +18,7 @@ from msauto.model.plan import Action, Aspect, Body, Change, Plan, Refusal, Reque
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
-from msauto.report.tables import render_table
+from msauto.report.terminal import render_table
 
 NASTY = [
     *["\x1b[2J", "\x9b31m", "\u202e", "\u200b", "\u2028", "\x00", "\ud800", "\n", "\r\n", "\t"],
