@@ -1,6 +1,6 @@
-"""``python -m msauto``, and the ``msauto`` of the console script.
+"""``python -m msauto``, and the console script ``msauto``.
 
-Next to nothing is imported before the ``try``: a Ctrl-C while the rest is loaded ends with 130 and one line as well.
+``msauto.cli`` is imported inside the ``try``: Ctrl-C during the first imports also ends with one line and 130.
 """
 
 import sys
@@ -9,13 +9,14 @@ import sys
 def main() -> int:
     """Run the command line and return its exit code."""
     try:
-        from msauto.cli.early_interrupt import load
+        from msauto.cli.interrupts import exit_on_interrupt
 
-        code: int = load("msauto.cli.main").main()
+        with exit_on_interrupt():
+            from msauto.cli.main import main as run
+        return run()
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         return 130
-    return code
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ What must be known after a crash is written in the same transaction as the journ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+
+from msgspec import structs
 
 from msauto.applying.apply_context import ApplyContext
 from msauto.applying.group_commit import Call
@@ -36,7 +38,7 @@ class TargetMemory:
         self._target = target
         self._ids: tuple[TargetId, ...] = (target.id,)
         if rename_of(target) is not None and not target.address.namespace:
-            self._ids += (replace(target.id, name=target.address.name),)
+            self._ids += (structs.replace(target.id, name=target.address.name),)
         self._journalled: int | None = None
         self._downloads: dict[int, str] = {}
         self._verified: list[tuple[TargetId, Items]] = []

@@ -416,7 +416,7 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     """Return the markers as they were, of those that are still as the run left them; ``notes`` name the others."""
     made = context.of("marker")
     origin = in_point(context.asset, context.spec.dialect)
-    live = {marker.uid: replace(marker, frame=marker.frame + origin) for marker in context.asset.markers}
+    live = {marker.uid: structs.replace(marker, frame=marker.frame + origin) for marker in context.asset.markers}
     past = _MarkerUndo(live, context.record.learned, context.notes)
     order = {"change": 0, "add": 1, "delete": 2}
     deleted = frozenset(_uid(one) for one in made if one.change.action == "delete")

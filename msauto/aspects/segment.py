@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from msgspec import structs
+
 from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.comparison import Attributes, mapping, same_text
@@ -458,7 +460,7 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
     """Yield the segments as they were, of those that are still as the run left them; ``notes`` name the others."""
     asset, notes = context.asset, context.notes
     origin = in_point(asset, context.spec.dialect)
-    live = {segment.number: replace(segment, start=segment.start + origin) for segment in asset.segments}
+    live = {segment.number: structs.replace(segment, start=segment.start + origin) for segment in asset.segments}
     did = _SegmentNumbers()
     for one in made:
         did.add(one, origin)

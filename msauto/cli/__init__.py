@@ -1,1 +1,1 @@
-"""The command line: one module a command; the only room that prints or exits."""
+"""The command line: one module for each command; the only package that prints or exits."""

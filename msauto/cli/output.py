@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
@@ -13,51 +15,66 @@ from msauto.errors import MsautoError
 
 
 class OutputError(MsautoError):
-    """The result could not be written to stdout: a full disk, for one."""
+    """The result cannot be written to stdout, for example because the disk is full."""
 
 
 class ReaderGoneError(OutputError):
-    """Whoever read stdout has gone (``| head``)."""
+    """The reader of stdout has closed it (``| head``)."""
 
 
-def give(text: str) -> None:
+def print_result(text: str) -> None:
     """Write the result to stdout, with one line end at its end.
 
-    Raises :class:`OutputError`. Afterwards nothing more is written there.
+    Raises :class:`OutputError`. Afterwards nothing more is written to stdout.
     """
     try:
         _write(sys.stdout, text)
     except BrokenPipeError as error:
-        drop_stdout()
-        raise ReaderGoneError("whoever read the result has gone", remedy="let all of it be read") from error
+        discard_stdout()
+        raise ReaderGoneError(
+            "the reader of the output closed it", remedy="use a reader that reads to the end"
+        ) from error
     except OSError as error:
-        drop_stdout()
+        discard_stdout()
         raise OutputError(
-            f"the result could not be written: {error.strerror}", remedy="make room where the output goes, and repeat"
+            f"cannot write the result: {error.strerror}", remedy="free space where the output goes, then repeat"
         ) from error
 
 
-def say(text: str) -> None:
-    """Write a message to stderr; that nobody can read it is no reason to fail."""
+def print_message(text: str) -> None:
+    """Write a message to stderr; a closed stderr is not an error."""
     with suppress(OSError):
         _write(sys.stderr, text)
 
 
-def drop_stdout() -> None:
-    """Let what is still to be written to stdout go nowhere: Python would try, and complain, when it exits."""
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool) -> None:
+    """Write a table to stdout, cut to the width of the terminal."""
+    from msauto.report.terminal import render_table
+
+    colour = use_colour(sys.stdout, no_color=no_color)
+    print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout)))
+
+
+def discard_stdout() -> None:
+    """Discard what is still buffered for stdout: Python would try to write it at exit, and complain."""
     with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
-def colour_on(stream: IO[str], *, no_color: bool) -> bool:
-    """Colour only where a terminal shows it, and nobody said no (``--no-color``, ``NO_COLOR``)."""
+def use_colour(stream: IO[str], *, no_color: bool) -> bool:
+    """Return whether to colour: only on a terminal, and without ``--no-color`` and ``NO_COLOR``."""
     return not no_color and not os.environ.get("NO_COLOR") and stream.isatty()
 
 
+def terminal_width(stream: IO[str]) -> int | None:
+    """Return the columns of the terminal; ``None`` if the stream is not a terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
 def _write(stream: IO[str], text: str) -> None:
-    encoding = getattr(stream, "encoding", None) or "utf-8"  # a terminal may not know all signs of a title
+    encoding = getattr(stream, "encoding", None) or "utf-8"  # it may lack characters of a title
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     click.echo(text, file=stream, nl=not text.endswith("\n"), color=True)
     stream.flush()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from msauto.ledger.store import Store, Value
 from msauto.model.plan import Json, TargetId
@@ -79,7 +80,7 @@ class MemoryByUrl:
         return self._memory.pending(self._urls.get(server, server))
 
     def _by_url(self, target: TargetId) -> TargetId:
-        return replace(target, server=self._urls.get(target.server, target.server))
+        return structs.replace(target, server=self._urls.get(target.server, target.server))
 
 
 def _key(target: TargetId) -> tuple[Value, ...]:

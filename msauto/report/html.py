@@ -1,6 +1,6 @@
-"""The plan and its result as one HTML page that needs nothing else: no script, no picture, nothing from the network.
+"""Plans and results as one self-contained HTML page, without scripts, images or network access.
 
-Every foreign text is made visible, then escaped; the content security policy forbids all but our one style sheet.
+Text from outside is made visible, then escaped. The content security policy allows only the style sheet of the page.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from html import escape
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
-from msauto.report.ansi import SIGNS
-from msauto.report.result_lines import TOLD, story_of
+from msauto.report.outcomes import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import by_server, plan_sentence, plural, recap_of, refusal_sentence, result_sentence
-from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import ValuePart, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.report.sentences import (
+    changing_by_server,
+    folder_note,
+    plan_sentence,
+    planning_errors,
+    plural,
+    refusal_sentence,
+    target_heading,
+)
+from msauto.report.values import SIGNS, ValuePart, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
 _STYLE = """
@@ -42,25 +48,26 @@ _POLICY = (
 
 
 def render_plan(plan: Plan) -> str:
-    """Write a plan as one page of HTML: the sentence, refusals, errors and warnings first, then every target."""
+    """Return a plan as an HTML page: first the sentence, refusals, errors and warnings, then every target."""
     return _page(plan_sentence(plan), plan, [])
 
 
 def render_result(result: Result) -> str:
-    """Write what came of a run, and below it the plan that it carried out, as one page of HTML."""
-    told = (target for target in result.targets if target.outcome in TOLD)
-    return _page(result_sentence(result), result.plan, [*_recap(result), *(line for t in told for line in _story(t))])
+    """Return the result of a run, and below it the plan that was applied, as an HTML page."""
+    not_done = (target for target in result.targets if target.outcome in NOT_DONE)
+    lines = (line for target in not_done for line in _target_result(target))
+    return _page(result_sentence(result), result.plan, [*_recap(result), *lines])
 
 
 def _page(sentence: str, plan: Plan, first: list[str]) -> str:
     plan = redact_plan(plan)
-    words = _text(sentence)
+    title = _text(sentence)
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
         '<meta name="viewport" content="width=device-width">\n<meta name="referrer" content="no-referrer">',
-        f"<title>msauto: {words}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f"<h1>{words}</h1>",
+        f"<title>msauto: {title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        f"<h1>{title}</h1>",
         *first,
         *_plan(plan),
         f"<p><small>Planned {_text(plan.created)} by msauto {_text(plan.msauto)}</small></p>",
@@ -71,8 +78,8 @@ def _page(sentence: str, plan: Plan, first: list[str]) -> str:
 
 def _plan(plan: Plan) -> Iterator[str]:
     yield from _paragraphs("refusal", map(refusal_sentence, plan.refusals))
-    for head, folder, error in errors_of(plan):
-        yield _heading(head, folder)
+    for heading, folder, error in planning_errors(plan):
+        yield _heading(heading, folder)
         yield from _paragraphs("error", [error])
     yield from _paragraphs("warning", plan.warnings)
     yield from _servers(plan)
@@ -86,10 +93,10 @@ def _recap(result: Result) -> Iterator[str]:
     yield "</table>"
 
 
-def _story(result: TargetResult) -> Iterator[str]:
-    yield _head(result.target)
+def _target_result(result: TargetResult) -> Iterator[str]:
+    yield _heading(target_heading(result.target), folder_note(result.target))
     yield f'<p class="error">{result.outcome}</p>\n<ul>'
-    yield from (f'<li class="{kind}">{escape(words)}</li>' for kind, words in story_of(result))
+    yield from (f'<li class="{kind}">{escape(line)}</li>' for kind, line in result_lines(result))
     yield "</ul>"
 
 
@@ -101,28 +108,23 @@ def _paragraphs(kind: str, texts: Iterable[str]) -> Iterator[str]:
     return (f'<p class="{kind}">{"<br>".join(map(escape, visible_lines(text)))}</p>' for text in texts)
 
 
-def _head(target: Target) -> str:
-    return _heading(head_of(target), folder_of(target))
-
-
-def _heading(head: str, folder: str) -> str:
-    return f"<h3>{escape(head)}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
+def _heading(heading: str, folder: str) -> str:
+    return f"<h3>{escape(heading)}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
 
 
 def _servers(plan: Plan) -> Iterator[str]:
-    groups = by_server(target for target in plan.targets if target.error is None and target.changes)
-    for server, targets in groups.items():
+    for server, targets in changing_by_server(plan).items():
         yield f"<h2>{escape(show(server))}</h2>"
         for target in targets:
             yield from _target(target)
 
 
 def _target(target: Target) -> Iterator[str]:
-    yield _head(target)
+    yield _heading(target_heading(target), folder_note(target))
     yield "<table>"
     yield from (_row(change, target) for change in target.changes)
     yield "</table>"
-    yield from (f'<p class="error">{escape(words)}</p>' for words in emptied_words(target))
+    yield from (f'<p class="error">{escape(line)}</p>' for line in emptied_lists(target))
     if target.requests:
         yield f"<details><summary>{plural(len(target.requests), 'request')}</summary>\n<ol>"
         yield from map(_request, target.requests)
@@ -143,7 +145,7 @@ def _row(change: Change, target: Target) -> str:
 
 def _part(part: ValuePart) -> str:
     label = f'<span class="label">{escape(part.label)}</span> ' if part.label else ""
-    if part.moves:
+    if part.changes:
         value = f"<del>{escape(part.before or '')}</del> → <ins>{escape(part.after or '')}</ins>"
     else:
         value = escape(part.value)

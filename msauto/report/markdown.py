@@ -1,6 +1,6 @@
-"""The plan and its result as Markdown, for a comment on a pull request: one table a target.
+"""Plans and results as Markdown, for a comment on a pull request: one table for each target.
 
-All foreign text stands in code: nobody is mentioned, nothing is linked, no table breaks.
+Text from outside is always code, so that it cannot mention users, make links, or break tables.
 """
 
 from __future__ import annotations
@@ -10,38 +10,42 @@ from collections.abc import Iterator
 
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
-from msauto.report.ansi import SIGNS
-from msauto.report.result_lines import TOLD, story_of
+from msauto.report.outcomes import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import plan_sentence, plural, recap_of, refusal_sentence, result_sentence
-from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import ValueWidth, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.report.sentences import (
+    folder_note,
+    plan_sentence,
+    planning_errors,
+    plural,
+    refusal_sentence,
+    target_heading,
+)
+from msauto.report.values import SIGNS, ValueWidth, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
 _SHORT = ValueWidth(200, 80)
 _BODY = 200
 _LIMIT = 60_000
-"""GitHub and others take comments of 65,536 characters at most."""
+"""GitHub and others limit comments to 65,536 characters."""
 
 
 def render_plan(plan: Plan, *, limit: int | None = _LIMIT) -> str:
-    """Write a plan as GitHub-flavoured Markdown.
+    """Return a plan as GitHub-flavoured Markdown: the sentence, refusals, errors, warnings, then the targets.
 
-    What must be seen comes first: the sentence, refusals, errors, warnings. Past ``limit`` characters the targets
-    that are left are only counted, and the text says so.
+    The targets beyond ``limit`` characters are only counted.
     """
     plan = redact_plan(plan)
     lines = [f"### {plan_sentence(plan)}", ""]
     lines += [f"- **Refused** {code(refusal_sentence(refusal).removeprefix('Refused: '))}" for refusal in plan.refusals]
-    lines += [line for head, _, error in errors_of(plan) for line in _error(head, error)]
+    lines += [line for heading, _, error in planning_errors(plan) for line in _error(heading, error)]
     lines += [f"- **Warning** {code(' '.join(visible_lines(warning)))}" for warning in plan.warnings]
     text = "".join(f"{line}\n" for line in lines)
-    changing = [target for target in plan.targets if target.error is None and target.changes]
+    changing = [target for target in plan.targets if target.changes and target.error is None]
     return text + _targets(changing, None if limit is None else limit - len(text))
 
 
 def render_result(result: Result) -> str:
-    """Write what came of a run: the sentence, a table of servers, and every target that is not as wanted."""
+    """Return a result: the sentence, a table of servers, and every target that is not as desired."""
     recaps = recap_of(result)
     names = [name for name, _ in recaps[0].counts()] if recaps else []
     lines = [f"### {code(visible(result_sentence(result)))}", ""]
@@ -50,14 +54,14 @@ def render_result(result: Result) -> str:
         numbers = " | ".join(str(number) for _, number in recap.counts())
         lines.append(f"| {code(show(recap.server))} | {numbers} |")
     for target in result.targets:
-        if target.outcome in TOLD:
-            lines += ["", f"**{code(head_of(target.target))}: {target.outcome}**", ""]
-            lines += [f"- {code(words)}" for _, words in story_of(target)]
+        if target.outcome in NOT_DONE:
+            lines += ["", f"**{code(target_heading(target.target))}: {target.outcome}**", ""]
+            lines += [f"- {code(line)}" for _, line in result_lines(target)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def code(text: str) -> str:
-    """Put visible text in a code span that nothing in it can end, a table's bars included.
+    """Return visible text as a code span that its content cannot end, table bars included.
 
     >>> code("a `b`"), code("a|b")
     ('``` a `b` ```', '<code>a&#124;b</code>')
@@ -71,7 +75,7 @@ def code(text: str) -> str:
 
 
 def _entities(text: str) -> str:
-    """Write every sign of punctuation as an entity: a bar in a code span ends the cell wherever it is escaped."""
+    """Return text with punctuation as entities: a bar in a code span ends the table cell even if it is escaped."""
     return "".join(sign if sign.isalnum() or sign == " " or ord(sign) > 127 else f"&#{ord(sign)};" for sign in text)
 
 
@@ -83,26 +87,26 @@ def _targets(targets: list[Target], room: int | None) -> str:
             room -= len(block)
             if room < 0:
                 left = plural(len(targets) - len(shown), "further target")
-                return "".join([*shown, f"\n**{left} not shown here.** The whole plan: `msauto plan`.\n"])
+                return "".join([*shown, f"\n**{left} not shown.** For the whole plan: `msauto plan`.\n"])
         shown.append(block)
     return "".join(shown)
 
 
-def _error(head: str, error: str) -> Iterator[str]:
-    yield f"- **Error** {code(head)}"
+def _error(heading: str, error: str) -> Iterator[str]:
+    yield f"- **Error** {code(heading)}"
     yield from (f"  - {code(line.strip())}" for line in visible_lines(error) if line.strip())
 
 
 def _target(target: Target) -> Iterator[str]:
-    folder = folder_of(target)
+    folder = folder_note(target)
     yield ""
-    yield f"**{code(head_of(target))}**" + (f" {code(folder)}" if folder else "")
+    yield f"**{code(target_heading(target))}**" + (f" {code(folder)}" if folder else "")
     yield ""
     yield "| | aspect | key | change | note |"
     yield "|-|-|-|-|-|"
     yield from (_row(change, target) for change in target.changes)
     yield ""
-    yield from (f"**{words}**\n" for words in emptied_words(target))
+    yield from (f"**{line}**\n" for line in emptied_lists(target))
     if target.requests:
         yield from _requests(target)
 

@@ -1,12 +1,11 @@
-"""Progress of an applying run on a terminal: one live line that leaves nothing behind.
+"""Progress of a run on a terminal: one line that is redrawn, and erased at the end.
 
 ::
 
-    [=======>            ] 12/40 targets · 31/96 requests · 1 failed · Evening News · 2 restores waited for (3 min of at
-    most 30 min) · 1 file waited for (4 min of at most 1 h) · 1 download 12.5 of 40.0 MB
+    [=======>            ] 12/40 targets · 31/96 requests · 1 failed · Evening News · waiting for 2 restores (3 min of
+    at most 30 min) · waiting for 1 file (4 min of at most 1 h) · 1 download 12.5 of 40.0 MB
 
-An :class:`~msauto.model.events.Observer`. Where the stream is no terminal, a plain line every half a minute instead.
-While nothing happens, :meth:`Progress.tick` shows that time goes by.
+An :class:`~msauto.model.events.Observer`. If the stream is not a terminal, it writes a line every 30 seconds instead.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final, Protocol, TextIO
+from typing import Final, TextIO
 
 from msauto.model.events import (
     DownloadAsked,
@@ -36,14 +35,7 @@ _ERASE: Final = "\r\x1b[2K"
 _BAR: Final = 20
 _COLUMNS: Final = 80
 _PAUSE: Final = 0.1
-"""Seconds between two drawings: enough for the eye, and nothing beside a request."""
-
-
-class Ticks(Protocol):
-    """The part of a :class:`~msauto.model.ports.Clock` that is needed here."""
-
-    def monotonic(self) -> float:
-        """Seconds that never go back."""
+"""Seconds between two drawings."""
 
 
 _Key = tuple[str, str, str, str]
@@ -55,7 +47,7 @@ def _key(target: Target) -> _Key:
 
 @dataclass(slots=True)
 class _PendingWait:
-    """What is waited for since when (of the clock), at most for how long; and how much of a file has come."""
+    """A restore or a download: since when it is awaited, for how long at most, and the bytes received."""
 
     since: float
     most: float
@@ -72,29 +64,30 @@ def _columns(stream: TextIO) -> int:
 
 
 class ProgressDisplay:
-    """Draws events on ``stream`` (standard error). ``live``: it is a terminal (asked, unless said).
+    """Draws events on ``stream`` (stderr).
 
-    ``width`` tells the columns of the terminal, anew for each drawing, for windows change.
-    Without ``live``, a line every ``every`` seconds, ``None`` for none at all. As a context manager it erases
-    itself on the way out, whatever happened; :meth:`erase` lets others write in between.
+    ``monotonic`` returns seconds. ``live``: the stream is a terminal; unless given, the stream decides. ``width``
+    returns the columns of the terminal, for each drawing, because windows change. Without ``live``, the display
+    writes a line every ``every`` seconds; ``None``: nothing. As a context manager it erases itself at the end. Call
+    :meth:`erase` before other output.
     """
 
     def __init__(
         self,
         stream: TextIO,
-        clock: Ticks,
+        monotonic: Callable[[], float],
         *,
         live: bool | None = None,
         width: Callable[[], int] | None = None,
         every: float | None = 30.0,
     ) -> None:
         self._stream = stream
-        self._clock = clock
+        self._monotonic = monotonic
         self._live = stream.isatty() if live is None else live
         self._width = width or (lambda: _columns(stream))
         self._every = _PAUSE if self._live else every
         self._drawn = False
-        self._last = clock.monotonic()
+        self._last = monotonic()
         self._targets = self._requests = 0
         self._finished = self._settled = 0
         self._bad = {"failed": 0, "unverified": 0}
@@ -110,27 +103,25 @@ class ProgressDisplay:
         self.close()
 
     def close(self) -> None:
-        """Erase for good: what is told afterwards is not drawn any more."""
+        """Erase the line; later events are not drawn."""
         self.erase()
         self._every = None
 
     def notify(self, event: Event) -> None:
-        """Count the event, and draw if it is time."""
+        """Count the event, and draw if the pause is over."""
         self._note(event)
         if isinstance(event, RunEnded):
             self.erase()
-        elif self._is_due(event):
-            self._last = self._clock.monotonic()
-            self._draw()
+        else:
+            self._draw(at_once=self._live and isinstance(event, RunStarted))
 
     def tick(self) -> None:
-        """Draw if it is time, though nothing has happened: what is waited for gets older."""
-        if self._running and self._is_due(None):
-            self._last = self._clock.monotonic()
+        """Draw if the pause is over, without an event: the waiting times grow."""
+        if self._running:
             self._draw()
 
     def erase(self) -> None:
-        """Take the live line away; the next event draws it anew."""
+        """Erase the line; the next event draws it again."""
         if self._drawn:
             self._write(_ERASE)
             self._drawn = False
@@ -145,11 +136,9 @@ class ProgressDisplay:
             self._settled += 1
             self._downloads.pop(_key(event.target), None)
         elif isinstance(event, WaitingForRestore):
-            self._restores[_key(event.target)] = _PendingWait(self._clock.monotonic() - event.waited, event.wait)
+            self._restores[_key(event.target)] = _PendingWait(self._monotonic() - event.waited, event.wait)
         elif isinstance(event, DownloadAsked):
-            self._downloads[_key(event.target)] = _PendingWait(
-                self._clock.monotonic(), event.time_limit, event.received
-            )
+            self._downloads[_key(event.target)] = _PendingWait(self._monotonic(), event.time_limit, event.received)
         elif isinstance(event, DownloadReceived):
             self._receive(event)
         elif isinstance(event, RunEnded):
@@ -170,19 +159,18 @@ class ProgressDisplay:
         if event.result.outcome in self._bad:
             self._bad[event.result.outcome] += 1
 
-    def _is_due(self, event: Event | None) -> bool:
-        if self._every is None:
-            return False
-        return (self._live and isinstance(event, RunStarted)) or self._clock.monotonic() - self._last >= self._every
-
-    def _draw(self) -> None:
-        # Only a live line must not wrap, for else it could not be erased; a log takes all of it.
+    def _draw(self, *, at_once: bool = False) -> None:
+        now = self._monotonic()
+        if self._every is None or not (at_once or now - self._last >= self._every):
+            return
+        self._last = now
         line = self._line()
+        # A live line must not wrap, otherwise it cannot be erased; a log gets the whole line.
         self._write(f"{_ERASE}{shorten(line, self._width() - 1)}" if self._live else f"{line}\n")
         self._drawn = self._live
 
     def _write(self, text: str) -> None:
-        encoding = getattr(self._stream, "encoding", None) or "utf-8"  # a terminal may not know our dots
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"  # it may lack the dots
         self._stream.write(text.encode(encoding, "replace").decode(encoding))
         self._stream.flush()
 
@@ -198,10 +186,10 @@ class ProgressDisplay:
         return " · ".join([f"{self._bar()} {parts[0]}" if self._live else parts[0], *parts[1:]])
 
     def _waiting(self, what: str, waits: Collection[_PendingWait]) -> str:
-        """Tell of the one that has waited longest: since when, and until when."""
+        """Return how long the longest wait has lasted, and its limit."""
         longest = min(waits, key=lambda each: each.since)
-        waited = show_seconds(self._clock.monotonic() - longest.since)
-        return f"{plural(len(waits), what)} waited for ({waited} of at most {show_seconds(longest.most)})"
+        waited = show_seconds(self._monotonic() - longest.since)
+        return f"waiting for {plural(len(waits), what)} ({waited} of at most {show_seconds(longest.most)})"
 
     def _bar(self) -> str:
         whole = self._requests or self._targets
@@ -211,7 +199,7 @@ class ProgressDisplay:
 
 
 def _bytes(downloads: Collection[_PendingWait]) -> str:
-    """Write ``12.5 of 40.0 MB``: all downloads together, and the whole where each has told it."""
+    """Return ``12.5 of 40.0 MB``: all downloads together, with the total if the size of each is known."""
     received = sum(each.received for each in downloads) / 1e6
     totals = [each.total for each in downloads]
     whole = [total for total in totals if total is not None]

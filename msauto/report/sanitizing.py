@@ -1,7 +1,7 @@
-r"""Foreign text made visible and harmless, and how wide it is on a terminal.
+r"""Text from outside made visible and harmless, and its width on a terminal.
 
-A title must not be able to write to the terminal, nor to look like another title: control characters, terminal
-escapes, bidirectional and zero-width signs are written as ``\x1b``, ``\u202e`` and so on.
+A title must not control the terminal, nor look like another title. Control characters, terminal escapes,
+bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and so on.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import unicodedata
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK_SIGNS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Signs that draw nothing although their category says otherwise (Hangul fillers, blank Braille, joiners)."""
+"""Characters that are blank although their category is not (Hangul fillers, blank Braille, joiners)."""
 _OURS = ("→", " · ", "[…")
-"""Marks of our own reports: a text that holds one is quoted, so that it cannot pass for ours."""
+"""Marks of reports: a text that contains one is quoted, so that it cannot imitate a report."""
 
 Piece = tuple[str, int]
-"""What is shown for one sign with its accents, and its width in columns."""
+"""One character with its accents as it is shown, and its width in columns."""
 
 
 def is_hidden(sign: str) -> bool:
-    """Tell whether a reader would not see ``sign``, or a terminal would obey it."""
+    """Return whether a character is invisible, or controls a terminal."""
     if " " <= sign <= "~":
         return False
     category = unicodedata.category(sign)
@@ -32,7 +32,7 @@ def is_hidden(sign: str) -> bool:
 
 
 def escape_sign(sign: str) -> str:
-    r"""Write one sign as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
+    r"""Return one character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0001``."""
     code = ord(sign)
     if sign in _NAMED:
         return _NAMED[sign]
@@ -42,17 +42,17 @@ def escape_sign(sign: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Escape what is hidden, and leave everything else as it is: for messages and places."""
+    """Escape hidden characters and keep all others: for messages and places."""
     return "".join(escape_sign(sign) if is_hidden(sign) else sign for sign in text)
 
 
 def visible_lines(text: str) -> list[str]:
-    """Return the lines of a message of our own, each escaped; a tab counts as one blank."""
+    """Return the lines of a message, each escaped; a tab becomes one space."""
     return [visible(line.replace("\t", " ")) for line in text.replace("\r\n", "\n").split("\n")]
 
 
 def sign_width(sign: str) -> int:
-    """Return the columns that a sign takes: 0 (accents), 1 or 2 (Chinese, Japanese, Korean, emoji)."""
+    """Return the width of a character in columns: 0 (accents), 1 or 2 (Chinese, Japanese, Korean, emoji)."""
     if " " <= sign <= "~":
         return 1
     if unicodedata.category(sign) in {"Mn", "Me"} or "\u1160" <= sign <= "\u11ff":
@@ -61,20 +61,20 @@ def sign_width(sign: str) -> int:
 
 
 def display_width(text: str) -> int:
-    """Return the columns that ``text`` takes on a terminal; it must hold no control characters."""
+    """Return the width of a text in columns; it must contain no control characters."""
     return sum(map(sign_width, text))
 
 
 def pad(text: str, width: int) -> str:
-    """Fill ``text`` with blanks up to ``width`` columns."""
+    """Add spaces up to ``width`` columns."""
     return text + " " * (width - display_width(text))
 
 
 def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
-    r"""Write a foreign text on one line: as it is, or quoted where a reader could be misled.
+    r"""Return a text from outside on one line: as it is, or quoted if it could mislead.
 
-    Quoted are empty texts, blanks at the ends or in a row, hidden signs and our own marks; only inside quotes
-    does a backslash begin an escape. ``limit`` (columns) cuts out of the middle and tells how much.
+    Quoted are empty texts, spaces at the ends or in a row, hidden characters and marks of reports. A backslash is an
+    escape only inside quotes. ``limit`` (columns) cuts the middle out and shows how many characters.
 
     >>> show("Part 1"), show("two\nlines"), show("abcdefghijklmnopqrstuvwxyz", limit=20)
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
@@ -84,7 +84,7 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
 
 
 def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool = False) -> tuple[str, str]:
-    """Write two texts that differ, cut so that the first difference stays in sight."""
+    """Return two texts that differ, cut so that the first difference stays visible."""
     in_quotes = quoted or _needs_quotes(before) or _needs_quotes(after)
     old, new = _pieces(before, in_quotes), _pieces(after, in_quotes)
     skip = 0
@@ -95,7 +95,7 @@ def show_pair(before: str, after: str, *, limit: int | None = None, quoted: bool
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut the middle out of a text that is visible already."""
+    """Cut the middle out of a visible text."""
     return _cut(_pieces(text, in_quotes=False), limit, 0)
 
 

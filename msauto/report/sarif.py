@@ -1,4 +1,4 @@
-"""Problems as SARIF 2.1.0 (OASIS), which GitHub, GitLab and editors show beside the line."""
+"""Problems as SARIF 2.1.0 (OASIS), which GitHub, GitLab and editors show at the line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from msauto.errors import Problem
+from msauto.errors import Problem, SourceLocation
 from msauto.report.sanitizing import visible_lines
 from msauto.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
-    "msauto/error": ("Problem", "What is said cannot be, or cannot be understood."),
-    "msauto/warning": ("Doubt", "It can be done as it stands, but hardly is what was meant."),
+    "msauto/error": ("Problem", "The file is invalid, or asks for something impossible."),
+    "msauto/warning": ("Warning", "The file is valid, but it is probably not what you intend."),
 }
 
 
@@ -35,32 +35,27 @@ def problems_sarif(problems: Iterable[Problem]) -> dict[str, Any]:
 
 def _driver() -> dict[str, Any]:
     rules = [
-        {"id": name, "name": title, "shortDescription": {"text": words}} for name, (title, words) in _RULES.items()
+        {"id": rule, "name": name, "shortDescription": {"text": description}}
+        for rule, (name, description) in _RULES.items()
     ]
     return {"name": "msauto", "version": __version__, "semanticVersion": __version__, "rules": rules}
 
 
 def _result(problem: Problem) -> dict[str, Any]:
     rule = f"msauto/{problem.level}"
+    parts = (problem.message, problem.remedy)
     result: dict[str, Any] = {
         "ruleId": rule,
         "ruleIndex": list(_RULES).index(rule),
         "level": problem.level,
-        "message": {"text": _words(problem)},
+        "message": {"text": " → ".join(" ".join(visible_lines(part)) for part in parts if part)},
     }
     if problem.place is not None:
-        result["locations"] = [{"physicalLocation": _location(problem)}]
+        result["locations"] = [{"physicalLocation": _location(problem.place)}]
     return result
 
 
-def _words(problem: Problem) -> str:
-    return " → ".join(" ".join(visible_lines(part)) for part in (problem.message, problem.remedy) if part)
-
-
-def _location(problem: Problem) -> dict[str, Any]:
-    place = problem.place
-    if place is None:
-        return {}
+def _location(place: SourceLocation) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
     if place.line:
         location["region"] = {"startLine": place.line, "startColumn": max(place.column, 1)}
@@ -68,6 +63,6 @@ def _location(problem: Problem) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """Return a relative reference for a relative path: CI resolves it in the repository; else a file URI."""
+    """Return a relative reference for a relative path, which CI resolves in the repository; otherwise a file URI."""
     path = PurePath(file)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -1,35 +1,61 @@
-"""The plan as text, for a person at night: what will be done to what, and what a no would cost.
-
-Other texts for terminals are drawn in :mod:`msauto.report.text_result` and :mod:`msauto.report.text_problems`, and
-are offered here as well. Every function is pure; its text ends with a newline.
-"""
+"""Plans, results and problems as text for a terminal. Every function is pure; its text ends with a newline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from msauto.model.plan import Change, Plan, Request, Target
-from msauto.report.ansi import BOLD, COLOURS, DIM, RED, SIGNS, YELLOW, paint
-from msauto.report.sanitizing import show, visible, visible_lines
-from msauto.report.sentences import by_server, plan_sentence, plural, refusal_sentence
-from msauto.report.tables import align
-from msauto.report.text_problems import render_error, render_problems
-from msauto.report.text_result import render_result
-from msauto.report.titles import errors_of, folder_of, head_of
-from msauto.report.values import WHOLE, ValueWidth, change_notes, change_parts, emptied_words, show_body, show_key
+from msauto.errors import InputError, MsautoError, Problem, RefusedError
+from msauto.model.plan import Action, Change, Plan, Request, Target
+from msauto.model.result import Outcome, Result, TargetResult
+from msauto.report.outcomes import NOT_DONE, Recap, recap_of, result_lines, result_sentence
+from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
+from msauto.report.sentences import (
+    changing_by_server,
+    folder_note,
+    plan_sentence,
+    planning_errors,
+    plural,
+    refusal_sentence,
+    target_heading,
+)
+from msauto.report.terminal import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
+from msauto.report.values import (
+    SIGNS,
+    WHOLE,
+    ValueWidth,
+    change_notes,
+    change_parts,
+    emptied_lists,
+    show_body,
+    show_key,
+)
 from msauto.secrets.redactor import redact_plan
 
-__all__ = ["render_error", "render_plan", "render_problems", "render_result"]
+_BODY: Final = 80
+_COLOURS: Final[dict[Action, str]] = {"add": GREEN, "change": YELLOW, "delete": RED, "run": CYAN}
+_OUTCOMES: Final[dict[Outcome, str]] = {
+    "changed": YELLOW,
+    "unchanged": GREEN,
+    "failed": RED,
+    "unverified": MAGENTA,
+    "skipped": CYAN,
+    "not attempted": MAGENTA,
+}
+_LISTED: Final = 5
+"""How many targets are listed that were not attempted for the same reason; the others are counted."""
 
-_BODY = 80
+
+# Plans ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _Style:
     colour: bool
     verbosity: int
-    short: ValueWidth
+    width: ValueWidth
 
     def paint(self, text: str, style: str) -> str:
         return paint(text, style, colour=self.colour)
@@ -38,28 +64,28 @@ class _Form:
 def render_plan(
     plan: Plan, *, colour: bool, verbosity: int = 0, width: int | None = None, keep_going: bool = False
 ) -> str:
-    """Write a plan: targets by server, then errors, warnings, refusals and the closing sentence.
+    """Return a plan: targets by server, then errors, warnings, refusals and the closing sentence.
 
-    ``verbosity`` 1 adds the requests and shows values whole, 2 the place that each change comes from. ``width``
-    (columns) decides how much of long values is shown. ``keep_going``: errors are left out rather than in the way.
+    ``verbosity`` 1 adds the requests and shows values whole, 2 adds the source of each change. ``width`` (columns)
+    limits long values. ``keep_going``: targets in error are left out.
     """
     plan = redact_plan(plan)
-    form = _Form(colour, verbosity, _shortness(verbosity, width))
+    style = _Style(colour, verbosity, _value_width(verbosity, width))
     lines: list[str] = []
-    groups = by_server(target for target in plan.targets if target.error is None and target.changes)
+    groups = changing_by_server(plan)
     for server, targets in groups.items():
         if len(groups) > 1:
-            lines += [_server_line(server, targets, form), ""]
+            lines += [_server_line(server, targets, style), ""]
         for target in targets:
-            lines += [*_target(target, form), ""]
-    lines += _errors(plan, form)
-    lines += _warnings(plan, form)
-    lines += [form.paint(refusal_sentence(refusal), RED) for refusal in plan.refusals]
-    lines.append(form.paint(plan_sentence(plan, keep_going=keep_going), BOLD))
+            lines += [*_target(target, style), ""]
+    lines += _errors(plan, style)
+    lines += _warnings(plan, style)
+    lines += [style.paint(refusal_sentence(refusal), RED) for refusal in plan.refusals]
+    lines.append(style.paint(plan_sentence(plan, keep_going=keep_going), BOLD))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _shortness(verbosity: int, width: int | None) -> ValueWidth:
+def _value_width(verbosity: int, width: int | None) -> ValueWidth:
     if verbosity:
         return WHOLE
     if width is None:
@@ -68,42 +94,41 @@ def _shortness(verbosity: int, width: int | None) -> ValueWidth:
     return ValueWidth(room, min(36, room))
 
 
-def _server_line(server: str, targets: list[Target], form: _Form) -> str:
+def _server_line(server: str, targets: list[Target], style: _Style) -> str:
     requests = sum(len(target.requests) for target in targets)
     counts = f"{plural(len(targets), 'target')}, {plural(requests, 'request')}"
-    return f"{form.paint(f'━━ {show(server)} ━━', BOLD)} {counts}"
+    return f"{style.paint(f'━━ {show(server)} ━━', BOLD)} {counts}"
 
 
-def _head(target: Target, form: _Form) -> str:
-    folder = folder_of(target)
-    return form.paint(head_of(target), BOLD) + (form.paint(f"  {folder}", DIM) if folder else "")
+def _heading(heading: str, folder: str, style: _Style) -> str:
+    return style.paint(heading, BOLD) + (style.paint(f"  {folder}", DIM) if folder else "")
 
 
-def _target(target: Target, form: _Form) -> Iterator[str]:
-    yield _head(target, form)
-    cells = align([[change.aspect, show_key(change), _words(change, target, form)] for change in target.changes])
+def _target(target: Target, style: _Style) -> Iterator[str]:
+    yield _heading(target_heading(target), folder_note(target), style)
+    cells = align(
+        [
+            [change.aspect, show_key(change), ", ".join(map(str, change_parts(change, target, style.width)))]
+            for change in target.changes
+        ]
+    )
     for change, row in zip(target.changes, cells, strict=True):
-        yield _change_line(change, row, form)
-        if form.verbosity >= 2:
-            yield form.paint(f"      {_source(change)}", DIM)
-    yield from (form.paint(f"    {words}", RED) for words in emptied_words(target))
-    if form.verbosity:
-        yield from _requests(target.requests, form)
+        yield _change_line(change, row, style)
+        if style.verbosity >= 2:
+            yield style.paint(f"      {_source(change)}", DIM)
+    yield from (style.paint(f"    {line}", RED) for line in emptied_lists(target))
+    if style.verbosity:
+        yield from _requests(target.requests, style)
 
 
-def _words(change: Change, target: Target, form: _Form) -> str:
-    return ", ".join(map(str, change_parts(change, target, form.short)))
-
-
-def _change_line(change: Change, row: list[str], form: _Form) -> str:
+def _change_line(change: Change, row: list[str], style: _Style) -> str:
     text = f"{SIGNS[change.action]} {'  '.join(row).rstrip()}"
     notes = change_notes(change)
     note = f"  ({'; '.join(notes)})" if notes else ""
-    style = COLOURS[change.action]
     if change.action == "delete":
-        return "  " + form.paint(text + note, style)
-    painted = form.paint(SIGNS[change.action], style) + text[1:]
-    return f"  {painted}{form.paint(note, DIM if change.reversible else YELLOW)}"
+        return "  " + style.paint(text + note, RED)
+    painted = style.paint(SIGNS[change.action], _COLOURS[change.action]) + text[1:]
+    return f"  {painted}{style.paint(note, DIM if change.reversible else YELLOW)}"
 
 
 def _source(change: Change) -> str:
@@ -111,25 +136,130 @@ def _source(change: Change) -> str:
     return f"at {visible(str(change.source.place))}{task}"
 
 
-def _requests(requests: tuple[Request, ...], form: _Form) -> Iterator[str]:
+def _requests(requests: tuple[Request, ...], style: _Style) -> Iterator[str]:
     for number, request in enumerate(requests, 1):
         body = f"  {show_body(request.body, _BODY)}" if request.body else ""
-        yield form.paint(f"    {number:>3}. {request.method} {visible(request.path)}{body}", DIM)
+        yield style.paint(f"    {number:>3}. {request.method} {visible(request.path)}{body}", DIM)
 
 
-def _errors(plan: Plan, form: _Form) -> Iterator[str]:
-    for head, folder, error in errors_of(plan):
-        yield form.paint(head, BOLD) + (form.paint(f"  {folder}", DIM) if folder else "")
+def _errors(plan: Plan, style: _Style) -> Iterator[str]:
+    for heading, folder, error in planning_errors(plan):
+        yield _heading(heading, folder, style)
         first, *rest = visible_lines(error)
-        yield form.paint(f"  error: {first}", RED)
-        yield from (form.paint(f"    {line}", RED) for line in rest if line.strip())
+        yield style.paint(f"  error: {first}", RED)
+        yield from (style.paint(f"    {line}", RED) for line in rest if line.strip())
         yield ""
 
 
-def _warnings(plan: Plan, form: _Form) -> Iterator[str]:
+def _warnings(plan: Plan, style: _Style) -> Iterator[str]:
     for warning in plan.warnings:
         first, *rest = visible_lines(warning)
-        yield form.paint(f"Warning: {first}", YELLOW)
-        yield from (form.paint(f"  {line}", YELLOW) for line in rest)
+        yield style.paint(f"Warning: {first}", YELLOW)
+        yield from (style.paint(f"  {line}", YELLOW) for line in rest)
     if plan.warnings:
         yield ""
+
+
+# Results -------------------------------------------------------------------------------------------------------
+
+
+def render_result(result: Result, *, colour: bool, verbosity: int = 0) -> str:
+    """Return a result: the targets that are not as desired (``verbosity`` 1: all), counts, the closing sentence."""
+    lines: list[str] = []
+    not_attempted: Counter[tuple[str, str]] = Counter()
+    for target in result.targets:
+        listed = bool(verbosity) or target.outcome in NOT_DONE
+        if target.outcome == "not attempted" and not verbosity:
+            reason = target.target.server, target.message
+            not_attempted[reason] += 1
+            listed = not_attempted[reason] <= _LISTED
+        lines += [*_target_result(target, colour, verbosity), ""] if listed else []
+    lines += _not_listed(not_attempted)
+    lines += _recap(recap_of(result), colour)
+    style = GREEN if result.ok and not result.interrupted else RED
+    lines.append(paint(visible(result_sentence(result)), style, colour=colour))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _not_listed(not_attempted: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Count the rest of what was not attempted for one reason: a server that stops answering leaves thousands."""
+    for (server, message), count in not_attempted.items():
+        if count > _LISTED:
+            reason = f": {visible(message)}" if message else ""
+            yield from (f"{visible(server)}: {count - _LISTED} more not attempted{reason}", "  → list them with -v", "")
+
+
+def _target_result(result: TargetResult, colour: bool, verbosity: int) -> Iterator[str]:
+    outcome = paint(result.outcome, _OUTCOMES[result.outcome], colour=colour)
+    yield f"{paint(target_heading(result.target), BOLD, colour=colour)}: {outcome}"
+    styles = {"difference": RED, "advice": DIM}
+    for kind, line in result_lines(result, whole=bool(verbosity)):
+        yield paint(f"  {line}", styles[kind], colour=colour) if kind in styles else f"  {line}"
+
+
+def _recap(recaps: tuple[Recap, ...], colour: bool) -> Iterator[str]:
+    width = max((display_width(show(recap.server)) for recap in recaps), default=0)
+    for recap in recaps:
+        counts = " ".join(_count(name, number, colour) for name, number in recap.counts())
+        yield f"{pad(show(recap.server), width)} : {counts}"
+    if recaps:
+        yield ""
+
+
+def _count(name: str, number: int, colour: bool) -> str:
+    styles = {"changed": YELLOW, "failed": RED, "unverified": MAGENTA, "not_attempted": MAGENTA}
+    text = f"{name}={number}"
+    return paint(text, styles[name], colour=colour and number > 0) if name in styles else text
+
+
+# Problems ------------------------------------------------------------------------------------------------------
+
+
+def render_problems(problems: Iterable[Problem], colour: bool) -> str:
+    """Return each problem: place and message, the excerpt with its caret, the remedy; at the end their number."""
+    blocks = ["".join(f"{line}\n" for line in _problem(problem, colour)) for problem in problems]
+    if not blocks:
+        return ""
+    return "\n".join([*blocks, paint(f"{plural(len(blocks), 'problem')}.", BOLD, colour=colour) + "\n"])
+
+
+def render_error(error: MsautoError, *, colour: bool) -> str:
+    """Return an error; :class:`InputError` with all its problems."""
+    if isinstance(error, InputError):
+        return render_problems(error.problems, colour)
+    first, *rest = visible_lines(str(error))
+    head = "Refused:" if isinstance(error, RefusedError) else "Error:"
+    lines = [f"{paint(head, RED, colour=colour)} {first}", *(f"  {line.strip()}" for line in rest if line.strip())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _problem(problem: Problem, colour: bool) -> Iterator[str]:
+    first, *rest = visible_lines(problem.message)
+    place = " ".join(visible_lines(f"{problem.place}: ")) if problem.place else ""
+    warning = problem.level == "warning"
+    message = paint(f"warning: {first}", YELLOW, colour=colour) if warning else paint(first, RED, colour=colour)
+    yield paint(place, BOLD, colour=colour) + message
+    yield from (f"  {line}" for line in rest)
+    for line in _excerpt(problem.excerpt):
+        yield paint(line, CYAN if _is_caret(line) else DIM, colour=colour)
+    if problem.remedy:
+        yield f"  → {' '.join(visible_lines(problem.remedy))}"
+
+
+def _excerpt(excerpt: str) -> Iterator[str]:
+    """Yield the lines of an excerpt; a caret that counts characters moves to its column on the terminal."""
+    above = ""
+    for line in excerpt.rstrip("\n").split("\n") if excerpt else ():
+        shown = "".join(" " if sign == "\t" else "�" if is_hidden(sign) else sign for sign in line)
+        yield _move_caret(shown, above) if _is_caret(shown) and above else shown
+        above = shown
+
+
+def _move_caret(caret: str, above: str) -> str:
+    at = caret.index("^")
+    bar = caret.rfind("|", 0, at) + 1
+    return caret[:bar] + " " * (display_width(above[:at]) - bar + max(0, at - len(above))) + caret[at:]
+
+
+def _is_caret(line: str) -> bool:
+    return line.strip(" |~^") == "" and "^" in line

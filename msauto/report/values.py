@@ -1,6 +1,6 @@
-"""Changes in words: the parts that every form draws, so that all forms tell the same.
+"""Changes and their values as text, for every form.
 
-Values of changes are JSON; frames are numbers and get their time codes here, at the target's rate.
+Values of changes are JSON. Frames are numbers; their time codes are added here, at the frame rate of the target.
 """
 
 from __future__ import annotations
@@ -9,34 +9,39 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from msgspec import structs
 
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
+from msauto.interface.fields import LINK_FIELDS, names
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
 from msauto.report.sentences import plural
 from msauto.secrets.taint import HIDDEN
 
+SIGNS: Final[dict[Action, str]] = {"add": "+", "change": "~", "delete": "-", "run": "!"}
 _IN_FRAMES = frozenset(
     {"at", "duration", "frame", "frames", "length", "pos", "start", "start_frame", *names(LINK_FIELDS, "position")}
 )
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
-"""Attributes that tell a reader which item it is; shown even where they stay."""
-_ORDER = tuple(dict.fromkeys((*_PLACE, "duration", "track", "title", "further_titles", *names(MARKER_ATTRIBUTES))))
+"""Attributes that identify an item; shown also if they do not change."""
+_ORDER = (*_PLACE, "duration", "track", "title", "further_titles", "comment", "user", "keywords", "rating")
 _FILES = frozenset({"thumbnail", "proxy"})
-"""Downloads: on the server they change nothing that could be undone."""
+"""Downloads: they change nothing on the server, so there is nothing to undo."""
 _NOTHING = "(nothing)"
 _UNKNOWN = "(unknown)"
-_BASIS = {"ledger": "not reported by the server; last written by us", "none": "not reported by the server; never known"}
+_BASIS = {
+    "ledger": "not reported by the server; last value written by msauto",
+    "none": "not reported by the server; earlier value unknown",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePart:
-    """One attribute of a change, ready to be read: ``before`` alone is removed, ``after`` alone is new.
+    """One attribute of a change as text: removed with only ``before``, new with only ``after``.
 
-    Both, and equal: it stays, and is shown only to tell which item is meant. ``label`` is empty for plain values.
+    If both are equal, it does not change and only identifies the item. ``label`` is empty for plain values.
     """
 
     label: str
@@ -44,23 +49,23 @@ class ValuePart:
     after: str | None
 
     @property
-    def moves(self) -> bool:
-        """Something differs between before and after."""
+    def changes(self) -> bool:
+        """Whether before and after differ."""
         return self.before is not None and self.after is not None and self.before != self.after
 
     @property
     def value(self) -> str:
-        """The one value of a part that does not move."""
+        """The value of a part that does not change."""
         return (self.after if self.after is not None else self.before) or ""
 
     def __str__(self) -> str:
-        words = f"{self.before} → {self.after}" if self.moves else self.value
-        return f"{self.label} {words}" if self.label else words
+        text = f"{self.before} → {self.after}" if self.changes else self.value
+        return f"{self.label} {text}" if self.label else text
 
 
 @dataclass(frozen=True, slots=True)
 class ValueWidth:
-    """How many columns a value may take, alone and within a list item; ``None`` is no limit."""
+    """The most columns of a value, alone and within a list item; ``None``: no limit."""
 
     alone: int | None = 60
     item: int | None = 36
@@ -70,7 +75,7 @@ WHOLE = ValueWidth(None, None)
 
 
 def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> tuple[ValuePart, ...]:
-    """Say what a change does, attribute by attribute; empty where its key says it all."""
+    """Return what a change does, attribute by attribute; empty if its key shows everything."""
     if change.aspect == "asset" and change.action == "delete":
         return tuple(_deleted(change, target))
     if change.aspect == "command" and isinstance(change.after, dict):
@@ -83,10 +88,10 @@ def change_parts(change: Change, target: Target, short: ValueWidth = WHOLE) -> t
 
 
 def change_notes(change: Change) -> tuple[str, ...]:
-    """Say what a reader must know besides: where ``before`` comes from, and whether it can be undone."""
+    """Return notes on a change, such as where ``before`` comes from and whether it can be undone."""
     notes = [_BASIS[change.basis]] if change.basis in _BASIS and change.action != "run" else []
     if change.exactly:
-        notes.append("`exactly` does not name it")
+        notes.append("removed by `exactly`")
     if change.handler:
         notes.append(f"handler {show(change.handler, quoted=True)}{', before the deletion' if change.before else ''}")
     if change.pending:
@@ -98,23 +103,23 @@ def change_notes(change: Change) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def emptied_words(target: Target) -> tuple[str, ...]:
-    """Say which lists ``exactly`` empties: a reader must not have to count."""
+def emptied_lists(target: Target) -> tuple[str, ...]:
+    """Return a line for each list that ``exactly`` empties."""
     return tuple(
-        f"all {each.count} {each.aspect.replace('_', ' ')}s go: nothing is left"
+        f"all {each.count} {each.aspect.replace('_', ' ')}s are removed: the list is empty afterwards"
         for each in target.emptied
         if each.count > 1
     )
 
 
 def show_key(change: Change) -> str:
-    """Return what the change names within its aspect, visible; empty where the aspect says it all."""
+    """Return the key of a change, visible; empty if the aspect has none."""
     return show(change.key) if change.key else ""
 
 
 def show_body(body: Body, limit: int | None = None) -> str:
-    """Describe a request's body: its size and type, then its text, or its sum where it is no text."""
-    if body.is_hidden:
+    """Return size and type of a request's body, then its text, or its SHA-256 if it is binary."""
+    if body.content == HIDDEN.encode():
         return f"{HIDDEN} of {visible(body.media_type)}"
     size = f"{plural(len(body.content), 'byte')} of {visible(body.media_type)}"
     try:
@@ -124,7 +129,7 @@ def show_body(body: Body, limit: int | None = None) -> str:
 
 
 def show_frames(frames: int, rate: Fraction | None) -> str:
-    """Write a number of frames with its time code; drop frame beside it where the rate has it.
+    """Return a number of frames with its time code, also in drop frame if the rate has it.
 
     >>> show_frames(18750, Fraction(25)), show_frames(1800, Fraction(30000, 1001)), show_frames(5, None)
     ('00:12:30:00 (18750)', '00:01:00:00 / 00:01:00;02 (1800)', '5 frames')
@@ -138,7 +143,7 @@ def show_frames(frames: int, rate: Fraction | None) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """Write a length of time as people say it: ``30 min``, ``1 h 15 min``, ``45 s``."""
+    """Return a duration such as ``30 min``, ``1 h 15 min``, ``45 s``."""
     whole = round(seconds)
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
@@ -149,9 +154,9 @@ def show_seconds(seconds: float) -> str:
 def show_value(
     value: Json, name: str = "", rate: Fraction | None = None, *, limit: int | None = None, in_item: bool = False
 ) -> str:
-    """Write one JSON value on one line, visible; frames by the name of their attribute.
+    """Return one JSON value on one line, visible; ``name`` is its attribute, which may count frames.
 
-    ``in_item``: it stands among others, so texts of more than one word are quoted.
+    ``in_item``: other values follow on the line, so texts of more than one word are quoted.
     """
     frames = _frames(value, name)
     if frames is not None:
@@ -159,7 +164,7 @@ def show_value(
     if value is None:
         return _NOTHING
     if isinstance(value, str):
-        return show(value, limit=limit, quoted=_reads_as_other(value, in_item))
+        return show(value, limit=limit, quoted=_is_ambiguous(value, in_item))
     if isinstance(value, list):
         return show_list(value, limit=limit)
     if isinstance(value, dict):
@@ -168,7 +173,7 @@ def show_value(
 
 
 def show_list(values: list[Json], *, limit: int | None = None) -> str:
-    """Write a list in brackets; values that hold a comma or a bracket are quoted. ``limit`` cuts its end off."""
+    """Return a list in brackets; values with a comma or a bracket are quoted. ``limit`` (columns) cuts its end."""
     shown: list[str] = []
     room = limit
     for value in values:
@@ -185,9 +190,9 @@ def show_list(values: list[Json], *, limit: int | None = None) -> str:
 def show_pair_of(
     before: Json, after: Json, name: str, rate: Fraction | None, limit: int | None, *, in_item: bool = False
 ) -> tuple[str, str]:
-    """Write two values so that they can be told apart."""
+    """Return two values so that they look different if they are."""
     if isinstance(before, str) and isinstance(after, str) and _frames(before, name) is None:
-        quoted = _reads_as_other(before, in_item) or _reads_as_other(after, in_item)
+        quoted = _is_ambiguous(before, in_item) or _is_ambiguous(after, in_item)
         return show_pair(before, after, limit=limit, quoted=quoted)
     old = show_value(before, name, rate, limit=limit, in_item=in_item)
     new = show_value(after, name, rate, limit=limit, in_item=in_item)
@@ -197,7 +202,7 @@ def show_pair_of(
     return whole if whole[0] != whole[1] else (visible(json.dumps(before)), visible(json.dumps(after)))
 
 
-def _reads_as_other(text: str, in_item: bool) -> bool:
+def _is_ambiguous(text: str, in_item: bool) -> bool:
     return text in {_NOTHING, _UNKNOWN} or text.startswith("[") or (in_item and any(sign in text for sign in " ,"))
 
 
@@ -239,7 +244,7 @@ def _item(change: Change, rate: Fraction | None, short: ValueWidth) -> Iterator[
 
 
 def _as_text(shown: dict[str, Json]) -> dict[str, Json]:
-    """Return what a channel shows of an item as the text that stands beside the wanted one."""
+    """Return the title and description of a live item as one text, to compare with a desired text."""
     title, description = (str(shown.get(name) or "") for name in ("title", "description"))
     if not title and not description:
         return shown
@@ -257,20 +262,14 @@ def _attribute(
     old, new = sides[0].get(name), sides[1].get(name)
     label = visible(name)
     if change.action != "change":
-        return _one_sided(label, old if change.action == "delete" else new, change.action, name, rate, limit)
+        deleted = change.action == "delete"
+        value = old if deleted else new
+        shown = show_value(value, name, rate, limit=limit, in_item=True)
+        return None if value is None else ValuePart(label, shown, None) if deleted else ValuePart(label, None, shown)
     if name not in sides[1] or old == new:
         shown = show_value(old, name, rate, limit=limit, in_item=True)
         return ValuePart(label, shown, shown) if name in _PLACE else None
     return ValuePart(label, *show_pair_of(old, new, name, rate, limit, in_item=True))
-
-
-def _one_sided(
-    label: str, value: Json, action: Action, name: str, rate: Fraction | None, limit: int | None
-) -> ValuePart | None:
-    if value is None:
-        return None
-    shown = show_value(value, name, rate, limit=limit, in_item=True)
-    return ValuePart(label, shown, None) if action == "delete" else ValuePart(label, None, shown)
 
 
 def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
@@ -279,7 +278,7 @@ def _names(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
 
 
 def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
-    """Tell whether the key of the change says this attribute already."""
+    """Return whether the key of the change contains this attribute."""
     value = item.get(name)
     if name in {"number", "guid", "uid"}:
         return key in {str(value), f"{name} {value}"}
@@ -289,23 +288,23 @@ def _in_key(key: str, name: str, item: Mapping[str, Json]) -> bool:
 
 
 def _deleted(change: Change, target: Target) -> Iterator[ValuePart]:
-    """A deleted clip: where it lives, how long it is, when it was made, and all else that is told of it."""
-    told: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
-    folder = told.pop("folder", None)
+    """Yield the parts of a deleted clip: folder, length, creation time, links, and what else is known."""
+    facts: dict[str, Json] = dict(change.before) if isinstance(change.before, dict) else {}
+    folder = facts.pop("folder", None)
     if folder is None and target.folder is not None:
         folder = target.folder
     if folder is not None:
         yield ValuePart("in", show_value(folder) if folder else "the root folder", None)
     for name in ("frames", "length", "duration"):
-        length = told.pop(name, None)
+        length = facts.pop(name, None)
         if length is not None:
             yield ValuePart("length", show_value(length, name, target.rate), None)
-    created = told.pop("create_time", None) or target.create_time
+    created = facts.pop("create_time", None) or target.create_time
     if created is not None:
         yield ValuePart("created", show_value(created), None)
-    told.pop("links", None)
+    facts.pop("links", None)
     if target.places:
         yield ValuePart("also shown as", show_list([*target.places]), None)
-    for name, value in told.items():
+    for name, value in facts.items():
         if value is not None and value != target.name:
             yield ValuePart(visible(name), show_value(value, name, target.rate), None)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec import structs
 
 from msauto.concurrency import in_turns
 from msauto.errors import RejectedError, UnreadableError
@@ -200,9 +201,9 @@ async def read_entries_of(reader: Reader, database: str, asset: Asset) -> ClipEn
     own = [entry for entry in found.same if _bears(entry, asset)]
     others = [entry for entry in found.same if not _bears(entry, asset)]
     if len(others) > MOST_LINKS:
-        return replace(found, same=tuple(own))
+        return structs.replace(found, same=tuple(own))
     links = [entry for entry in others if await _shows(reader, database, entry, asset)]
-    return replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
+    return structs.replace(found, same=tuple(entry for entry in found.same if entry in own or entry in links))
 
 
 def _bears(entry: Entry, asset: Asset) -> bool:
@@ -216,7 +217,7 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> b
     answer = await reader.read_asset(database, Address(entry.title))
     if answer is None or not fits(entry, answer) or is_other_clip(asset, answer):
         return False
-    answer = answer if answer.title is not None else replace(answer, title=entry.title)
+    answer = answer if answer.title is not None else structs.replace(answer, title=entry.title)
     if answer.folder is not None and asset.folder is not None and not same_folder(answer.folder, entry.folder):
         return same_folder(answer.folder, asset.folder)  # a link of some clip that lives there: it may be this one
     return await are_one_clip(reader, database, asset, answer)
@@ -275,13 +276,13 @@ async def settle_home(
         return asset
     try:
         if not await has((database,)):
-            return replace(asset, folder_otherwise=None)
+            return structs.replace(asset, folder_otherwise=None)
         here, there = _is_listed_in(asset, await read(asset.folder)), _is_listed_in(asset, await read(otherwise))
     except (RejectedError, UnreadableError):
         return asset
     if here is there:
         return asset
-    return replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
+    return structs.replace(asset, folder=asset.folder if here else otherwise, folder_otherwise=None)
 
 
 def _is_listed_in(asset: Asset, listing: Listing | None) -> bool:

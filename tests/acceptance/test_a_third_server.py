@@ -150,7 +150,7 @@ def test_what_is_swallowed_is_never_proved(command: str, tmp_path: Path, capsys:
 def test_what_is_cut_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ThirdServer(Ways(most=12), build) as server:
         assert Workspace(tmp_path, server, {}).play("apply", "-y", "--allow-delete", "1") == 3
-    assert "the server keeps only the beginning of what it is told: shorten the value" in capsys.readouterr().out
+    assert "the server keeps only the beginning of the value: shorten it" in capsys.readouterr().out
 
 
 # Probe ---------------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def the_only(desk: Desk, sourced: Said, code: int, status: str) -> Any:
 def test_no_consent(desk: Desk) -> None:
     entry = the_only(desk, desk.run("apply", desk.comment("new"), *INV), 4, "refused")
     assert entry["playbooks"] == ["play.yml"]
-    assert "nobody agreed to the plan" in entry["reason"]
+    assert "no consent" in entry["reason"]
     assert (entry["summary"]["change"], entry["summary"]["requests"]) == (1, 1)
 
 
@@ -63,7 +63,7 @@ def test_bad_input(desk: Desk, name: str, content: str, reason: str) -> None:
 
 def test_a_target_that_cannot_be_planned(desk: Desk) -> None:
     entry = the_only(desk, desk.run("apply", desk.comment("new", "Nobody"), *INV, "--yes"), 1, "error")
-    assert entry["reason"].startswith("1 target cannot be planned: Nobody: ")
+    assert entry["reason"].startswith("cannot plan 1 target: Nobody: ")
     assert entry["summary"]["errors"] == 1
 
 
@@ -116,10 +116,10 @@ def test_newest_first_in_the_table_and_by_the_beginning_of_a_name(desk: Desk) ->
     lines = desk.run("history", *STATE).out.splitlines()
     assert (newest["run"] in lines[1], run["run"] in lines[2]) == (True, True)
     assert "refused" in lines[1]
-    assert "nobody agreed" in lines[1]
+    assert "no consent" in lines[1]
     for name in (newest["run"], newest["run"][:-1], "last"):
         shown = desk.run("history", name, *STATE)
-        assert (shown.code, "nobody agreed" in shown.out, getpass.getuser() in shown.out) == (0, True, True)
+        assert (shown.code, "no consent" in shown.out, getpass.getuser() in shown.out) == (0, True, True)
     assert desk.run("history", run["run"][:-1], *STATE, "--format", "json").json["run"] == run["run"]
     both = desk.run("history", "20", *STATE)
     both.one_error("20 matches 2 runs", newest["run"], run["run"], "give more characters")
@@ -135,11 +135,11 @@ def test_last_skips_what_wrote_nothing(desk: Desk, sim: Simulator) -> None:
     refused, run, *_ = history(desk)
     sourced = desk.run("undo", "last", *INV, "--yes")
     assert (sourced.code, sim.state.clip("EP001").home.fields["comment"]) == (0, "")
-    assert f"the last attempt, {refused['run']}, wrote nothing (refused: nobody agreed" in sourced.err
+    assert f"the last attempt, {refused['run']}, wrote nothing (refused: no consent" in sourced.err
     assert f"the last run is {run['run']}" in sourced.err
     for command in (("undo", refused["run"]), ("apply", "--resume", refused["run"])):
         sourced = desk.run(*command, *INV, "--yes")
-        sourced.one_error(f"{refused['run']} wrote nothing: nobody agreed", "→")
+        sourced.one_error(f"{refused['run']} wrote nothing: no consent", "→")
         assert sourced.code == 4
 
 
@@ -160,7 +160,7 @@ def test_a_history_that_cannot_be_written_changes_no_exit_code(desk: Desk, bad: 
     desk.comment("new")
     desk.write(*(("state", "a file") if bad == "file" else ("state/ledger.sqlite", "no ledger")))
     sourced = desk.run("apply", "none.yml", *INV, "--yes")
-    sourced.one_error("none.yml", "Warning: this attempt is not in the history: the ledger")
+    sourced.one_error("none.yml", "Warning: this attempt is missing from the history: the ledger")
     assert sourced.code == 1
     sourced = desk.run("apply", "play.yml", *INV, "--yes")
     sourced.one_error("the ledger")
@@ -186,4 +186,4 @@ def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
     desk.write("msauto.toml", 'tz = "UTC"\n')
     sourced = desk.run("apply", desk.comment("new"), *INV, "--yes", "--window", "11:00-13:00")
     entry = the_only(desk, sourced, 4, "refused")
-    assert "outside of the window 11:00-13:00" in entry["reason"]
+    assert "outside the window 11:00-13:00" in entry["reason"]

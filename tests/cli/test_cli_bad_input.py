@@ -224,7 +224,7 @@ def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
         for command in (("plan",), ("apply", "--yes")):
             sourced = desk.spawn(*command, *INV, "play.yml", stdout=full)
             assert sourced.code == 1
-            sourced.one_error("the result could not be written: No space left on device")
+            sourced.one_error("cannot write the result: No space left on device")
         assert not sim.writes()
         sourced = desk.spawn("apply", "--yes", "--format", "json", *INV, "play.yml", stdout=full)
     assert sourced.code == 3  # it was applied, and nobody could be told

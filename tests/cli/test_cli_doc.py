@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from msauto.cli.commands.doc import _all as all_topics
+from msauto.cli.commands.doc import _topics as all_topics
 from msauto.cli.main import COMMANDS
 from msauto.interface.fields import MimeType
 from msauto.model.timecode import Timecode
@@ -69,7 +69,7 @@ def test_lines_are_no_wider_than_the_page(away: Desk) -> None:
 def test_an_unknown_topic_names_the_nearest(away: Desk) -> None:
     sourced = away.run("doc", "filtres")
     assert sourced.code == 1
-    sourced.one_error("no topic 'filtres'", "did you mean 'filters'?")
+    sourced.one_error("topic 'filtres' not found", "did you mean 'filters'?")
 
 
 def test_positions_are_what_they_come_to(away: Desk) -> None:

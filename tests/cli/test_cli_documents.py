@@ -63,7 +63,7 @@ def test_not_planned(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("settings", "task", "flags", "word"),
     [
-        ("", {"fields": {"comment": "new"}}, (), "nobody agreed"),
+        ("", {"fields": {"comment": "new"}}, (), "no consent"),
         ("", {"state": "absent", "with_links": True}, ("--yes",), "--allow-delete 1"),
         ("[state]\nrequire = true\n", {"fields": {"comment": "new"}}, ("--yes",), "is empty"),
         (

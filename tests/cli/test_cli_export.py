@@ -28,20 +28,20 @@ def exported(desk: Desk) -> set[str]:
 def test_the_whole_database_in_files_plans_to_nothing(desk: Desk, sim: Simulator) -> None:
     sourced = export(desk, "--out", "out")
     assert (sourced.code, sourced.out) == (0, "")
-    assert sourced.err == "Exported 163 asset(s) in 14 file(s).\n"
+    assert sourced.err == "Exported 163 assets in 14 files.\n"
     names = exported(desk)
     assert {"out/NEWS/Raw/2026.yml", "out/NEWS/Raw.yml", "out/NEWS/A_B Tests~e7d39667.yml"} <= names
     planned = desk.run("plan", *INV, "--detailed-exitcode", *sorted(names))
-    assert (planned.code, planned.out) == (0, "No changes. 163 targets are as wanted.\n")
+    assert (planned.code, planned.out) == (0, "No changes. 163 targets are as desired.\n")
     assert not sim.writes()
 
 
 def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
     sourced = export(desk)
     assert sourced.code == 0
-    assert sourced.err == "Exported 163 asset(s).\n"
+    assert sourced.err == "Exported 163 assets.\n"
     desk.write("all.yml", sourced.out)
-    assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as wanted.\n"
+    assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as desired.\n"
 
 
 def test_exported_twice_is_the_same_text(desk: Desk) -> None:
@@ -59,9 +59,9 @@ def test_titles_and_channels_have_their_files(desk: Desk) -> None:
     sourced = export(
         desk, "--title", "Long Film", "--title", "EP001", "--title", "EP001", "--channel", "ticker", "--out", "out"
     )
-    assert sourced.err == "Exported 2 asset(s) and 1 channel(s) in 2 file(s).\n"
+    assert sourced.err == "Exported 2 assets and 1 channel in 2 files.\n"
     assert exported(desk) == {"out/NEWS@titles.yml", "out/channels/ticker.yml"}
-    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 3 targets are as wanted.\n"
+    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 3 targets are as desired.\n"
 
 
 def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
@@ -77,7 +77,7 @@ def test_a_task_says_all_that_can_be_said(desk: Desk, sim: Simulator) -> None:
     sourced = export(desk, "--title", "Show: {{ x }}")
     assert sourced.out == TASK
     desk.write("one.yml", sourced.out)
-    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
+    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as desired.\n"
 
 
 TASK = """\
@@ -128,11 +128,11 @@ def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk
     assert "track of marker 5, which no task can set: House" in sourced.out
     assert "track of marker 1" not in sourced.out
     desk.write("one.yml", sourced.out)
-    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as wanted.\n"
+    assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as desired.\n"
 
 
 def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Desk, sim: Simulator) -> None:
-    words = "told of no XMP fields of any asset"
+    words = "listed no XMP fields of any asset"
     assert words not in export(desk).err
     sim.dialect = SimDialect(xmp_without_field="empty")
     sourced = export(desk)
@@ -144,7 +144,7 @@ def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Des
 def test_a_link_is_told_where_it_stands_and_exported_where_its_clip_lives(desk: Desk, sim: Simulator) -> None:
     sourced = export(desk, "--folder", "Архив/Новости")
     assert sourced.code == 0
-    assert sourced.err == "Exported 0 asset(s).\n1 link(s) met: a link is exported with its clip, where that lives.\n"
+    assert sourced.err == "Exported 0 assets.\n1 link not exported: a link is exported with its clip.\n"
     sim.state.add_clip("Its own", "Архив/Новости")
     comment = "    # Архив/Новости/Новости дня: a link: its clip lives in A\\/B Tests."
     assert comment in export(desk, "--folder", "Архив/Новости").out.splitlines()
@@ -177,7 +177,7 @@ def test_two_clips_of_one_title_are_no_links_of_each_other(desk: Desk, sim: Simu
     assert "links: another clip is at Two/Twin" in sourced.out
     assert "exactly" not in sourced.out
     desk.write("twin.yml", sourced.out)
-    assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as wanted.\n"
+    assert desk.run("plan", *INV, "twin.yml").out == "No changes. 1 target is as desired.\n"
 
 
 def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None:
@@ -192,7 +192,7 @@ def test_positions_counted_from_the_in_point(desk: Desk, sim: Simulator) -> None
     assert '{number: 1, start: "00:00:04:00", duration: "00:00:02:00", title: Part 1}' in out
     assert '{at: "00:00:05:00", track: General}' in out
     desk.write("in.yml", out)
-    assert desk.run("plan", *INV, "in.yml").out == "No changes. 1 target is as wanted.\n"
+    assert desk.run("plan", *INV, "in.yml").out == "No changes. 1 target is as desired.\n"
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator
         news.remove_clip(clip)
     desk.write("out/NEWS/mine.yml", "- hosts: all\n")
     sourced = export(desk, "--out", "out")
-    assert "out/NEWS/Films.yml is of an earlier export" in sourced.err
+    assert "out/NEWS/Films.yml is from an earlier export" in sourced.err
     assert "mine.yml" not in sourced.err
     assert "out/NEWS/Films.yml" in exported(desk)
 
@@ -243,14 +243,14 @@ def test_several_servers_have_a_folder_each(desk: Desk, sim: Simulator, other_si
     desk.inventory({name: {"server": {"url": url}, "database": "NEWS"} for name, url in urls.items()})
     export(desk, "--folder", "Promos", "--out", "out")
     assert exported(desk) == {"out/studio-a/NEWS/Promos.yml", "out/studio-b/NEWS/Promos.yml"}
-    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 4 targets are as wanted.\n"
+    assert desk.run("plan", *INV, *sorted(exported(desk))).out == "No changes. 4 targets are as desired.\n"
 
 
 def test_a_folder_that_is_a_file(desk: Desk) -> None:
     desk.write("out/NEWS", "in the way")
     sourced = export(desk, "--folder", "Promos", "--out", "out")
     assert sourced.code == 1
-    sourced.one_error("out/NEWS/Promos.yml", "cannot be written")
+    sourced.one_error("cannot write out/NEWS/Promos.yml")
 
 
 # What is not there ---------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_an_asset_that_cannot_be_read_is_told_and_the_others_are_exported(desk: 
 def test_an_empty_folder_is_an_empty_playbook(desk: Desk, sim: Simulator) -> None:
     sim.state.databases["NEWS"].make_folder("Empty")
     sourced = export(desk, "--folder", "Empty")
-    assert (sourced.code, sourced.err) == (0, "Exported 0 asset(s).\n")
+    assert (sourced.code, sourced.err) == (0, "Exported 0 assets.\n")
     desk.write("empty.yml", sourced.out)
     assert desk.run("validate", "empty.yml").code == 0
 

@@ -54,14 +54,14 @@ def test_show_names_what_is_not_there_and_who_lists_it(
 ) -> None:
     sourced = desk.run("show", *arguments, *INV)
     assert sourced.code == 1
-    sourced.one_error(words, f"  → {remedy}")
+    sourced.one_error(words, f"  → list them: {remedy}")
 
 
 def test_a_web_server_that_is_no_media_server(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("status:404@GET")
     for what in ("databases", "channels"):
         sourced = desk.run("show", what, *INV)
-        sourced.one_error(f"studio-a has no list of {what}", "is it a media server?", "7901")
+        sourced.one_error(f"studio-a has no list of {what}", "check that the address is that of a media server", "7901")
         assert sourced.code == 1
 
 

@@ -83,7 +83,7 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
         process.send_signal(number)
         code, out, err = ended(process)
     assert code == 130
-    assert "Stopping after the requests under way" in err
+    assert "Stopping after the requests in flight" in err
     result = json.loads(out)
     assert result["result"]["interrupted"] is True
     outcomes = [target["result"]["outcome"] for target in result["targets"]]
@@ -109,7 +109,7 @@ def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
         code, out, err = ended(process)
     assert time.monotonic() - began < 3
     assert code == 130
-    assert "Ctrl-C again stops at once" in err
+    assert "Press Ctrl-C again to stop at once" in err
     assert "EP001: unverified" in out
     assert "EP004: not attempted" in out
     assert "msauto history" in out
@@ -160,7 +160,7 @@ def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
     (run,) = desk.run("history", "--format", "json").json
     assert (run["status"], run["ended"]) == ("died", None)
     assert run["summary"]["sent"] == 2, "two were under way: they may have been done"
-    assert "the run ended before it was done" in desk.run("history", "last").out
+    assert "the run ended before this target was done" in desk.run("history", "last").out
     assert desk.run("apply", "--yes", *INV, "play.yml").code == 0
 
 

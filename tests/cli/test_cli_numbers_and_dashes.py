@@ -43,7 +43,7 @@ def test_a_plan_with_errors_on_stdout(desk: Desk) -> None:
     sourced = desk.run("plan", *INV, "play.yml", "--out", "-")
     assert sourced.code == 1
     assert json.loads(sourced.out)["summary"]["errors"] == 1
-    sourced.one_error("cannot be planned")
+    sourced.one_error("cannot plan 1 target")
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])

@@ -80,7 +80,7 @@ def test_settings_that_are_gone_are_told_where_others_hold(desk: Desk, sim: Simu
     sourced = desk.run("undo", "last", *STATE)
     assert (sourced.code, segments(sim)) == (0, 0), sourced
     assert "Warning" in sourced.err
-    assert "house/msauto.toml is not there" in sourced.err
+    assert "house/msauto.toml does not exist" in sourced.err
 
 
 def test_resume_elsewhere_obeys_what_is_beside_the_playbooks(desk: Desk, sim: Simulator) -> None:

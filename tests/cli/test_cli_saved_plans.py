@@ -109,7 +109,7 @@ def test_a_key_that_stands_twice_is_refused(desk: Desk, sim: Simulator, plan: st
     # A reader may see the first one, and msauto the last, which the checksum is of.
     desk.write(plan, text.replace('"msauto":', '"targets": [], "msauto":', 1))
     sourced = desk.run("apply", *ALLOWED, *INV, plan)
-    sourced.one_error("the key 'targets' stands twice")
+    sourced.one_error("duplicate key 'targets'")
     assert (sourced.code, sim.writes()) == (1, [])
 
 

@@ -107,14 +107,14 @@ def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:
     desk.write("msauto.toml", f"[[freeze]]\n{freeze}\n")
     desk.comment("new")
     plan = desk.run("plan", *INV, "play.yml")
-    assert (plan.code, "Refused: a freeze of msauto.toml holds" in plan.out) == (0, holds)
+    assert (plan.code, "Refused: msauto.toml has a freeze" in plan.out) == (0, holds)
     refusals = desk.run("plan", *INV, "play.yml", "--format", "json").json["refusals"]
     assert [(each["code"], each["remedy"]) for each in refusals] == [("freeze", "--override-freeze REASON")] * holds
     sourced = desk.run("apply", "--yes", *INV, "play.yml")
     assert (sourced.code, len(sim.writes())) == ((4, 0) if holds else (0, 1))
     assert '"new"' in sourced.out  # the plan is shown first
     if holds:
-        sourced.one_error("a freeze of msauto.toml holds", "--override-freeze REASON")
+        sourced.one_error("msauto.toml has a freeze", "--override-freeze REASON")
         sourced = desk.run("apply", "--yes", "--override-freeze", "Новости: breaking", *INV, "play.yml")
         assert (sourced.code, len(sim.writes())) == (0, 1)
         assert desk.run("history", "last", "--format", "json").json["notes"]["override_freeze"] == "Новости: breaking"
@@ -139,7 +139,7 @@ def test_a_freeze_that_begins_on_the_way(desk: Desk, sim: Simulator, monkeypatch
     sourced = desk.run("apply", "--yes", "-f", "1", *INV, "play.yml", "--format", "json")
     assert sourced.code == 3
     assert [t["result"]["outcome"] for t in sourced.json["targets"]] == ["changed", "not attempted", "not attempted"]
-    assert "a freeze of msauto.toml holds" in sourced.json["targets"][1]["result"]["message"]
+    assert "msauto.toml has a freeze" in sourced.json["targets"][1]["result"]["message"]
     assert len(sim.writes()) == 2  # what was begun is finished
 
 

@@ -133,7 +133,7 @@ def test_only_yes_goes_on(desk: Desk, sim: Simulator, typed: str | None, code: i
     sourced = desk.run("apply", *INV, "play.yml", typed=typed)
     assert (sourced.code, len(sim.writes())) == (code, writes)
     assert "Plan: 0 to add, 1 to change" in sourced.out
-    assert ("Only 'yes' goes on" in sourced.err) is (typed is not None)
+    assert ("Type 'yes' to continue" in sourced.err) is (typed is not None)
     assert "goes on" not in sourced.out
 
 
@@ -187,7 +187,7 @@ def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
         assert "nothing can be applied" in sourced.out
         sourced = desk.run(*command, *INV, "play.yml", "--format", "json")
         assert (sourced.code, sourced.json["summary"]["errors"]) == (1, 1)
-        sourced.one_error("1 target cannot be planned", "→")
+        sourced.one_error("cannot plan 1 target", "→")
     assert not sim.writes()
 
 

@@ -17,9 +17,9 @@ COMMAND = {"command": {"name": "PARTNER_EXPORT_VERSION", "title": "EP001"}}
 STILL = {"thumbnail": {"title": "EP002", "pos": 0, "dest": "still.png"}}
 KEYWORDS = {"asset": {"title": "EP001", "segments": [{"number": 1, "start": 0, "duration": 9, "keywords": "a"}]}}
 BATCH = {"xmp_batch": {"connector": "TRAFFIC", "src": "batch.xml"}}
-SEEN = "What was changed was read again and is as wanted."
-FETCHED = "1 file was fetched."
-HIDDEN = "What was sent cannot be read back; the server answered without an error."
+SEEN = "All changes are verified."
+FETCHED = "1 file was downloaded."
+HIDDEN = "The changes cannot be read back; the server accepted the requests."
 
 
 @pytest.fixture
@@ -44,11 +44,11 @@ def marker(title: str, text: str) -> dict[str, Any]:
         ((COMMENT, STILL), f"{SEEN} {FETCHED}"),
         (
             (COMMENT, COMMAND),
-            "What reading shows of it was read again and is as wanted; 1 thing that was sent cannot be read back.",
+            "All changes that can be read back are verified; 1 change cannot be read back.",
         ),
         (
             (KEYWORDS, COMMAND, BATCH),
-            "What reading shows of it was read again and is as wanted; 3 things that were sent cannot be read back.",
+            "All changes that can be read back are verified; 3 changes cannot be read back.",
         ),
     ],
 )
@@ -79,8 +79,8 @@ def test_what_keep_going_leaves_out_is_not_as_wanted(desk: Desk, form: str) -> N
         assert (result["ok"], result["changed"], result["not_attempted"]) == (False, 1, 1)
         assert "No Such Clip" in sourced.json["targets"][1]["result"]["message"]
         return
-    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in sourced.out
-    assert "mend the cause and run again" in sourced.out
+    assert "Not everything is as desired: 1 changed, 1 not attempted; 1 request." in sourced.out
+    assert "fix the cause and run again" in sourced.out
     if form == "text":
         assert "changed=1 unchanged=0 failed=0 unverified=0 skipped=0 not_attempted=1" in sourced.out
 
@@ -89,7 +89,7 @@ def test_nothing_but_what_is_left_out(desk: Desk, sim: Simulator) -> None:
     desk.play({"asset": {"title": "No Such Clip", "fields": {"comment": "x"}}})
     sourced = desk.run("apply", "--yes", "--keep-going", *INV, "play.yml")
     assert (sourced.code, sim.writes()) == (3, [])
-    assert "Not all is as wanted: 1 not attempted; 0 requests." in sourced.out
+    assert "Not everything is as desired: 1 not attempted; 0 requests." in sourced.out
 
 
 def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
@@ -99,5 +99,5 @@ def test_a_stale_target_that_is_left_out(desk: Desk) -> None:
     assert desk.run("apply", "--yes", *INV, "other.yml").code == 0
     sourced = desk.run("apply", "--yes", "--keep-going", *INV, "kept")
     assert sourced.code == 3
-    assert "Not all is as wanted: 1 changed, 1 not attempted; 1 request." in sourced.out
+    assert "Not everything is as desired: 1 changed, 1 not attempted; 1 request." in sourced.out
     assert "stale" in sourced.out

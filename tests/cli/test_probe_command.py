@@ -110,7 +110,7 @@ def test_reading_sends_no_write_and_gives_json(sim: Simulator, capsys: pytest.Ca
 
 def test_nobody_agreed(sim: Simulator, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", "--server", sim.url, "-d", "NEWS", "--scratch", TITLE]) == 4
-    assert "no terminal" in capsys.readouterr().err
+    assert "no consent" in capsys.readouterr().err
     assert sim.log == []
 
 
@@ -163,7 +163,7 @@ def test_trial_is_of_one_server(sim: Simulator, tmp_path: Path, capsys: pytest.C
         }
         Path("two.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
         assert main(["probe", "-i", "two.yml", "--scratch", TITLE, "-y"]) == 1
-        assert "-l HOST" in capsys.readouterr().err
+        assert "--limit HOST" in capsys.readouterr().err
         assert main(["probe", "-i", "two.yml"]) == 0
         assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 2
         assert sim.writes() == second.writes() == []

@@ -25,7 +25,10 @@ from tests.docs.pages import ROOT, Block
 
 HOME = "127.0.0.1:7901"
 """Where the pages say that the simulator listens; in a test it takes any free port."""
-_ASKS = re.compile(r"(?:Only 'yes' goes on|Type the number to go on): ?(?P<answer>\S*)$", re.MULTILINE)
+_ASKS = re.compile(
+    r"(?:Only 'yes' goes on|Type the number to go on|Type (?:'yes'|the number) to continue): ?(?P<answer>\S*)$",
+    re.MULTILINE,
+)
 
 _ENDS = re.compile(r"^(?P<how>\^C|Killed)$", re.MULTILINE)
 """How a page shows that a command did not end by itself: what a shell prints of it."""
@@ -159,7 +162,7 @@ class Session:
         self.server = Simulator(
             state_from_seed(given["seed"]),
             SimDialect.parse(given["dialect"]),
-            given["fault"],
+            given["faults"],
             port=self.server.port,
             restore_seconds=min(given["restore_seconds"], 0.1),
         )

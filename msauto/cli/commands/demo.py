@@ -1,4 +1,4 @@
-"""``msauto demo``: the whole story against an embedded media server, in a scratch folder."""
+"""``msauto demo``: a complete example against an embedded media server, in a scratch folder."""
 
 from __future__ import annotations
 
@@ -14,79 +14,77 @@ from pathlib import Path
 import click
 
 from msauto.cli.commands.simulate import require_simulator
-from msauto.cli.output import give
+from msauto.cli.exit_codes import INTERRUPTED, OK, REFUSED
+from msauto.cli.flags import no_color_flag
+from msauto.cli.output import print_result
 from msauto.errors import MsautoError
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """One command of the story: what is said before it, and the exit code that it must end with."""
+    """One command of the demo: what is printed before it, and its expected exit code."""
 
-    says: str
+    comment: str
     command: str
-    ends: int = 0
+    exit_code: int = OK
 
 
-STORY = (
+STEPS = (
     DemoStep(
-        "An episode has come in from the crew. This is what the server knows of it.",
+        "The crew has delivered an episode. This is what the server knows about it.",
         "show asset 'Evening News raw' -i inventory.yml",
     ),
     DemoStep(
-        "site.yml says what tonight needs. What would change? Planning only reads.",
-        "plan site.yml",
+        "site.yml declares the desired state for tonight. What would change? Planning only reads.", "plan site.yml"
     ),
     DemoStep(
-        "Let it be so. Each target is read again afterwards, and compared with what was wanted.", "apply site.yml --yes"
+        "Apply it. Afterwards each target is read again and compared with the desired state.", "apply site.yml --yes"
     ),
-    DemoStep("Planned again, there is nothing to do: that is the point.", "plan site.yml --detailed-exitcode"),
+    DemoStep("A second plan is empty: applying twice changes nothing.", "plan site.yml --detailed-exitcode"),
     DemoStep(
-        "Two promos have had their day. Deleting is refused until somebody says how many.", "apply promos.yml --yes", 4
+        "Delete two expired promos. Deleting needs a limit, so this is refused.", "apply promos.yml --yes", REFUSED
     ),
-    DemoStep("Now somebody says it.", "apply promos.yml --yes --allow-delete 2"),
-    DemoStep("And a third time: what is absent and not there is unchanged.", "apply promos.yml --yes"),
+    DemoStep("Allow two deletions.", "apply promos.yml --yes --allow-delete 2"),
+    DemoStep("Once more: an absent asset that is missing already is unchanged.", "apply promos.yml --yes"),
 )
 
 
-@click.command("demo", short_help="Show it all, in a scratch folder.")
-@click.option("--no-color", is_flag=True, help="No colour, as NO_COLOR does.")
+@click.command("demo")
+@no_color_flag
 def command(*, no_color: bool) -> int:
-    """Show the main job on an embedded media server, as a story; nothing outside a scratch folder is touched."""
+    """Show a complete example on an embedded media server; it touches nothing outside a scratch folder."""
     require_simulator()
     from msauto.simulator import Simulator
 
-    with _scratch() as folder, Simulator(restore_seconds=1.0) as server:
+    with _scratch_folder() as folder, Simulator(restore_seconds=1.0) as server:
         clips = sum(1 for database in server.state.databases.values() for _ in database.clips())
-        give(
+        print_result(
             f"A media server with {clips} clips listens at {server.url}; the playbooks are copied to a scratch folder."
         )
-        surroundings = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
-        with _standing_in(folder / "playbooks", surroundings, no_color=no_color):
-            for context in STORY:
-                _play(context)
-        writes = server.writes()
-        give(
-            f"\nThe server has seen {len(server.log)} requests, {len(writes)} of them writes. That is the whole story."
-        )
-        give("Next: read playbooks/news.yml, then docs/tutorial.md.")
-    return 0
+        environment = {"STUDIO_A_URL": server.url, "XDG_STATE_HOME": str(folder / "state")}
+        with _working_in(folder / "playbooks", environment | ({"NO_COLOR": "1"} if no_color else {})):
+            for step in STEPS:
+                _run(step)
+        requests = f"{len(server.log)} requests, {len(server.writes())} of them writes"
+        print_result(f"\nThe server received {requests}.\nNext: read playbooks/news.yml, then docs/tutorial.md.")
+    return OK
 
 
-def _play(context: DemoStep) -> None:
+def _run(step: DemoStep) -> None:
     from msauto.cli.main import main
 
-    give(f"\n# {context.says}\n$ msauto {context.command}")
-    code = main(shlex.split(context.command))
-    if code == 130:
-        raise KeyboardInterrupt("the story is not over")
-    if code != context.ends:
-        raise MsautoError(f"the story broke: `msauto {context.command}` ended with {code}, not {context.ends}")
+    print_result(f"\n# {step.comment}\n$ msauto {step.command}")
+    code = main(shlex.split(step.command))
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt("the demo was not finished")
+    if code != step.exit_code:
+        raise MsautoError(f"the demo failed: `msauto {step.command}` ended with {code}, not {step.exit_code}")
     if code:
-        give(f"(exit code {code})")
+        print_result(f"(exit code {code})")
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def _scratch_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="msauto-demo-") as name:
         folder = Path(name)
         shutil.copytree(_examples(), folder / "playbooks")
@@ -102,12 +100,10 @@ def _examples() -> Path:
 
 
 @contextmanager
-def _standing_in(folder: Path, environment: Mapping[str, str], *, no_color: bool) -> Iterator[None]:
-    """Run as a user would who stands in the folder: its settings and its own ledger."""
+def _working_in(folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """Run as a user does who works in the folder: with its settings and its own ledger."""
     before, where = dict(os.environ), Path.cwd()
     os.environ.update(environment)
-    if no_color:
-        os.environ["NO_COLOR"] = "1"
     os.chdir(folder)
     try:
         yield

@@ -1,8 +1,7 @@
-"""``msauto doc [TOPIC]``: the reference in the terminal, made from the code that it tells of."""
+"""``msauto doc [TOPIC]``: the reference in the terminal, made from the code it describes."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from msauto.cli.output import colour_on, give
+from msauto.cli.flags import no_color_flag
+from msauto.cli.output import print_result, terminal_width, use_colour
 from msauto.errors import MsautoError
 from msauto.playbook.reference import templating
 from msauto.playbook.reference.modules import ReferenceKey, ReferenceTopic, module, modules
@@ -22,60 +22,65 @@ from msauto.playbook.yaml.document import nearest
 from msauto.report.json import dump
 
 _LISTS: Mapping[str, tuple[str, Callable[[], Sequence[ReferenceEntry]]]] = {
-    "facts": ("What templates may know of an asset: asset.NAME.", templating.facts),
-    "variables": ("The names that templates are given.", templating.variables),
-    "positions": ("How positions and durations may be written. Quote time codes.", templating.positions),
+    "facts": ("The facts of an asset for templates: asset.NAME.", templating.facts),
+    "variables": ("The variables of every template.", templating.variables),
+    "positions": ("Formats of positions and durations. Quote time codes.", templating.positions),
     "filters": ("Filters: VALUE | filter.", templating.filters),
     "tests": ("Tests, for when, where and that: VALUE is test.", templating.tests),
-    "lookups": ("What templates may read from outside: lookup(NAME, ...).", templating.lookups),
+    "lookups": ("Files and environment for templates: lookup(NAME, ...).", templating.lookups),
 }
-_NOTE = """A template may stand for any value but those marked (no template). A key without a value is an error:
-write "" to clear, or leave the key out. [] in a key means: of each item of the list."""
+_NOTE = """Any value can be a template, except those marked (no template). A key without a value is an error:
+write "" to clear, or omit the key. [] in a key means each item of the list."""
+
+
+_WIDEST = 110
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     del ctx, param
-    return [CompletionItem(name, help=words) for name, words in _all() if name.startswith(incomplete)]
+    return [CompletionItem(name, help=summary) for name, summary in _topics() if name.startswith(incomplete)]
 
 
-@click.command("doc", short_help="The reference, in the terminal.")
+@click.command("doc")
 @click.argument("topic", default="", metavar="[TOPIC]", shell_complete=_complete)
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form.")
-@click.option("--no-color", is_flag=True, help="No colour, as NO_COLOR does.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Form of the result."
+)
+@no_color_flag
 def command(*, topic: str, form: str, no_color: bool) -> None:
-    """Tell all about a module (asset, rss, ...), play, task, facts or filters; without TOPIC, what topics there are."""
+    """Show the reference of a module (asset, rss, ...), play, task, facts or filters; without TOPIC, list topics."""
     if form == "json":
-        give(dump(_as_json(topic)))
+        print_result(dump(_as_json(topic)))
     elif form == "markdown":
-        give(_as_markdown(topic))
+        print_result(_as_markdown(topic))
     else:
-        give("\n".join(_as_text(topic, _MarkdownStyle(colour_on(sys.stdout, no_color=no_color), _width()))))
+        width = min(terminal_width(sys.stdout) or _WIDEST, _WIDEST)
+        style = _TextStyle(use_colour(sys.stdout, no_color=no_color), width)
+        print_result("\n".join(_as_text(topic, style)))
 
 
-def _all() -> list[tuple[str, str]]:
-    return [*((each.name, each.words) for each in modules()), *((n, w) for n, (w, _) in _LISTS.items())]
+def _topics() -> list[tuple[str, str]]:
+    """Return name and summary of each topic."""
+    lists = ((name, summary) for name, (summary, _) in _LISTS.items())
+    return [*((each.name, each.words) for each in modules()), *lists]
 
 
 def _find(name: str) -> ReferenceTopic | tuple[str, Sequence[ReferenceEntry]]:
-    """Return a module's topic, or a list of entries with its words."""
+    """Return the topic of a module, or a list of entries with its summary."""
     if name in _LISTS:
-        words, entries = _LISTS[name]
-        return words, entries()
+        summary, entries = _LISTS[name]
+        return summary, entries()
     try:
         return module(name)
     except KeyError:
-        raise MsautoError(f"there is no topic {name!r}", remedy=nearest(name, [each for each, _ in _all()])) from None
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size().columns, 110) if sys.stdout.isatty() else 110
+        raise MsautoError(f"topic {name!r} not found", remedy=nearest(name, [each for each, _ in _topics()])) from None
 
 
 # Text ----------------------------------------------------------------------------------------------------------
 
 
-class _MarkdownStyle:
-    """How text looks: bold heads where there is colour, lines no wider than the terminal."""
+class _TextStyle:
+    """The look of the text: bold headings if it is coloured, lines no wider than the terminal."""
 
     def __init__(self, colour: bool, width: int) -> None:
         self._colour = colour
@@ -91,7 +96,7 @@ class _MarkdownStyle:
         )
 
 
-def _as_text(name: str, style: _MarkdownStyle) -> Iterator[str]:
+def _as_text(name: str, style: _TextStyle) -> Iterator[str]:
     if not name:
         yield from _contents(style)
         return
@@ -102,14 +107,14 @@ def _as_text(name: str, style: _MarkdownStyle) -> Iterator[str]:
         yield from _entries(name, *found, style)
 
 
-def _contents(style: _MarkdownStyle) -> Iterator[str]:
+def _contents(style: _TextStyle) -> Iterator[str]:
     yield style.head("Topics: msauto doc TOPIC")
-    width = max(len(name) for name, _ in _all())
-    for name, words in _all():
-        yield f"  {name:<{width}}  {words}"
+    topics = _topics()
+    width = max(len(name) for name, _ in topics)
+    yield from (f"  {name:<{width}}  {summary}" for name, summary in topics)
 
 
-def _topic(topic: ReferenceTopic, style: _MarkdownStyle) -> Iterator[str]:
+def _topic(topic: ReferenceTopic, style: _TextStyle) -> Iterator[str]:
     yield style.head(topic.name)
     yield from style.wrap(topic.words, 2)
     yield ""
@@ -131,9 +136,9 @@ def _kind(key: ReferenceKey) -> str:
     return key.kind + (", needed" if key.needed else "") + ("" if key.template else ", no template")
 
 
-def _entries(name: str, words: str, entries: Sequence[ReferenceEntry], style: _MarkdownStyle) -> Iterator[str]:
+def _entries(name: str, summary: str, entries: Sequence[ReferenceEntry], style: _TextStyle) -> Iterator[str]:
     yield style.head(name)
-    yield from style.wrap(words, 2)
+    yield from style.wrap(summary, 2)
     for entry in entries:
         yield ""
         yield f"  {style.head(entry.name)}"
@@ -147,7 +152,7 @@ def _entries(name: str, words: str, entries: Sequence[ReferenceEntry], style: _M
 
 def _as_json(name: str) -> Any:
     if not name:
-        return [{"name": each, "words": words} for each, words in _all()]
+        return [{"name": each, "words": summary} for each, summary in _topics()]
     found = _find(name)
     if isinstance(found, ReferenceTopic):
         return asdict(found)
@@ -156,7 +161,7 @@ def _as_json(name: str) -> Any:
 
 def _as_markdown(name: str) -> str:
     if not name:
-        return "".join(f"- `{each}`: {words}\n" for each, words in _all())
+        return "".join(f"- `{each}`: {summary}\n" for each, summary in _topics())
     found = _find(name)
     if isinstance(found, ReferenceTopic):
         return render_topic(found)

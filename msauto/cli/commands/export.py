@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
+from typing import IO, Any
 
 import click
 
-from msauto.cli.export_output import ExportedPlay, ExportOutput, FolderExport, StdoutExport
-from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.interruptible import run_async
-from msauto.cli.output import say
-from msauto.errors import MsautoError
+from msauto.cli.exit_codes import ERROR, OK
+from msauto.cli.flags import Flags, database_flag, require_database, shared_flags
+from msauto.cli.interrupts import run_async
+from msauto.cli.output import print_message, print_result
+from msauto.errors import MsautoError, RefusedError
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry
-from msauto.playbook.export.playbook_writer import WriterOptions, play_lines, task_lines
+from msauto.playbook.export.file_names import FileNames
+from msauto.playbook.export.playbook_writer import HEADER, WriterOptions, header_lines, play_lines, task_lines
 from msauto.playbook.inventory.servers import NamedServer, named_servers
+from msauto.report.sentences import plural
 from msauto.server.client import AsyncMediaServer
 from msauto.server.snapshots import Snapshots, channel_snapshot
 
-Taken = AssetSnapshot | ChannelSnapshot | SkippedEntry
+Snapshot = AssetSnapshot | ChannelSnapshot | SkippedEntry
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSelection:
-    """What to export; nothing named is the whole database."""
+    """What to export; if nothing is named, the whole database."""
 
     titles: tuple[str, ...]
     folders: tuple[str, ...]
@@ -37,141 +43,265 @@ class ExportSelection:
 
     @property
     def whole(self) -> bool:
-        """Whether the whole database is asked for."""
+        """Whether to export the whole database."""
         return not (self.titles or self.folders or self.channels)
 
 
-@click.command("export", short_help="Write what a server holds as playbooks.")
-@click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset; several.")
-@click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder; several.")
-@click.option("--recursive", is_flag=True, help="The folders below --folder as well.")
-@click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel; several.")
-@click.option("--database", "-d", metavar="NAME", help="The media database; default: the host variable `database`.")
-@click.option("--links/--no-links", default=True, help="Whether shortcuts are looked for, in a listing of everything.")
-@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="A file for each folder and channel.")
-@click.option("--force", is_flag=True, help="Overwrite files that msauto did not export.")
+@click.command("export")
+@click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset (repeatable).")
+@click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder (repeatable).")
+@click.option("--recursive", is_flag=True, help="Also the folders below --folder.")
+@click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable).")
+@database_flag
+@click.option("--links/--no-links", default=True, help="Whether to find shortcuts, which lists the whole database.")
+@click.option(
+    "--out", type=click.Path(file_okay=False), metavar="DIR", help="Write a file for each folder and channel."
+)
+@click.option("--force", is_flag=True, help="Overwrite files that were not exported by msauto.")
 @shared_flags
-def command(
-    *,
-    flags: Flags,
-    titles: tuple[str, ...],
-    folders: tuple[str, ...],
-    recursive: bool,
-    channels: tuple[str, ...],
-    database: str | None,
-    links: bool,
-    out: str | None,
-    force: bool,
-) -> int:
-    """Write what a server holds as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
+def command(*, flags: Flags, out: str | None, force: bool, **selection: Any) -> int:
+    """Write live state as playbooks that plan to nothing: assets, folders, channels, or the whole database."""
     if flags.format != "text":
         raise MsautoError(f"an export is YAML, not {flags.format}", remedy="msauto show has --format json")
-    asked = ExportSelection(titles, folders, channels, recursive, database, links)
-    sink = FolderExport(Path(out), force=force) if out is not None else StdoutExport()
-    export = _Exporter(flags, asked, sink)
+    output = FolderExport(Path(out), force=force) if out is not None else StdoutExport()
+    export = _Exporter(flags, ExportSelection(**selection), output)
     try:
-        run_async(export.all_servers())
-        sink.finish()
-    except BaseException:
-        sink.drop()
-        raise
-    return export.tell()
+        run_async(export.run())
+        output.finish()
+    finally:
+        output.close()
+    return export.report()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPlay:
+    """One play of an export: the names of its file, from the outermost folder in, and a description."""
+
+    names: tuple[str, ...]
+    about: str
+
+
+class ExportOutput:
+    """Takes the lines of plays, one play after the other; each method may have nothing to do."""
+
+    def expect(self, plays: Iterable[ExportedPlay]) -> None:
+        """Check before anything is read whether these plays can be written; raises ``RefusedError``."""
+
+    def begin(self, play: ExportedPlay) -> None:
+        """Begin a play."""
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines to the play."""
+
+    def end(self) -> None:
+        """End the play."""
+
+    def finish(self) -> None:
+        """Complete the export."""
+
+    def close(self) -> None:
+        """Remove what is incomplete."""
+
+
+class StdoutExport(ExportOutput):
+    """All plays as one playbook, printed when it is complete."""
+
+    def __init__(self) -> None:
+        self._file: IO[str] = tempfile.SpooledTemporaryFile(1 << 20, "w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._plays = 0
+
+    def begin(self, play: ExportedPlay) -> None:
+        """Begin a play."""
+        self.write(header_lines(play.about) if not self._plays else [""])
+        self._plays += 1
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines."""
+        self._file.writelines(f"{line}\n" for line in lines)
+
+    def finish(self) -> None:
+        """Copy everything to stdout; if there are no plays, print a playbook without plays."""
+        if not self._plays:
+            self.write([*header_lines("nothing"), "[]"])
+        self._file.seek(0)
+        while lines := list(islice(self._file, 10_000)):
+            print_result("".join(lines))
+
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._file.close()
+
+
+class FolderExport(ExportOutput):
+    """A file for each play, in one folder; replaces only files exported by msauto, unless ``force``."""
+
+    def __init__(self, folder: Path, *, force: bool) -> None:
+        self._folder = folder
+        self._force = force
+        self._names = FileNames()
+        self._paths: dict[tuple[str, ...], Path] = {}
+        self._file: IO[str] | None = None
+        self._target = folder
+        self.written: list[Path] = []
+
+    def expect(self, plays: Iterable[ExportedPlay]) -> None:
+        """Refuse, before anything is read or written, to replace files that msauto did not export."""
+        paths = [self._path(play) for play in plays]
+        others = [] if self._force else [path for path in paths if path.exists() and not _is_exported(path)]
+        if others:
+            raise RefusedError(
+                f"these files were not exported by msauto: {', '.join(map(str, others[:5]))}",
+                remedy="overwrite them with --force, or use another --out",
+            )
+
+    def begin(self, play: ExportedPlay) -> None:
+        """Begin a file beside the one that it will replace."""
+        self._target = self._path(play)
+        with _file_errors(self._target):
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._part.open("w", encoding="utf-8", newline="\n")
+        self.write(header_lines(play.about))
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines to the file."""
+        if self._file is None:
+            raise RuntimeError("no play has begun")
+        with _file_errors(self._target):
+            self._file.writelines(f"{line}\n" for line in lines)
+
+    def end(self) -> None:
+        """Move the complete file into its place."""
+        if self._file is None:
+            return
+        with _file_errors(self._target):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._part.replace(self._target)
+        self._file = None
+        self.written.append(self._target)
+
+    def close(self) -> None:
+        """Remove an incomplete file."""
+        if self._file is not None:
+            self._file.close()
+            self._part.unlink(missing_ok=True)
+
+    def outdated(self, names: Sequence[str]) -> list[Path]:
+        """Return the files of earlier exports in a folder that this export did not write."""
+        found = sorted((self._folder / self._names.path(names, "")).rglob("*.yml"))
+        return [path for path in found if path not in self.written and _is_exported(path)]
+
+    def _path(self, play: ExportedPlay) -> Path:
+        if play.names not in self._paths:
+            self._paths[play.names] = self._folder / self._names.path(play.names)
+        return self._paths[play.names]
+
+    @property
+    def _part(self) -> Path:
+        return self._target.with_name(f"{self._target.name}.part")
+
+
+def _is_exported(path: Path) -> bool:
+    with _file_errors(path):
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.readline(256).startswith(f"# {HEADER}".encode())
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read or written, and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise MsautoError(f"cannot write {path}: {error.strerror or error}", remedy="use another --out") from error
 
 
 @dataclass(slots=True)
 class _Exporter:
-    """One run of ``export``: reads servers one after the other, and writes part after part."""
+    """One run of ``export``: reads servers one after the other, and writes play after play."""
 
     flags: Flags
-    asked: ExportSelection
-    sink: ExportOutput
+    selection: ExportSelection
+    output: ExportOutput
     assets: int = 0
     channels: int = 0
     warnings: list[str] = field(default_factory=list)
     broken: int = 0
     links: int = 0
 
-    async def all_servers(self) -> None:
+    async def run(self) -> None:
         servers = named_servers(self.flags.options)
         for server in servers:
-            before = (server.spec.name,) if len(servers) > 1 else ()
+            prefix = (server.spec.name,) if len(servers) > 1 else ()
             async with AsyncMediaServer(server.spec, read_only=True) as client:
-                if self.asked.whole or self.asked.titles or self.asked.folders:
-                    await self._assets(client, server, before)
-                await self._channels(client, server, before)
+                if self.selection.whole or self.selection.titles or self.selection.folders:
+                    await self._export_assets(client, server, prefix)
+                await self._export_channels(client, server, prefix)
 
-    def tell(self) -> int:
-        """Say what was exported, and what was not; return the exit code."""
+    def report(self) -> int:
+        """Report what was exported and what was not; return the exit code."""
         for warning in self.warnings:
-            say(f"Warning: {warning}")
-        sourced = [f"{self.assets} asset(s)"] if self.assets or not self.channels else []
-        sourced += [f"{self.channels} channel(s)"] if self.channels else []
-        files = f" in {len(self.sink.written)} file(s)" if isinstance(self.sink, FolderExport) else ""
-        say(f"Exported {' and '.join(sourced)}{files}.")
-        if self.links and not self.asked.whole:
-            say(f"{self.links} link(s) met: a link is exported with its clip, where that lives.")
-        return 1 if self.broken else 0
+            print_message(f"Warning: {warning}")
+        counts = [plural(self.assets, "asset")] if self.assets or not self.channels else []
+        counts += [plural(self.channels, "channel")] if self.channels else []
+        files = f" in {plural(len(self.output.written), 'file')}" if isinstance(self.output, FolderExport) else ""
+        print_message(f"Exported {' and '.join(counts)}{files}.")
+        if self.links and not self.selection.whole:
+            print_message(f"{plural(self.links, 'link')} not exported: a link is exported with its clip.")
+        return ERROR if self.broken else OK
 
-    # Assets ----------------------------------------------------------------------------------------------------
-
-    async def _assets(self, client: AsyncMediaServer, server: NamedServer, before: tuple[str, ...]) -> None:
-        database = self.asked.database or server.database
-        if database is None:
-            raise MsautoError(f"no media database is named for {server.spec.name}", remedy="--database NAME")
-        snapshots = Snapshots(client, database, links=self.asked.links, forks=self.flags.forks)
-        found = await self._found(snapshots)
+    async def _export_assets(self, client: AsyncMediaServer, server: NamedServer, prefix: tuple[str, ...]) -> None:
+        database = require_database(server, self.selection.database)
+        snapshots = Snapshots(client, database, links=self.selection.links, forks=self.flags.forks)
+        found = await self._list(snapshots)
         folders = [(folder, list(group)) for folder, group in groupby(found, key=lambda each: each.folder)]
-        parts = [_folder_part(before, database, folder) for folder, _ in folders]
-        titled = ExportedPlay((*before, f"{database}@titles"), f"assets of {database}")
-        self.sink.expect([titled, *parts] if self.asked.titles else parts)
-        if self.asked.titles:
-            titles = tuple(dict.fromkeys(self.asked.titles))
-            await self._part(titled, server, database, snapshots.of_titles(titles))
-        for part, (_, listed) in zip(parts, folders, strict=True):
-            await self._part(part, server, database, snapshots.of_listed(listed))
+        plays = [_play_of_folder(prefix, database, folder) for folder, _ in folders]
+        titled = ExportedPlay((*prefix, f"{database}@titles"), f"assets of {database}")
+        self.output.expect([titled, *plays] if self.selection.titles else plays)
+        if self.selection.titles:
+            titles = tuple(dict.fromkeys(self.selection.titles))
+            await self._write(titled, server, database, snapshots.of_titles(titles))
+        for play, (_, listed) in zip(plays, folders, strict=True):
+            await self._write(play, server, database, snapshots.of_listed(listed))
         self._warn_of_xmp(server, snapshots)
-        self._warn(database, before)
+        if self.selection.whole and isinstance(self.output, FolderExport):
+            outdated = self.output.outdated((*prefix, database))
+            self.warnings += [f"{path} is from an earlier export: its folder holds no assets now" for path in outdated]
 
-    async def _found(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
-        if self.asked.whole:
+    async def _list(self, snapshots: Snapshots) -> Sequence[ListedEntry]:
+        if self.selection.whole:
             return await snapshots.list((), recursive=True)
         found: set[ListedEntry] = set()
-        for folder in self.asked.folders:
-            found.update(await snapshots.list(parse_folder(folder), recursive=self.asked.recursive))
+        for folder in self.selection.folders:
+            found.update(await snapshots.list(parse_folder(folder), recursive=self.selection.recursive))
         return sorted(found, key=lambda each: (each.folder, each.title))
 
     def _warn_of_xmp(self, server: NamedServer, snapshots: Snapshots) -> None:
-        """Tell of fields that may be there: GETUSERFIELDS without ``field`` is not shown (interface)."""
+        """Warn that fields may be missing: the interface does not promise GETUSERFIELDS without ``field``."""
         if snapshots.xmp_hidden:
-            self.warnings.append(f"{server.spec.name} did not show XMP fields: they are not exported")
-        elif snapshots.xmp_silent and self.asked.whole:
+            self.warnings.append(f"{server.spec.name} did not list XMP fields: they are not exported")
+        elif snapshots.xmp_silent and self.selection.whole:
             self.warnings.append(
-                f"{server.spec.name} told of no XMP fields of any asset: if there are some, it tells only when asked "
-                "for one by its name, and they are not exported"
+                f"{server.spec.name} listed no XMP fields of any asset: it may report them only by name, and then they "
+                "are not exported"
             )
 
-    def _warn(self, database: str, before: tuple[str, ...]) -> None:
-        if self.asked.whole and isinstance(self.sink, FolderExport):
-            for path in self.sink.stale((*before, database)):
-                self.warnings.append(f"{path} is of an earlier export: its folder holds no assets any more")
+    async def _export_channels(self, client: AsyncMediaServer, server: NamedServer, prefix: tuple[str, ...]) -> None:
+        names = tuple(dict.fromkeys(self.selection.channels))
+        plays = [ExportedPlay((*prefix, "channels", name), f"the RSS channel {name}") for name in names]
+        self.output.expect(plays)
+        for play, name in zip(plays, names, strict=True):
+            await self._write(play, server, None, _read_channel(client, name))
 
-    # Channels --------------------------------------------------------------------------------------------------
-
-    async def _channels(self, client: AsyncMediaServer, server: NamedServer, before: tuple[str, ...]) -> None:
-        names = tuple(dict.fromkeys(self.asked.channels))
-        parts = [ExportedPlay((*before, "channels", name), f"the RSS channel {name}") for name in names]
-        self.sink.expect(parts)
-        for part, name in zip(parts, names, strict=True):
-            await self._part(part, server, None, _one(client, name))
-
-    # Parts -----------------------------------------------------------------------------------------------------
-
-    async def _part(
-        self, part: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Taken]
+    async def _write(
+        self, play: ExportedPlay, server: NamedServer, database: str | None, snapshots: AsyncIterator[Snapshot]
     ) -> None:
-        """Write one play; one without tasks is not written, for a play needs some."""
+        """Write one play; a play without tasks is not valid, and is not written."""
         dialect = server.spec.dialect
-        writing = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
+        options = WriterOptions(dialect.list_separator, dialect.rss_guid, dialect.removes_links)
         hosts = "all" if self.flags.options.server_url is not None else server.spec.name
         waiting: list[SkippedEntry] = []
         begun = False
@@ -182,15 +312,15 @@ class _Exporter:
                 continue
             if not begun:
                 begun = True
-                self.sink.part(part)
-                self.sink.write(play_lines(_sentence(part.about), hosts, database))
+                self.output.begin(play)
+                self.output.write(play_lines(play.about[0].upper() + play.about[1:], hosts, database))
             for each in (*waiting, snapshot):
-                self.sink.write(task_lines(each, writing))
+                self.output.write(task_lines(each, options))
             waiting.clear()
         if begun:
-            self.sink.done()
+            self.output.end()
 
-    def _count(self, snapshot: Taken) -> None:
+    def _count(self, snapshot: Snapshot) -> None:
         self.assets += isinstance(snapshot, AssetSnapshot)
         self.channels += isinstance(snapshot, ChannelSnapshot)
         self.links += isinstance(snapshot, SkippedEntry) and not snapshot.broken
@@ -200,13 +330,9 @@ class _Exporter:
             self.warnings.append(f"{snapshot.database}: {path} is left out: {snapshot.why}")
 
 
-async def _one(client: AsyncMediaServer, name: str) -> AsyncIterator[ChannelSnapshot]:
+async def _read_channel(client: AsyncMediaServer, name: str) -> AsyncIterator[ChannelSnapshot]:
     yield await channel_snapshot(client, name)
 
 
-def _folder_part(before: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:
-    return ExportedPlay((*before, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")
-
-
-def _sentence(about: str) -> str:
-    return about[0].upper() + about[1:]
+def _play_of_folder(prefix: tuple[str, ...], database: str, folder: Folder) -> ExportedPlay:
+    return ExportedPlay((*prefix, database, *folder), f"folder {show_folder(folder) or '/'} of {database}")

@@ -1,4 +1,4 @@
-"""``msauto init DIR``: a new automation repository, in which everything validates."""
+"""``msauto init DIR``: a new automation repository that validates."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from pathlib import Path
 
 import click
 
-from msauto.cli.output import give, say
+from msauto.cli.exit_codes import OK
+from msauto.cli.output import print_message, print_result
 from msauto.errors import MsautoError, RefusedError
 
 _DOT = "dot-"
-"""Templates of hidden files are kept visible, so that no build leaves them out."""
+"""Prefix of hidden files in ``skeleton``: builds leave out names that begin with a dot."""
 
 
-@click.command("init", short_help="Make a new automation repository.")
+@click.command("init")
 @click.argument("folder", type=click.Path(file_okay=False), metavar="DIR")
-@click.option("--force", is_flag=True, help="Also in a folder that is not empty; no file is ever overwritten.")
+@click.option("--force", is_flag=True, help="Also in a folder that is not empty; existing files are never overwritten.")
 def command(*, folder: str, force: bool) -> int:
-    """Make a new automation repository in DIR: inventory, an explained playbook, settings, CI, a pre-commit hook."""
+    """Create an automation repository in DIR: inventory, explained playbook, settings, CI, pre-commit hook."""
     target = Path(folder)
     _check(target, force=force)
-    made: list[str] = []
-    kept: list[str] = []
+    created: list[str] = []
     for name, data in repository():
-        (made if _write(target / name, data) else kept).append(name)
-    for name in kept:
-        say(f"kept as it is: {target / name}")
-    if made:
-        give("".join(f"{target / name}\n" for name in made))
-        say(_NEXT.format(folder=shlex.quote(folder)))
-    return 0
+        if _write(target / name, data):
+            created.append(name)
+        else:
+            print_message(f"Unchanged: {target / name}")
+    if created:
+        print_result("".join(f"{target / name}\n" for name in created))
+        print_message(_NEXT.format(folder=shlex.quote(folder)))
+    return OK
 
 
-_NEXT = """A new repository. Next:
+_NEXT = """Repository created. Next:
   cd {folder}
-  msauto validate .                                # finds every error, without a server
+  msauto validate .                                # find errors without a server
   msauto simulate                                  # in another terminal: a media server to try on
-  msauto plan playbooks/site.yml                   # what would change; nothing is written
-Then write your servers into inventory.yml, and read README.md."""
+  msauto plan playbooks/site.yml                   # show what would change; nothing is written
+Then add your servers to inventory.yml, and read README.md."""
 
 
 def repository() -> Iterator[tuple[str, bytes]]:
@@ -53,44 +54,33 @@ def repository() -> Iterator[tuple[str, bytes]]:
 
 def _walk(folder: Traversable, before: str) -> Iterator[tuple[str, bytes]]:
     for entry in folder.iterdir():
-        name = f"{before}{_shown(entry.name)}"
+        hidden = entry.name.startswith(_DOT)
+        name = before + (f".{entry.name.removeprefix(_DOT)}" if hidden else entry.name)
         if entry.is_dir():
             yield from _walk(entry, f"{name}/")
         else:
             yield name, entry.read_bytes()
 
 
-def _shown(name: str) -> str:
-    return f".{name.removeprefix(_DOT)}" if name.startswith(_DOT) else name
-
-
 def _check(target: Path, *, force: bool) -> None:
     try:
         full = target.exists() and any(target.iterdir())
     except OSError as error:
-        raise MsautoError(f"{target} cannot be read: {error.strerror}", remedy="name another folder") from error
+        raise MsautoError(f"cannot read {target}: {error.strerror}", remedy="name another folder") from error
     if full and not force:
-        raise RefusedError(
-            f"{target} is not empty", remedy="name a new folder; or --force, which adds files and overwrites none"
-        )
+        raise RefusedError(f"{target} is not empty", remedy="name a new folder, or add the missing files with --force")
 
 
 def _write(path: Path, data: bytes) -> bool:
-    """Write a file that is not there yet; tell whether it was made."""
+    """Write a file unless it exists; return whether it was written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _create(path, data)
+        if path.exists():
+            return False
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise MsautoError(f"{path} cannot be written: {error.strerror}", remedy="name another folder") from error
-
-
-def _create(path: Path, data: bytes) -> bool:
-    try:
-        file = path.open("xb")
-    except FileExistsError:
-        return False
-    with file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        raise MsautoError(f"cannot write {path}: {error.strerror}", remedy="name another folder") from error
     return True

@@ -1,4 +1,4 @@
-"""``msauto probe``: learns a server's dialect, by reading alone or by trying on a scratch asset."""
+"""``msauto probe``: learns the dialect of a server, by reading or by trials on a scratch asset."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from msauto.aio import SystemClock
-from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.interruptible import run_async
-from msauto.cli.output import give, say
-from msauto.cli.runs.running import SIGNALS
+from msauto.cli.exit_codes import INCOMPLETE, OK
+from msauto.cli.flags import Flags, database_flag, require_database, table_flags
+from msauto.cli.interrupts import SIGNALS, run_async
+from msauto.cli.output import print_message, print_result
+from msauto.cli.runs.consent import prompt
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
 from msauto.model.limits import Limits
@@ -27,14 +28,16 @@ from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe,
 from msauto.report.json import dump
 
 
-@click.command("probe", short_help="Learn how a server answers: its dialect.")
-@click.option("--database", "-d", metavar="NAME", help="Default: the host variable `database`.")
-@click.option("--title", metavar="TITLE", help="A clip to ask for; by default one is looked for.")
-@click.option("--scratch", metavar="TITLE", help="Try what reading cannot show on this asset, and put all back. Asks.")
+@click.command("probe")
+@database_flag
+@click.option("--title", metavar="TITLE", help="A clip to read; by default the first suitable one.")
+@click.option("--scratch", metavar="TITLE", help="Also write to this asset, then restore it. Asks.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch it is written and restored.")
-@click.option("--links", metavar="FOLDER", help="With --scratch: make links there, where `link_delete` is by_title.")
-@shared_flags
+@click.option("--xmp-field", metavar="NS:NAME", help="An XMP field to read; with --scratch also written and restored.")
+@click.option(
+    "--links", metavar="FOLDER", help="With --scratch: also create links in FOLDER, if `link_delete` is by_title."
+)
+@table_flags
 def command(
     *,
     flags: Flags,
@@ -45,39 +48,32 @@ def command(
     xmp_field: str | None,
     links: str | None,
 ) -> int:
-    """Learn what kind of server this is, and print the `dialect:` block for its inventory entry.
+    """Learn the dialect of a server, and print the `dialect:` block for its inventory entry.
 
-    Reads only; with --scratch it tries the rest on one asset, on things of its own, and takes them back.
+    Reads only; with --scratch it also creates and changes items of one asset, and restores them.
     """
     if links is not None and scratch is None:
-        raise MsautoError("--links makes links, and nothing is made without --scratch", remedy="--scratch TITLE")
-    servers = [(server, _database(server, database)) for server in named_servers(flags.options)]
+        raise MsautoError("--links needs --scratch", remedy="name the asset with --scratch TITLE")
+    servers = [(server, require_database(server, database)) for server in named_servers(flags.options)]
     if scratch is None:
         found = run_async(_read_each(servers, title, xmp_field))
         _show(found, flags)
-        return 0
+        return OK
     server, name = _single(servers)
     trial = TrialOptions(scratch, xmp_field, None if links is None else parse_folder(links))
     _ask(server, name, trial, yes=yes)
-    findings = run_async(_try(server, name, trial, flags.settings.limits))
-    _show([findings], flags)
-    for words in findings.left or ():
-        say(f"Left on {scratch!r}: {words}")
-    if not findings.left:
-        say(f"{scratch!r} was read again: it is as it was before.")
-    return 3 if findings.left else 0
-
-
-def _database(server: NamedServer, given: str | None) -> str:
-    name = given or server.database
-    if name is None:
-        raise MsautoError(f"no media database is named for {server.spec.name}", remedy="--database NAME")
-    return name
+    result = run_async(_try(server, name, trial, flags.settings.limits))
+    _show([result], flags)
+    for item in result.left or ():
+        print_message(f"Left on {scratch!r}: {item}")
+    if not result.left:
+        print_message(f"{scratch!r} was read again: it is as it was before.")
+    return INCOMPLETE if result.left else OK
 
 
 def _single(servers: list[tuple[NamedServer, str]]) -> tuple[NamedServer, str]:
     if len(servers) != 1:
-        raise MsautoError(f"--scratch tries one server, and {len(servers)} are named", remedy="-l HOST")
+        raise MsautoError(f"--scratch needs one server, not {len(servers)}", remedy="name it with --limit HOST")
     return servers[0]
 
 
@@ -88,14 +84,14 @@ async def _read_each(
 
 
 async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: Limits) -> ProbeResult:
-    """Try; Ctrl-C and SIGTERM end the trial, and what was made is still taken back."""
+    """Run the trial; Ctrl-C and SIGTERM end it, and what it changed is still restored."""
     task = asyncio.ensure_future(
         probe_by_trial(
             server.spec,
             database,
             trial,
             clock=SystemClock(),
-            tell=say,
+            tell=print_message,
             refuse=lambda asset, links: _refuse_protected(asset, links, server, trial, limits),
             all_links=bool(limits.protected),
         )
@@ -116,18 +112,17 @@ async def _try(server: NamedServer, database: str, trial: TrialOptions, limits: 
 
 
 def _ask(server: NamedServer, database: str, trial: TrialOptions, *, yes: bool) -> None:
-    """Return where the trial is agreed to; raise :class:`RefusedError` where it is not."""
+    """Return if the user agrees to the trial; otherwise raise :class:`RefusedError`."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise RefusedError("nobody agreed to the trial: there is no terminal to ask on", remedy="--yes")
-    things = ["a segment", "a marker", "first_frame"]
-    things += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
-    things += ["links"] if trial.links is not None else []
-    say(f"This makes or changes {', '.join(things)} of {trial.title!r} ({database}, {server.spec.name}),")
-    answer = click.prompt("and puts all back. Only 'yes' goes on", err=True, default="no", show_default=False)
-    if answer.strip().lower() != "yes":
-        raise RefusedError("not agreed: nothing was sent", remedy="")
+        raise RefusedError("no consent: stdin is not a terminal", remedy="use --yes, or run it on a terminal")
+    items = ["a segment", "a marker", "first_frame"]
+    items += [f"the XMP field {trial.xmp_field}"] if trial.xmp_field else []
+    items += ["links"] if trial.links is not None else []
+    print_message(f"This creates or changes {', '.join(items)} of {trial.title!r} ({database}, {server.spec.name}),")
+    if prompt("and restores them afterwards. Type 'yes' to continue: ").lower() != "yes":
+        raise RefusedError("no consent: nothing was sent")
 
 
 def _refuse_protected(
@@ -144,19 +139,19 @@ def _refuse_protected(
     protected = next((refusal for refusal in found if refusal.code == "protected"), None)
     if protected is not None:
         raise RefusedError(
-            f"{trial.title!r} is protected by {protected.limit!r}: nothing is tried on it",
-            remedy="name an asset made for trials, outside `protected` of msauto.toml",
+            f"{trial.title!r} is protected by {protected.limit!r}: no trial is run on it",
+            remedy="name a scratch asset that `protected` in msauto.toml does not match",
         )
 
 
-# What is printed ------------------------------------------------------------------------------------------------
+# Output --------------------------------------------------------------------------------------------------------
 
 
 def _show(found: list[ProbeResult], flags: Flags) -> None:
     if flags.format == "json":
-        give(dump({findings.server: _json(findings) for findings in found}))
+        print_result(dump({findings.server: _json(findings) for findings in found}))
         return
-    give("---\n".join("".join(f"{line}\n" for line in _lines(findings)) for findings in found))
+    print_result("---\n".join("".join(f"{line}\n" for line in _lines(findings)) for findings in found))
 
 
 def _json(findings: ProbeResult) -> dict[str, Any]:
@@ -185,7 +180,7 @@ def _lines(findings: ProbeResult) -> Iterator[str]:
         yield f"  # {each.evidence}"
         yield f"  {each.name}: {_scalar(each.value)}"
     if findings.missed:
-        yield "# Could not learn:"
+        yield "# Not learned:"
         yield from (f"#   {each.name}: {each.why}" for each in findings.missed)
 
 

@@ -1,9 +1,8 @@
-"""``msauto show``: what a server holds, as a table or as JSON; reads only."""
+"""``msauto show``: live state as a table or as JSON; reads only."""
 
 from __future__ import annotations
 
-import shutil
-import sys
+import functools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -13,67 +12,66 @@ from typing import Any
 import click
 from msgspec import structs
 
-from msauto.cli.flags import Flags, require_text_or_json, shared_flags
-from msauto.cli.interruptible import run_async
-from msauto.cli.output import colour_on, give
+from msauto.cli.flags import Decorator, Flags, database_flag, require_database, table_flags, with_options
+from msauto.cli.interrupts import run_async
+from msauto.cli.output import print_result, print_table
 from msauto.errors import MsautoError, NotFoundError
 from msauto.interface.requests import get_proxy
-from msauto.model.live import Asset, Entry, MamAsset, RssChannel, Xmp, show_folder
+from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.report.json import dump
-from msauto.report.tables import render_table
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import count_clips
 from msauto.server.selection import same_text
 
 Rows = list[list[str]]
 
-
-_IS_IT_ONE = "is it a media server? look at the address, and at the port: 7901 where none is given"
+_IS_IT_ONE = "check that the address is that of a media server, and the port (default 7901)"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """One answer: tables (title, headers, rows) for a person, and the same as a JSON value."""
+    """Tables (title, headers, rows), and the same as a JSON value."""
 
     tables: tuple[tuple[str, Sequence[str], Rows], ...]
     json: Any
 
 
-@click.group("show", short_help="Show what a server holds.", context_settings={"help_option_names": ["-h", "--help"]})
+def _table(headers: Sequence[str], rows: Rows, value: Any) -> ShownTable:
+    return ShownTable((("", headers, rows),), value)
+
+
+@click.group("show", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Show what a server holds: databases, folders, assets, one asset's facts, channels."""
+    """Show live state: databases, folders, assets, the facts of one asset, channels."""
 
 
-def _database(server: NamedServer, given: str | None) -> str:
-    name = given or server.database
-    if name is None:
-        raise MsautoError(
-            f"no media database is named for {server.spec.name}",
-            remedy="--database NAME; msauto show databases lists them",
-        )
-    return name
+def _subcommand(*parameters: Decorator) -> Callable[[Callable[..., Awaitable[ShownTable]]], click.Command]:
+    """Register a function that reads one server as a sub-command of its name: it runs for each server."""
+
+    def decorate(read: Callable[..., Awaitable[ShownTable]]) -> click.Command:
+        @functools.wraps(read)
+        def run(*, flags: Flags, **own: Any) -> None:
+            shown = run_async(_read_all(flags, functools.partial(read, **own)))
+            if flags.format == "json":
+                print_result(dump({server: answer.json for server, answer in shown.items()}))
+                return
+            for server, answer in shown.items():
+                if len(shown) > 1:
+                    print_result(f"{server}:")
+                for title, headers, rows in answer.tables:
+                    if title:
+                        print_result(f"\n{title}")
+                    print_table(headers, rows, no_color=flags.no_color)
+
+        return command.command(read.__name__)(with_options(table_flags(run), parameters))
+
+    return decorate
 
 
-@contextmanager
-def _known(server: NamedServer, what: str, remedy: str) -> Iterator[None]:
-    """Say what is not there in a person's words: the answer itself knows only a path."""
-    try:
-        yield
-    except NotFoundError as error:
-        raise MsautoError(f"{server.spec.name} {what}: {error.message}", remedy=remedy) from error
-
-
-def _known_folder(server: NamedServer, database: str, folder: str) -> AbstractContextManager[None]:
-    if not folder:
-        return _known(server, f"has no media database {database!r}", "msauto show databases lists what there is")
-    lists = "msauto show folders and msauto show databases list what there is"
-    return _known(server, f"has no folder {folder!r} in {database}, or no such database", lists)
-
-
-async def _each(
+async def _read_all(
     flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]
 ) -> dict[str, ShownTable]:
     shown = {}
@@ -83,143 +81,113 @@ async def _each(
     return shown
 
 
-def _show(flags: Flags, read: Callable[[AsyncMediaServer, NamedServer], Awaitable[ShownTable]]) -> None:
-    require_text_or_json(flags)
-    shown = run_async(_each(flags, read))
-    if flags.format == "json":
-        give(dump({server: answer.json for server, answer in shown.items()}))
-        return
-    colour = colour_on(sys.stdout, no_color=flags.no_color)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for server, answer in shown.items():
-        if len(shown) > 1:
-            give(f"{server}:")
-        for title, headers, rows in answer.tables:
-            if title:
-                give(f"\n{title}")
-            give(render_table(headers, rows, colour=colour, width=width))
+@contextmanager
+def _not_found(server: NamedServer, what: str, remedy: str) -> Iterator[None]:
+    """Name what is not found: the answer of the server names only a path."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise MsautoError(f"{server.spec.name} {what}: {error.message}", remedy=remedy) from error
 
 
-_database_option = click.option("--database", "-d", metavar="NAME", help="Default: the host variable `database`.")
+def _folder_not_found(server: NamedServer, database: str, folder: str) -> AbstractContextManager[None]:
+    if not folder:
+        return _not_found(server, f"has no media database {database!r}", "list them: msauto show databases")
+    lists = "list them: msauto show folders, msauto show databases"
+    return _not_found(server, f"has no folder {folder!r} in {database}, or no such database", lists)
 
 
-@command.command("databases")
-@shared_flags
-def databases(*, flags: Flags) -> None:
-    """List the media databases. The server describes all that it holds, so this may take long."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        with _known(server, "has no list of databases", _IS_IT_ONE):
-            found = await client.databases()
-        counts = [None if one.listing is None else count_clips(one.listing.entries) for one in found]
-        rows = [[one.name, "" if n is None else str(n)] for one, n in zip(found, counts, strict=True)]
-        values = [{"name": one.name, "assets": n} for one, n in zip(found, counts, strict=True)]
-        return ShownTable((("", ("database", "assets"), rows),), values)
-
-    _show(flags, read)
+@_subcommand()
+async def databases(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
+    """List the media databases. The server describes its whole content, so this may take long."""
+    with _not_found(server, "has no list of databases", _IS_IT_ONE):
+        found = await client.databases()
+    counts = {one.name: None if one.listing is None else count_clips(one.listing.entries) for one in found}
+    rows = [[name, "" if count is None else str(count)] for name, count in counts.items()]
+    return _table(("database", "assets"), rows, [{"name": name, "assets": count} for name, count in counts.items()])
 
 
-@command.command("folders")
-@click.argument("folder", default="")
-@_database_option
-@shared_flags
-def folders(*, flags: Flags, folder: str, database: str | None) -> None:
+@_subcommand(click.argument("folder", default=""), database_flag)
+async def folders(client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None) -> ShownTable:
     """List the folders of a database, or below FOLDER."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        name = _database(server, database)
-        with _known_folder(server, name, folder):
-            listing = await client.list_folders(name, folder)
-        names = [show_folder(path) for path in sorted(listing.folders)]  # as a tree is read
-        return ShownTable((("", ("folder",), [[name] for name in names]),), names)
-
-    _show(flags, read)
+    name = require_database(server, database)
+    with _folder_not_found(server, name, folder):
+        listing = await client.list_folders(name, folder)
+    names = [show_folder(path) for path in sorted(listing.folders)]  # in the order of a tree
+    return _table(("folder",), [[name] for name in names], names)
 
 
-@command.command("assets")
-@click.argument("folder", default="")
-@_database_option
-@click.option("--mimetype", metavar="NAME", help="Video, Audio, AudioVideo, StillImage, Graphics, ...")
-@click.option("--created-after", metavar="TIME", help="An ISO date or date-time, the server's own time.")
-@click.option("--mam", is_flag=True, help="The server's plain list (format=mam): with the paths of their files.")
-@shared_flags
-def assets(
-    *, flags: Flags, folder: str, database: str | None, mimetype: str | None, created_after: str | None, mam: bool
-) -> None:
+@_subcommand(
+    click.argument("folder", default=""),
+    database_flag,
+    click.option("--mimetype", metavar="NAME", help="Video, Audio, AudioVideo, StillImage, Graphics, ..."),
+    click.option("--created-after", metavar="TIME", help="An ISO date or date-time in the time zone of the server."),
+    click.option("--mam", is_flag=True, help="The list format=mam of the server, with the paths of the files."),
+)
+async def assets(
+    client: AsyncMediaServer, server: NamedServer, folder: str, database: str | None, mam: bool, **filters: str | None
+) -> ShownTable:
     """List the assets of a database, or of FOLDER and below."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        name = _database(server, database)
-        with _known_folder(server, name, folder):
-            if mam:
-                return _mam(await client.list_mam(name, folder, created_after=created_after, mimetype=mimetype))
-            listing = await client.list(name, folder, created_after=created_after, mimetype=mimetype)
-        headers = ("title", "folder", "length", "rate", "created")
-        if flags.format == "json":  # one of the two forms only: there may be 300,000
-            return ShownTable((), [_facts(entry) for entry in listing.entries])
-        return ShownTable((("", headers, [_entry(entry) for entry in listing.entries]),), None)
-
-    _show(flags, read)
+    name = require_database(server, database)
+    with _folder_not_found(server, name, folder):
+        if mam:
+            return _mam(await client.list_mam(name, folder, **filters))
+        listing = await client.list(name, folder, **filters)
+    # Both forms of 300,000 entries would take too much memory; the one that is not shown stays empty.
+    json = click.get_current_context().params["form"] == "json"
+    values = [_facts(entry) for entry in listing.entries] if json else []
+    rows = [] if json else [_entry(entry) for entry in listing.entries]
+    return _table(("title", "folder", "length", "rate", "created"), rows, values)
 
 
-@command.command("asset")
-@click.argument("title")
-@_database_option
-@click.option("--xmp/--no-xmp", default=True, help="Whether XMP fields are read as well.")
-@click.option("--view", metavar="WPN", help="Also where a browser plays its web proxy of this profile, WP1 to WP8.")
-@shared_flags
-def asset(*, flags: Flags, title: str, database: str | None, xmp: bool, view: str | None) -> None:
+@_subcommand(
+    click.argument("title"),
+    database_flag,
+    click.option("--xmp/--no-xmp", default=True, help="Whether to read XMP fields."),
+    click.option(
+        "--view", metavar="WPN", help="Also the URL at which a browser plays the web proxy of this profile, WP1 to WP8."
+    ),
+)
+async def asset(
+    client: AsyncMediaServer, server: NamedServer, title: str, database: str | None, xmp: bool, view: str | None
+) -> ShownTable:
     """Show everything about the asset TITLE (or id:NS:ID)."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        name = _database(server, database)
-        address = _address(title)
-        with _known(server, f"has no asset {title!r} in {name}", "msauto show assets lists what there is"):
-            found = await client.asset(name, address)
-        _check_title(server, address, found)
-        url = (
-            None
-            if view is None
-            else f"{server.spec.url}{get_proxy(client.path(name, address), view, preview=True).path}"
-        )
-        return _asset(found, await client.xmp(name, address) if xmp else None, url)
-
-    _show(flags, read)
+    name = require_database(server, database)
+    address = _address(title)
+    with _not_found(server, f"has no asset {title!r} in {name}", "list them: msauto show assets"):
+        found = await client.asset(name, address)
+    _check_title(server, address, found)
+    fields = await client.xmp(name, address) if xmp else None
+    if view is not None:
+        view = server.spec.url + get_proxy(client.path(name, address), view, preview=True).path
+    return _asset(found, fields, view)
 
 
-@command.command("channels")
-@shared_flags
-def channels(*, flags: Flags) -> None:
+@_subcommand()
+async def channels(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
     """List the RSS channels."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        with _known(server, "has no list of channels", _IS_IT_ONE):
-            names = list(await client.channels())
-        return ShownTable((("", ("channel",), [[name] for name in names]),), names)
-
-    _show(flags, read)
+    with _not_found(server, "has no list of channels", _IS_IT_ONE):
+        names = list(await client.channels())
+    return _table(("channel",), [[name] for name in names], names)
 
 
-@command.command("channel")
-@click.argument("name")
-@shared_flags
-def channel(*, flags: Flags, name: str) -> None:
+@_subcommand(click.argument("name"))
+async def channel(client: AsyncMediaServer, server: NamedServer, name: str) -> ShownTable:
     """Show the items of the RSS channel NAME."""
-
-    async def read(client: AsyncMediaServer, server: NamedServer) -> ShownTable:
-        with _known(server, f"has no channel {name!r}", "msauto show channels lists what there is"):
-            return _channel(await client.channel(name))
-
-    _show(flags, read)
+    with _not_found(server, f"has no channel {name!r}", "list them: msauto show channels"):
+        found = await client.channel(name)
+    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
+    value = {"name": found.name, "items": [structs.asdict(item) for item in found.items]}
+    return _table(("guid", "title", "description", "published"), rows, value)
 
 
 def _check_title(server: NamedServer, address: Address, found: Asset) -> None:
-    """Raise where the server shows another clip than the one asked for: nobody should work from that."""
+    """Raise if the server answers with another clip than the requested one."""
     if address.namespace or found.title is None or same_text(found.title, address.name):
         return
     raise MsautoError(
-        f"server {server.spec.name}: asked for {address.name!r}, it answered with {found.title!r}: another clip",
-        remedy="write the title as the server does, letter by letter",
+        f"server {server.spec.name}: the request was for {address.name!r}, the answer is another clip: {found.title!r}",
+        remedy="write the title exactly as the server does",
     )
 
 
@@ -228,7 +196,7 @@ def _address(title: str) -> Address:
         return Address(title)
     namespace, colon, identifier = title.removeprefix("id:").partition(":")
     if not colon:
-        raise MsautoError(f"{title!r} names no key field", remedy="write id:NS:ID, such as id:handle:4711")
+        raise MsautoError(f"{title!r} has no key field", remedy="write id:NS:ID, such as id:handle:4711")
     return Address(identifier, namespace)
 
 
@@ -258,9 +226,7 @@ def _at(frames: int, rate: Fraction | None) -> str:
 def _mam(found: Sequence[MamAsset]) -> ShownTable:
     rows = [[one.title, show_folder(one.folder), one.length, one.hires, one.proxy or ""] for one in found]
     headers = ("title", "folder", "length", "hires", "proxy")
-    return ShownTable(
-        (("", headers, rows),), [structs.asdict(one) | {"folder": show_folder(one.folder)} for one in found]
-    )
+    return _table(headers, rows, [structs.asdict(one) | {"folder": show_folder(one.folder)} for one in found])
 
 
 def _asset(found: Asset, xmp: Xmp | None, view: str | None) -> ShownTable:
@@ -306,11 +272,3 @@ def _lists(found: Asset, xmp: Xmp | None) -> list[tuple[str, Sequence[str], Rows
         ("Parameters", ("name",), [[name] for name in found.parameters]),
     ]
     return [table for table in tables if table[2]]
-
-
-def _channel(found: RssChannel) -> ShownTable:
-    rows = [[item.guid, item.title or "", item.description or "", item.pub_date or ""] for item in found.items]
-    values = [structs.asdict(item) for item in found.items]
-    return ShownTable(
-        (("", ("guid", "title", "description", "published"), rows),), {"name": found.name, "items": values}
-    )

@@ -1,28 +1,26 @@
-"""``msauto undo``: the plan that takes a run back, shown, agreed to and applied like any other."""
+"""``msauto undo``: the plan that undoes a run, shown and applied like any other."""
 
 from __future__ import annotations
 
 import click
 
-from msauto.aio import SystemClock
 from msauto.cli.flags import Flags, shared_flags
 from msauto.cli.runs.applying import ApplyRun
-from msauto.cli.runs.attempt import attempted
-from msauto.cli.runs.plan_sources import undo
-from msauto.cli.runs.run_options import RunOptions, run_flags
+from msauto.cli.runs.attempt import recorded
+from msauto.cli.runs.options import RunOptions, run_flags
+from msauto.cli.runs.past_runs import undo_source
 from msauto.model.history import RunDetails
 
 
-@click.command("undo", short_help="Take a run back.")
+@click.command("undo")
 @click.argument("run", metavar="RUN|last")
-@attempted
+@recorded
 @shared_flags
 @run_flags
-def command(*, flags: Flags, asked: RunOptions, run: RunDetails) -> int:
-    """Take a run back: plan the earlier values of the ledger, ask, apply, prove.
+def command(*, flags: Flags, run_options: RunOptions, run: RunDetails) -> int:
+    """Undo a run: plan the earlier values from the ledger, ask, apply, verify.
 
-    A value that is no longer what the run wrote is left alone and told. What cannot be taken back is listed: deleted
-    assets, commands, batches, restored and saved files, and links where the server has no way to remove them.
+    A value that has changed since the run is left alone and reported. What cannot be undone is listed: deleted
+    assets, commands, batches, restored and saved files, and links on servers that cannot remove them.
     """
-    source, about = undo(flags, run)
-    return ApplyRun(flags, about, source, SystemClock(), asked).code()
+    return ApplyRun(flags, (f"undo {run.summary.run}",), undo_source(flags, run), run_options).run()

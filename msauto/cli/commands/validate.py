@@ -6,27 +6,27 @@ import sys
 
 import click
 
-from msauto.cli.flags import Flags, formats, shared_flags
-from msauto.cli.output import colour_on, give, say
+from msauto.cli.exit_codes import ERROR, OK
+from msauto.cli.flags import Flags, shared_flags_of
+from msauto.cli.output import print_message, print_result, use_colour
 from msauto.playbook.validation.validate import validate
 from msauto.report.json import dump, problems_json
 from msauto.report.sarif import problems_sarif
 from msauto.report.text import render_problems
 
 
-@formats("text", "json", "sarif")
-@click.command("validate", short_help="Find all errors, without a server.")
+@click.command("validate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@shared_flags
+@shared_flags_of("text", "json", "sarif")
 def command(*, flags: Flags, paths: tuple[str, ...]) -> int:
-    """Find every error of playbooks and inventories that can be found without a server; warnings fail nothing."""
+    """Find all errors of playbooks and inventories that need no server; warnings do not change the exit code."""
     problems = validate(paths, flags.options)
     if flags.format == "json":
-        give(dump(problems_json(problems)))
+        print_result(dump(problems_json(problems)))
     elif flags.format == "sarif":
-        give(dump(problems_sarif(problems)))
+        print_result(dump(problems_sarif(problems)))
     elif problems:
-        give(render_problems(problems, colour=colour_on(sys.stdout, no_color=flags.no_color)))
+        print_result(render_problems(problems, colour=use_colour(sys.stdout, no_color=flags.no_color)))
     else:
-        say("No errors found.")
-    return 1 if any(problem.level == "error" for problem in problems) else 0
+        print_message("No errors found.")
+    return ERROR if any(problem.level == "error" for problem in problems) else OK

@@ -1,1 +1,1 @@
-"""What the commands that plan and apply share, from the options to the exit code."""
+"""What ``plan``, ``apply`` and ``undo`` share, from the options to the exit code."""

@@ -4,128 +4,131 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from msgspec import structs
 
-from msauto.aio import recover_runs
+from msauto.aio import SystemClock, apply_plan, recover_runs
+from msauto.applying.executor import Cancellation
+from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
-from msauto.cli.interruptible import run_async
-from msauto.cli.output import OutputError, ReaderGoneError, colour_on, give, say
-from msauto.cli.runs.allowed_times import with_state, with_times
-from msauto.cli.runs.attempt import who
+from msauto.cli.forms import FORMS, View
+from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
+from msauto.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    print_message,
+    print_result,
+    terminal_width,
+    use_colour,
+)
+from msauto.cli.runs.attempt import user_and_folder
 from msauto.cli.runs.consent import ask
+from msauto.cli.runs.options import RunOptions
 from msauto.cli.runs.past_runs import SETTINGS
+from msauto.cli.runs.plan_output import finish_plan, report_errors, show_plan, view_of, with_state_refusal
 from msauto.cli.runs.plan_sources import PlannedRun, PlanSource
-from msauto.cli.runs.planning import give_plan, plan_text, show_plan, tell_errors
-from msauto.cli.runs.run_options import RunOptions
-from msauto.cli.runs.running import run_plan
-from msauto.errors import RefusedError
+from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
 from msauto.model.plan import Plan
 from msauto.model.ports import Clock
 from msauto.model.result import Result
-from msauto.planning.saved_plans.plan_file import plan_to_json
-from msauto.report import html, markdown, text
-from msauto.report.json import dump, result_json
+from msauto.report.progress import ProgressDisplay
 from msauto.report.sanitizing import visible
-from msauto.report.sentences import plural, reason_of, refusals_told
-from msauto.secrets.redactor import redact_plan
+from msauto.report.sentences import plural, refusal_error, refusal_reason
+from msauto.secrets.redactor import Redactor, redact_plan
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRun:
-    """One run of ``apply`` or ``undo``, with its locks held from the first read to the last proof."""
+    """One run of ``apply`` or ``undo``; it holds its locks from the first read to the last verification.
+
+    ``playbooks`` is what the history shows. ``closed`` collects why targets did not begin: a freeze, the window.
+    """
 
     flags: Flags
-    paths: tuple[str, ...]
+    playbooks: tuple[str, ...]
     source: PlanSource
-    clock: Clock
-    asked: RunOptions
+    options: RunOptions
+    clock: Clock = field(default_factory=SystemClock)
     closed: list[str] = field(default_factory=list)
-    """Why targets were not begun: that it was not the time."""
 
-    def code(self) -> int:
-        """Do what was asked for; return the exit code."""
-        return self.check() if self.asked.check else self.whole()
+    def run(self) -> int:
+        """Plan, and apply unless ``--check`` is given; return the exit code."""
+        return self._check() if self.options.check else self._plan_and_apply()
 
-    def check(self) -> int:
+    def _check(self) -> int:
         """Plan, show, and write nothing anywhere."""
+        options = self.options
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
-            planned = replace(planned, plan=with_state(planned.plan, self.flags, ledger))
-        asked = self.asked
-        if planned.stale:
-            try:
-                self._refuse_stale(planned)
-            except RefusedError as error:
-                show_plan(planned.plan, self.flags, keep_going=asked.keep_going, error=error)
-                raise
-        return give_plan(
+            planned = replace(planned, plan=with_state_refusal(planned.plan, self.flags, ledger))
+        try:
+            _refuse_stale(planned)
+        except RefusedError as error:
+            show_plan(planned.plan, self.flags, keep_going=options.keep_going, error=error)
+            raise
+        return finish_plan(
             planned.plan,
             self.flags,
-            out=asked.out,
-            detailed_exitcode=asked.detailed_exitcode,
-            keep_going=asked.keep_going,
+            out=options.out,
+            detailed_exitcode=options.detailed_exitcode,
+            keep_going=options.keep_going,
         )
 
-    def whole(self) -> int:
+    def _plan_and_apply(self) -> int:
         """Lock, plan, show, ask, apply; return the exit code."""
         self._require_state()
         with Ledger.open(self.flags.state_dir) as ledger, asyncio.Runner() as runner:
-            locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.asked.lock_timeout)
+            locks = ledger.hold(self.source.scopes, self.clock, lock_timeout=self.options.lock_timeout)
             with _nothing_sent():
                 run_async(locks.__aenter__(), runner)
             try:
-                # Between the stages no event loop runs: nothing stands between a person and his Ctrl-C.
+                # No event loop runs between these stages, so that Ctrl-C works as usual while the user is asked.
                 with _nothing_sent():
-                    for line in run_async(self._recover(ledger), runner):
-                        say(f"Warning: {visible(line)}" if not line.startswith(" ") else visible(line))
+                    self._recover(ledger, runner)
                     planned = run_async(self._plan(ledger), runner)
-                    self.asked.attempt.summary = to_json(planned.plan.summary)
-                    if not self._may_go_on(planned):
-                        return 1
+                    self.options.attempt.summary = to_json(planned.plan.summary)
+                    if not self._may_apply(planned):
+                        return ERROR
                 result = runner.run(self._apply(planned.plan, ledger))
             finally:
-                runner.run(_enter(locks.__aexit__(None, None, None)))
-        return self._end(planned.plan, result)
+                runner.run(_await(locks.__aexit__(None, None, None)))
+        return self._finish(planned.plan, result)
 
-    async def _recover(self, ledger: Ledger) -> tuple[str, ...]:
-        """Settle what runs that died left under way, before anything is planned."""
+    def _recover(self, ledger: Ledger, runner: asyncio.Runner) -> None:
+        """Settle the requests that runs left in doubt when they died, before anything is planned."""
         source = self.source
-        return await recover_runs(
-            ledger,
-            source.specs,
-            source.scopes,
-            clock=self.clock,
-            forks=self.flags.forks,
-            secrets=source.secrets,
+        lines = run_async(
+            recover_runs(
+                ledger,
+                source.specs,
+                source.scopes,
+                clock=self.clock,
+                forks=self.flags.forks,
+                secrets=source.secrets,
+            ),
+            runner,
         )
+        for line in lines:
+            print_message(visible(line) if line.startswith(" ") else f"Warning: {visible(line)}")
 
     async def _plan(self, ledger: Ledger) -> PlannedRun:
-        planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.asked.limits)
-        return replace(planned, plan=with_times(planned.plan, self.asked.times, self.clock.now()))
+        planned = await self.source.plan(ledger.memory, self.clock, self.flags.forks, self.options.limits)
+        return replace(planned, plan=self.options.times.check(planned.plan, self.clock.now()))
 
-    async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
-        sound = structs.replace(plan, targets=tuple(target for target in plan.targets if target.error is None))
-        notes = {SETTINGS: str(self.flags.settings_file), **who()}
-        notes |= {"override_freeze": self.asked.override_freeze} if self.asked.override_freeze else {}
-        return await run_plan(
-            sound, self.source.specs, ledger, self.clock, self.flags, self.paths, frozen=self._frozen, notes=notes
-        )
-
-    # May it be? --------------------------------------------------------------------------------------------------
+    # May the plan be applied? ------------------------------------------------------------------------------------
 
     def _require_state(self) -> None:
-        """Refuse an empty ledger where the settings require one: a person must decide whether it is the first run.
+        """Refuse an empty ledger if the settings require one: the user must decide whether this is the first run.
 
-        It is only read, so that a folder that nobody mounted does not get a ledger by being looked at.
+        The ledger is opened to read only: an unmounted folder must not get one by this check.
         """
         if not self.flags.settings.require_state:
             return
@@ -133,120 +136,160 @@ class ApplyRun:
             if not ledger.empty:
                 return
             with _nothing_sent():
-                plan = with_state(run_async(self._plan(ledger)).plan, self.flags, ledger)
-        reason, remedy = refusals_told([each for each in plan.refusals if each.code == "state"])
-        refused = RefusedError(reason, remedy=remedy)
+                plan = with_state_refusal(run_async(self._plan(ledger)).plan, self.flags, ledger)
+        error = refusal_error([each for each in plan.refusals if each.code == "state"])
         self._show_before(plan)
-        self._give_refused(plan, refused)
-        raise refused
+        self._show_instead(plan, error)
+        raise error
 
-    def _may_go_on(self, planned: PlannedRun) -> bool:
-        """Show the plan and ask; raises ``RefusedError`` where the answer is no."""
+    def _may_apply(self, planned: PlannedRun) -> bool:
+        """Show the plan and ask; raises ``RefusedError`` if the answer is no."""
         try:
             self._show_before(planned.plan)
-            return self._is_agreed(planned)
+            if planned.plan.errors and not self.options.keep_going:
+                _refuse_stale(planned)
+                self._report_planning_errors(planned.plan)
+                return False
+            ask(planned.plan, yes=self.options.yes)
         except RefusedError as error:
-            self._give_refused(planned.plan, error)
+            self._show_instead(planned.plan, error)
             raise
         except ReaderGoneError as error:
-            self.asked.attempt.reason = f"{error.message}: nothing was sent"
-            say(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
+            self.options.attempt.reason = f"{error.message}: nothing was sent"
+            print_message(f"Error: {error.message}: nothing was sent\n  → {error.remedy}")
             return False
-
-    def _is_agreed(self, planned: PlannedRun) -> bool:
-        if planned.plan.errors and not self.asked.keep_going:
-            self._refuse_stale(planned)
-            self.asked.attempt.reason = f"{plural(planned.plan.errors, 'target')} cannot be planned: {_first(planned)}"
-            self._give_plan_alone(planned.plan)
-            tell_errors(planned.plan, self.flags)
-            return False
-        ask(planned.plan, yes=self.asked.yes)
         return True
 
-    def _refuse_stale(self, planned: PlannedRun) -> None:
-        if planned.stale:
-            raise RefusedError(
-                f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
-                remedy="make the plan again; or --keep-going, which applies the others",
-            )
+    def _report_planning_errors(self, plan: Plan) -> None:
+        first = next(target for target in redact_plan(plan).targets if target.error is not None)
+        message = f"{first.name}: {str(first.error).partition(chr(10))[0]}"
+        self.options.attempt.reason = f"cannot plan {plural(plan.errors, 'target')}: {message}"
+        self._show_instead(plan)
+        report_errors(plan, self.flags)
 
-    def _frozen(self) -> str | None:
-        """Say why no new target is to be begun now: a freeze holds that nobody overrides, or the window is closed."""
-        closed = next(self.asked.times.refusals(self.clock.now()), None)
-        if closed is None:
+    # Apply -------------------------------------------------------------------------------------------------------
+
+    async def _apply(self, plan: Plan, ledger: Ledger) -> Result:
+        """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
+        stop = Cancellation()
+        loop = asyncio.get_running_loop()
+        notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder()}
+        notes |= {"override_freeze": self.options.override_freeze} if self.options.override_freeze else {}
+
+        def interrupted() -> None:
+            progress.erase()
+            if not stop.requested:
+                print_message("Stopping after the requests in flight. Press Ctrl-C again to stop at once.")
+            stop()
+
+        try:
+            with ProgressDisplay(sys.stderr, self.clock.monotonic) as progress:
+                for number in SIGNALS:
+                    loop.add_signal_handler(number, interrupted)
+                async with _ticking(progress):
+                    result = await apply_plan(
+                        structs.replace(plan, targets=tuple(each for each in plan.targets if each.error is None)),
+                        self.source.specs,
+                        ledger=ledger,
+                        clock=self.clock,
+                        observer=progress,
+                        forks=self.flags.forks,
+                        playbooks=self.playbooks,
+                        cancellation=stop,
+                        frozen=self._closed,
+                        notes=notes,
+                    )
+            self._prune(ledger)
+            return result
+        finally:
+            ignore_interrupts(loop)
+
+    def _closed(self) -> str | None:
+        """Return why no more targets may begin now: a freeze, or the window."""
+        refusal = next(self.options.times.refusals(self.clock.now()), None)
+        if refusal is None:
             return None
-        self.closed.append(reason_of(closed))
+        self.closed.append(refusal_reason(refusal))
         return self.closed[-1]
+
+    def _prune(self, ledger: Ledger) -> None:
+        """Forget old runs, as the settings require; a failure does not affect this run."""
+        settings = self.flags.settings
+        try:
+            ledger.prune(keep_runs=settings.keep_runs, keep_days=settings.keep_days)
+        except MsautoError as error:
+            print_message(f"Warning: cannot remove old runs from the ledger: {error.message}")
 
     # What is shown -----------------------------------------------------------------------------------------------
 
     def _show_before(self, plan: Plan) -> None:
+        """Show the plan before the question: other forms than text follow on stdout, with the result."""
         if self.flags.format == "text":
-            show_plan(plan, self.flags, keep_going=self.asked.keep_going)
-        elif sys.stdin.isatty() and not self.asked.yes:
-            say(plan_text(plan, self.flags, sys.stderr, keep_going=self.asked.keep_going))
+            show_plan(plan, self.flags, keep_going=self.options.keep_going)
+        elif sys.stdin.isatty() and not self.options.yes:
+            colour = use_colour(sys.stderr, no_color=self.flags.no_color)
+            view = View(colour, self.flags.verbosity, terminal_width(sys.stderr), self.options.keep_going)
+            print_message(FORMS["text"].plan(plan, view))
 
-    def _give_plan_alone(self, plan: Plan) -> None:
-        if self.flags.format != "text":
-            show_plan(plan, self.flags)
-
-    def _give_refused(self, plan: Plan, error: RefusedError) -> None:
+    def _show_instead(self, plan: Plan, error: RefusedError | None = None) -> None:
+        """Show the plan in place of a result, unless it is shown already."""
         if self.flags.format != "text":
             show_plan(plan, self.flags, error=error)
 
-    def _end(self, plan: Plan, result: Result) -> int:
-        """Show what came of it; return the exit code, which is true whether or not anybody reads the rest."""
-        plan = redact_plan(plan)
-        result = result.with_left_out(plan)
-        self.asked.attempt.run = result.run
-        closed = self.closed[-1] if self.closed and not _begun(result) else None
-        code = 130 if result.interrupted else 0 if result.ok else REFUSED if closed else 3
+    def _finish(self, plan: Plan, result: Result) -> int:
+        """Show the result; return the exit code, which does not depend on whether the result can be written."""
+        result = Redactor(plan.secrets).result(result.with_left_out(plan))
+        self.options.attempt.run = result.run
+        began = any(each.outcome != "not attempted" for each in result.targets)
+        refused = bool(self.closed) and not began
+        code = INTERRUPTED if result.interrupted else OK if result.ok else REFUSED if refused else INCOMPLETE
         try:
-            self._show_after(plan, result)
+            shown = FORMS[self.flags.format].result(result, view_of(self.flags))
+            if shown:
+                print_result(shown)
         except ReaderGoneError:
             return code
         except OutputError as error:
-            say(f"Error: {error.message}\n  → what was done is recorded: msauto history {result.run}")
-            return code or 3
+            print_message(f"Error: {error.message}\n  → see what was done: msauto history {result.run}")
+            return code or INCOMPLETE
         if code == REFUSED:
-            self.asked.attempt.reason = f"{closed}: nothing was sent"
-            say(f"Error: {closed}: nothing was sent\n  → run it again when it may")
+            self.options.attempt.reason = f"{self.closed[-1]}: nothing was sent"
+            print_message(f"Error: {self.closed[-1]}: nothing was sent\n  → run it again at an allowed time")
         return code
 
-    def _show_after(self, plan: Plan, result: Result) -> None:
-        if self.flags.format == "json":
-            give(dump(result_json(plan_to_json(plan), result)))
-        elif self.flags.format == "markdown":
-            give(markdown.render_result(result))
-        elif self.flags.format == "html":
-            give(html.render_result(result))
-        elif result.targets or plan.left_out:
-            colour = colour_on(sys.stdout, no_color=self.flags.no_color)
-            give(text.render_result(result, colour=colour, verbosity=self.flags.verbosity))
+
+def _refuse_stale(planned: PlannedRun) -> None:
+    if planned.stale:
+        raise RefusedError(
+            f"the plan is stale: {plural(planned.stale, 'target')} changed since it was made; nothing was sent",
+            remedy="make the plan again, or apply the other targets with --keep-going",
+        )
 
 
-REFUSED = 4
+@asynccontextmanager
+async def _ticking(progress: ProgressDisplay) -> AsyncIterator[None]:
+    """Draw the display each second while nothing happens: a server may need minutes to make a file."""
 
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(1)
+            progress.tick()
 
-def _first(planned: PlannedRun) -> str:
-    """Return what is wrong with the first target that cannot be planned, in one line; it holds no secret."""
-    shown = redact_plan(planned.plan)
-    found = next(target for target in shown.targets if target.error is not None)
-    return f"{found.name}: {str(found.error).partition(chr(10))[0]}"
-
-
-def _begun(result: Result) -> bool:
-    return any(each.outcome != "not attempted" for each in result.targets)
+    ticking = asyncio.ensure_future(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
 
 
 @contextmanager
 def _nothing_sent() -> Iterator[None]:
-    """Say so where Ctrl-C comes before anything is sent; afterwards it is no exception any more."""
+    """Add to a ``KeyboardInterrupt`` that nothing was sent; while applying, Ctrl-C raises none."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was sent") from None
 
 
-async def _enter(awaitable: Awaitable[T]) -> T:
+async def _await(awaitable: Awaitable[T]) -> T:
     return await awaitable

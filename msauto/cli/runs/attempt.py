@@ -1,4 +1,4 @@
-"""Every attempt to apply is recorded: also one that wrote nothing, with who made it and why it ended so."""
+"""The record of each attempt to apply, also one that wrote nothing: who made it and why it ended."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import click
 
+from msauto.cli.exit_codes import INTERRUPTED, LOCKED, REFUSED, exit_code_of
 from msauto.cli.flags import Flags
-from msauto.cli.output import say
-from msauto.errors import InputError, LedgerError, LockedError, MsautoError, RefusedError
+from msauto.cli.output import print_message
+from msauto.errors import InputError, LedgerError, MsautoError
 from msauto.ledger import Ledger
 from msauto.ledger.history import CODE, FOLDER, REASON, USER
 from msauto.ledger.journal import new_run_name
@@ -25,15 +26,14 @@ from msauto.ledger.ledger import FILE
 from msauto.ledger.store import format_time
 from msauto.model.history import RunStatus, RunSummary
 
-_STATUS: Final[Mapping[int, RunStatus]] = {4: "refused", 5: "locked", 130: "interrupted"}
-INTERRUPTED: Final = 130
+_STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One call of ``apply`` or ``undo``: what is known of it while it goes on.
+    """One call of ``apply`` or ``undo``, as far as it got.
 
-    ``flags`` once they are read; ``run`` once it has become one; ``dismissed``: it only looks (``--check``).
+    ``flags`` is set when they are read, ``run`` when the attempt becomes a run. With ``check`` nothing is recorded.
     """
 
     state_dir: str | None
@@ -43,38 +43,38 @@ class Attempt:
     run: str = ""
     reason: str = ""
     summary: dict[str, int] = field(default_factory=dict)
-    dismissed: bool = False
+    check: bool = False
 
     @classmethod
-    def here(cls) -> Attempt:
-        """Return the one that the command line is about."""
+    def of_command(cls) -> Attempt:
+        """Return the attempt of the command that click runs."""
         found = click.get_current_context().find_object(cls)
         assert found is not None
         return found
 
     def record(self, code: int) -> None:
-        """Write it down. That this is not possible is told, and changes nothing else."""
+        """Record the attempt and its exit code; a failure is a warning and changes nothing else."""
         folder = self._folder()
-        if folder is None or self.dismissed:
+        if folder is None or self.check:
             return
         try:
             if self.run:
-                self._note_end(folder, code)
+                self._record_end(folder, code)
             else:
                 self._record(folder, code)
         except (LedgerError, OSError) as error:
-            told = error.message if isinstance(error, MsautoError) else str(error)
-            say(f"Warning: this attempt is not in the history: {told}")
+            message = error.message if isinstance(error, MsautoError) else str(error)
+            print_message(f"Warning: this attempt is missing from the history: {message}")
 
-    def _note_end(self, folder: Path, code: int) -> None:
-        if (folder / FILE).is_file():  # else somebody took it away: no new one is begun for this
+    def _record_end(self, folder: Path, code: int) -> None:
+        if (folder / FILE).is_file():  # otherwise it was removed: do not create a new one for this
             with Ledger.open(folder) as ledger:
                 ledger.note_end(self.run, {CODE: str(code)} | ({REASON: self.reason} if self.reason else {}))
 
     def _record(self, folder: Path, code: int) -> None:
         required = self.flags is not None and self.flags.settings.require_state
         if required and not (folder / FILE).is_file():
-            return  # a folder that nobody mounted does not get a ledger by being looked at
+            return  # do not create a ledger in a folder that is not mounted
         now = datetime.now(UTC)
         with Ledger.open(folder) as ledger:
             ledger.record(
@@ -88,22 +88,22 @@ class Attempt:
                     code=code,
                     reason=self.reason,
                     host=socket.gethostname(),
-                    **who(),
+                    **user_and_folder(),
                 )
             )
 
     def _folder(self) -> Path | None:
-        """Return where the ledger is; ``None`` where the settings that say so cannot be read."""
+        """Return the folder of the ledger; ``None`` if it depends on settings that cannot be read."""
         if self.flags is not None:
             return self.flags.state_dir
         return Path(self.state_dir).expanduser() if self.state_dir else None
 
 
-def who() -> dict[str, str]:
+def user_and_folder() -> dict[str, str]:
     """Return who applies, and from which folder."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a container may run under a number that nobody has named
+    except (OSError, KeyError):  # in a container, the user number may have no name
         user = str(os.getuid())
     try:
         folder = str(Path.cwd())
@@ -112,24 +112,24 @@ def who() -> dict[str, str]:
     return {USER: user, FOLDER: folder}
 
 
-def attempted(function: Callable[..., int]) -> Callable[..., int]:
+def recorded(function: Callable[..., int]) -> Callable[..., int]:
     """Record every call of a command that applies; goes above ``shared_flags``, whose errors count as well."""
 
     @functools.wraps(function)
     def command(**given: Any) -> int:
-        attempt = Attempt(given["state_dir"], _about(given))
+        attempt = Attempt(given["state_dir"], _playbooks(given))
         click.get_current_context().obj = attempt
         try:
             code = function(**given)
-        except KeyboardInterrupt as stop:
-            attempt.reason = str(stop) or "interrupted"
+        except KeyboardInterrupt as interrupt:
+            attempt.reason = str(interrupt) or "interrupted"
             with suppress(KeyboardInterrupt):
                 attempt.record(INTERRUPTED)
             raise
         except Exception as error:
             attempt.reason = _reason(error)
-            if not isinstance(error, LedgerError):  # where it cannot be used, nothing is recorded
-                attempt.record(_code(error))
+            if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
+                attempt.record(exit_code_of(error))
             raise
         attempt.record(code)
         return code
@@ -137,7 +137,7 @@ def attempted(function: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-def _about(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _playbooks(given: Mapping[str, Any]) -> tuple[str, ...]:
     if given.get("run"):
         return (f"undo {given['run']}",)
     if given.get("resumed"):
@@ -145,14 +145,8 @@ def _about(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(given.get("playbooks") or ())
 
 
-def _code(error: Exception) -> int:
-    if isinstance(error, RefusedError):
-        return 4
-    return 5 if isinstance(error, LockedError) else 1
-
-
 def _reason(error: Exception) -> str:
-    """Return an error in one line: the first of several, and how many more there are."""
+    """Return an error in one line: the first problem, and how many more there are."""
     if isinstance(error, InputError) and error.problems:
         first, *more = error.problems
         place = f"{first.place}: " if first.place else ""

@@ -1,69 +1,149 @@
-"""Runs of the ledger that a command takes back or goes on with: which one is meant, and the settings that hold."""
+"""Past runs that a command undoes or resumes: which run, its settings, and the plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
+from msauto.aio import check_servers, undo_of
 from msauto.cli.flags import Flags
-from msauto.cli.output import say
+from msauto.cli.output import print_message
+from msauto.cli.runs.plan_sources import PlanSource, resolved_source, saved_source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.history import RunDetails, RunSummary
+from msauto.model.history import RunDetails, RunSummary, TargetRecord
+from msauto.model.plan import Plan, PlannedServer, Target
 from msauto.planning.undo import servers_of
+from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
 
 SETTINGS = "settings"
-"""The note of a run that tells where its ``msauto.toml`` was, or would have been."""
+"""The note of a run that holds the path of its ``msauto.toml``, also if that did not exist."""
+_NAMED = 3
 
 
-def run_called(flags: Flags, name: str, *, to_undo: bool) -> RunDetails:
-    """Return a run by its name, or ``last``; raises ``LedgerError`` where there is none.
+def find_run(flags: Flags, name: str, *, to_undo: bool) -> RunDetails:
+    """Return a run by its name, or ``last``; raises ``LedgerError`` if it is not found.
 
-    To undo the ``last`` run that changed nothing means nothing, and the one before may be days old: that is for a
-    person to say, so :class:`RefusedError` names it.
+    If the ``last`` run changed nothing, the run before it may be days old: the user must decide whether to undo that
+    one, so :class:`RefusedError` names it.
     """
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
         details = ledger.run_details(name)
-        _tell_skipped(ledger, name, details.summary)
+        _note_skipped(ledger, name, details.summary)
         if not to_undo or name != "last" or details.summary.status == "running" or servers_of(details):
             return details
         earlier = (each for each in ledger.history() if each.run != details.summary.run and _may_have_changed(each))
         changed = next((each.run for each in earlier if servers_of(ledger.run_details(each.run))), None)
     raise RefusedError(
         f"the last run, {details.summary.run}, changed nothing",
-        remedy=f"the last one that did: msauto undo {changed}" if changed else "no run in the ledger changed anything",
+        remedy=f"undo the last run that did: msauto undo {changed}"
+        if changed
+        else "no run in the ledger changed anything",
     )
 
 
-def _tell_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
-    """Say that ``last`` is not the newest line of the history, where that attempt wrote nothing."""
+def _note_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
+    """Report that ``last`` is not the newest row of the history, if that attempt wrote nothing."""
     newest = ledger.find("last")
     if name == "last" and newest.run != run.run:
-        why = visible(f"{newest.status}: {newest.reason}")
-        say(f"Note: the last attempt, {newest.run}, wrote nothing ({why}); the last run is {run.run}")
+        reason = visible(f"{newest.status}: {newest.reason}")
+        print_message(f"Note: the last attempt, {newest.run}, wrote nothing ({reason}); the last run is {run.run}")
 
 
 def _may_have_changed(run: RunSummary) -> bool:
-    """Tell what the summary alone can: a run that has not ended has not counted yet."""
-    counted = ("changed", "failed", "unverified")
-    return run.ended is None or any(run.summary.get(each) for each in counted)
+    """Return whether the summary allows that a run changed something: one that has not ended has no counts yet."""
+    return run.ended is None or any(run.summary.get(each) for each in ("changed", "failed", "unverified"))
 
 
-def as_it_was(flags: Flags, details: RunDetails) -> Flags:
-    """Return the flags under the settings of a run: protected names, limits and freezes hold wherever one stands.
+def with_settings_of(details: RunDetails, flags: Flags) -> Flags:
+    """Return the flags under the settings of a run: its protected names, limits and freezes apply in any folder.
 
-    They are in the ``msauto.toml`` beside its playbooks, or where that run was told; ``--config`` of today wins. The
-    ledger stays the one in which the run was found.
+    They are in the ``msauto.toml`` that the run recorded; ``--config`` of this command wins. The ledger stays the one
+    in which the run was found.
     """
-    known = details.notes.get(SETTINGS)
-    if flags.config is not None or known is None:
+    recorded = details.notes.get(SETTINGS)
+    if flags.config is not None or recorded is None:
         return flags
-    if Path(known).is_file():
-        return flags.under(load_settings(known), Path(known))
-    if flags.settings.file is not None and Path(known) != flags.settings_file:
-        say(
-            f"Warning: {visible(known)} is not there, or not any more: {visible(flags.settings.file)} holds\n"
-            "  → name the settings that shall: --config FILE"
+    if Path(recorded).is_file():
+        return flags.under(load_settings(recorded), Path(recorded))
+    if flags.settings.file is not None and Path(recorded) != flags.settings_file:
+        print_message(
+            f"Warning: {visible(recorded)} does not exist; using {visible(flags.settings.file)}\n"
+            "  → name the settings to use: --config FILE"
         )
     return flags
+
+
+def undo_source(flags: Flags, details: RunDetails) -> PlanSource:
+    """Return what undoes a run; raises ``RefusedError``."""
+    specs = servers_called(flags.options, servers_of(details))
+    return resolved_source(undo_of(details, specs))
+
+
+def resume_source(flags: Flags, details: RunDetails) -> PlanSource:
+    """Return the plan of the targets that a run did not reach; raises ``RefusedError``.
+
+    Each is read and compared again, as with a saved plan. Targets that the run began are not part of it: they must be
+    planned again.
+    """
+    name = details.summary.run
+    if details.summary.status == "running":
+        raise RefusedError(f"run {name} is still running", remedy="wait until it ends")
+    left = tuple(record.target for record in details.targets if _was_not_reached(record))
+    unfinished = [record for record in details.targets if _was_cut_short(record)]
+    if not left:
+        reason = _unfinished(unfinished) if unfinished else "there is nothing to resume"
+        raise RefusedError(f"run {name} reached every target; {reason}", remedy=_apply_again(details))
+    if unfinished:
+        print_message(visible(f"Warning: {_unfinished(unfinished)}") + f"\n  → afterwards, {_apply_again(details)}")
+    targets = tuple(structs.replace(target, batch=0) for target in left)
+    _require_no_secret(targets, name)
+    servers = tuple(dict.fromkeys(target.server for target in targets))
+    specs = servers_called(flags.options, servers)
+    check_servers(details, specs)
+    return saved_source(
+        Plan(
+            details.summary.started,
+            details.msauto,
+            targets=targets,
+            servers=tuple(PlannedServer(each, 0) for each in servers),
+        ),
+        specs,
+    )
+
+
+def _require_no_secret(targets: tuple[Target, ...], run: str) -> None:
+    """Refuse targets that are sent a secret: the ledger holds none."""
+    for target in targets:
+        if any(request.secret for request in target.requests):
+            raise RefusedError(
+                f"run {run} did not reach {target.name!r}, which is sent a secret, and the ledger holds no secrets",
+                remedy="apply the playbooks again: what is done already stays as it is",
+            )
+
+
+def _was_not_reached(record: TargetRecord) -> bool:
+    never = record.begun is None and record.outcome is None
+    return record.target.error is None and (never or record.outcome == "not attempted")
+
+
+def _was_cut_short(record: TargetRecord) -> bool:
+    """Return whether some requests of a target were sent, and others not."""
+    sent = [each.state not in {"planned", "not sent"} for each in record.requests]
+    return any(sent) and not all(sent)
+
+
+def _unfinished(records: Sequence[TargetRecord]) -> str:
+    """Name the targets that a run began and did not finish; their remaining requests fit the state of that time."""
+    names = ", ".join(repr(record.target.name) for record in records[:_NAMED])
+    more = f" and {len(records) - _NAMED} more" if len(records) > _NAMED else ""
+    return f"it did not finish {names}{more}, which --resume cannot continue"
+
+
+def _apply_again(details: RunDetails) -> str:
+    playbooks = [each for each in details.summary.playbooks if not each.startswith(("undo ", "resume "))]
+    return "apply the playbooks again" + (f": msauto apply {' '.join(playbooks)}" if playbooks else "")

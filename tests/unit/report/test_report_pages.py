@@ -52,7 +52,7 @@ def test_a_long_plan_still_fits_into_a_comment() -> None:
     comment = markdown.render_plan(plan)
     assert len(comment) < 65_536
     shown = comment.count("| aspect |")
-    assert f"**{1000 - shown} further targets not shown here.**" in comment
+    assert f"**{1000 - shown} further targets not shown.**" in comment
     assert markdown.render_plan(plan, limit=None).count("| aspect |") == 1000
 
 

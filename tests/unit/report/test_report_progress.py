@@ -38,7 +38,7 @@ class Ticking:
 
 def run_of(*events: Event, live: bool = True, step: float = 1.0, **more: object) -> str:
     stream, clock = io.StringIO(), Ticking()
-    progress = ProgressDisplay(stream, clock, live=live, **more)  # type: ignore[arg-type]
+    progress = ProgressDisplay(stream, clock.monotonic, live=live, **more)  # type: ignore[arg-type]
     for event in events:
         clock.time += step
         progress.notify(event)
@@ -60,11 +60,11 @@ def test_live_line_tells_where_the_run_is() -> None:
     lines = run_of(*STORY, width=lambda: 160).split(ERASE)
     assert lines[1] == "[>                   ] 0/4 targets · 0/8 requests"
     assert lines[-2] == (
-        "[=====>              ] 0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min of at most 30 min)"
+        "[=====>              ] 0/4 targets · 2/8 requests · Promo 1 · waiting for 1 restore (3 min of at most 30 min)"
     )
     assert lines[-1] == (
         "[=====>              ] 1/4 targets · 2/8 requests · 1 failed · Evening News"
-        " · 1 restore waited for (3 min 1 s of at most 30 min)"
+        " · waiting for 1 restore (3 min 1 s of at most 30 min)"
     )
 
 
@@ -82,7 +82,7 @@ def test_line_is_gone_when_the_run_ends() -> None:
 def test_line_is_gone_whatever_happens() -> None:
     stream = io.StringIO()
     try:
-        with ProgressDisplay(stream, Ticking(), live=True) as progress:
+        with ProgressDisplay(stream, Ticking().monotonic, live=True) as progress:
             progress.notify(STORY[0])
             raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -94,14 +94,14 @@ def test_line_is_gone_whatever_happens() -> None:
 
 def test_a_file_that_the_server_is_making_is_told_with_its_deadline() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = ProgressDisplay(stream, clock, live=False)
+    progress = ProgressDisplay(stream, clock.monotonic, live=False)
     progress.notify(RunStarted("r", 1, 1))
     progress.notify(DownloadAsked(film(), 0, 0, 3600.0))
     for _ in range(9):
         clock.time += 10
         progress.tick()
     assert stream.getvalue().splitlines() == [
-        f"0/1 targets · 0/1 requests · 1 file waited for ({waited} of at most 1 h)"
+        f"0/1 targets · 0/1 requests · waiting for 1 file ({waited} of at most 1 h)"
         for waited in ("30 s", "1 min", "1 min 30 s")
     ]
 
@@ -114,14 +114,14 @@ def test_bytes_of_downloads() -> None:
     both = run_of(RunStarted("r", 2, 2), *coming, *other, width=lambda: 160)
     assert both.endswith("2 downloads 13.5 MB")
     again = run_of(RunStarted("r", 2, 2), *coming, DownloadAsked(film(), 0, 12_500_000, 60.0), width=lambda: 160)
-    assert again.endswith("1 file waited for (0 s of at most 1 min)"), "it broke off, and is asked for anew"
+    assert again.endswith("waiting for 1 file (0 s of at most 1 min)"), "it broke off, and is asked for anew"
     done = run_of(RunStarted("r", 2, 2), *coming, RequestSettled(film(), 0, RequestResult("done")), width=lambda: 160)
     assert "download" not in done.split(ERASE)[-1]
 
 
 def test_no_time_goes_by_before_and_after_a_run() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = ProgressDisplay(stream, clock, live=True)
+    progress = ProgressDisplay(stream, clock.monotonic, live=True)
     clock.time = 100
     progress.tick()
     assert stream.getvalue() == ""
@@ -149,7 +149,7 @@ def test_without_a_terminal_a_plain_line_now_and_then() -> None:
     assert text.splitlines() == [
         "0/4 targets · 0/8 requests · Evening News",
         "0/4 targets · 2/8 requests · Evening News",
-        "0/4 targets · 2/8 requests · Promo 1 · 1 restore waited for (3 min of at most 30 min)",
+        "0/4 targets · 2/8 requests · Promo 1 · waiting for 1 restore (3 min of at most 30 min)",
     ]
     assert "\x1b" not in text
 
@@ -166,13 +166,13 @@ def test_bar_is_full_at_the_end() -> None:
 def test_streams_that_cannot_write_our_signs() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
-    ProgressDisplay(stream, Ticking(), live=True).notify(STORY[0])
+    ProgressDisplay(stream, Ticking().monotonic, live=True).notify(STORY[0])
     assert re.search(rb"0/4 targets \? 0/8 requests", raw.getvalue())
 
 
 def test_nothing_is_drawn_after_closing() -> None:
     stream = io.StringIO()
-    progress = ProgressDisplay(stream, Ticking(), live=True)
+    progress = ProgressDisplay(stream, Ticking().monotonic, live=True)
     progress.close()
     progress.notify(STORY[0])
     assert stream.getvalue() == ""
@@ -180,7 +180,7 @@ def test_nothing_is_drawn_after_closing() -> None:
 
 def test_a_stream_that_is_no_terminal_gets_no_live_line() -> None:
     stream, clock = io.StringIO(), Ticking()
-    progress = ProgressDisplay(stream, clock)
+    progress = ProgressDisplay(stream, clock.monotonic)
     clock.time = 31
     progress.notify(STORY[0])
     assert stream.getvalue() == "0/4 targets · 0/8 requests\n"
@@ -190,7 +190,7 @@ def test_a_terminal_is_asked_for_its_width() -> None:
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 30))
     with os.fdopen(slave, "w") as stream:
-        ProgressDisplay(stream, Ticking()).notify(STORY[0])
+        ProgressDisplay(stream, Ticking().monotonic).notify(STORY[0])
         drawn = os.read(master, 1000).decode().removeprefix(ERASE)
     os.close(master)
     assert display_width(drawn) < 30

@@ -11,7 +11,7 @@ from msgspec import structs
 from msauto.model.plan import Plan
 from msauto.model.result import RequestResult, Result, TargetResult
 from msauto.report.json import dump, result_json
-from msauto.report.sentences import recap_of, result_sentence
+from msauto.report.outcomes import recap_of, result_sentence
 from msauto.report.text import render_result
 from tests.unit.report.made_plans import check_golden, episode, film, lost, mixed_result, plan_of
 
@@ -37,8 +37,8 @@ def test_recap_line_is_in_the_manner_of_ansible() -> None:
 
 
 def test_good_run_says_so() -> None:
-    told = "Done: 1 changed, 12 unchanged; 3 requests. What was changed was read again and is as wanted."
-    assert result_sentence(good()) == told
+    sentence = "Done: 1 changed, 12 unchanged; 3 requests. All changes are verified."
+    assert result_sentence(good()) == sentence
 
 
 def test_run_without_changes() -> None:
@@ -137,7 +137,7 @@ def test_thousands_that_were_left_for_one_reason_are_counted() -> None:
     result = Result("run-1", Plan("", "", targets=tuple(each.target for each in (*left, *failed))), (*left, *failed))
     told = render_result(result, colour=False)
     assert told.count(": not attempted") == 5
-    assert f"studio-b: 4995 more not attempted: {why}\n  → -v lists them all\n" in told
+    assert f"studio-b: 4995 more not attempted: {why}\n  → list them with -v\n" in told
     assert told.count(f"{film().name}: failed\n") == 9
     assert "not_attempted=5000" in told
     assert render_result(result, colour=False, verbosity=1).count(": not attempted") == 5000

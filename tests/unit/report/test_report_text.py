@@ -43,8 +43,8 @@ def bare(action: str, requests: int = 1) -> Target:
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        (plan_of(unchanged=12), "No changes. 12 targets are as wanted."),
-        (plan_of(unchanged=1, skipped=2), "No changes. 1 target is as wanted. 2 skipped."),
+        (plan_of(unchanged=12), "No changes. 12 targets are as desired."),
+        (plan_of(unchanged=1, skipped=2), "No changes. 1 target is as desired. 2 skipped."),
         (plan_of(), "No changes. Nothing was compared."),
         (
             plan_of(bare("add")),
@@ -82,8 +82,8 @@ def test_errors_that_are_left_out_are_not_in_the_way() -> None:
 def test_refusal_names_what_allows_it() -> None:
     plan = plan_of(film(), refusals=(Refusal("delete_assets", 0, 2, "--allow-delete 2"),))
     text = render_plan(plan, colour=False)
-    sourced = "the plan deletes 2 assets, and none may be deleted unless it is allowed. To allow it: --allow-delete 2"
-    assert f"Refused: {sourced}\n" in text
+    reason = "the plan deletes 2 assets; the limit is 0. To allow it: --allow-delete 2"
+    assert f"Refused: {reason}\n" in text
 
 
 def test_width_shortens_values_and_verbosity_does_not() -> None:

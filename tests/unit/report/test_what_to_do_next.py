@@ -1,4 +1,4 @@
-"""What a person is told to do about a target whose requests were all taken, and which is not as wanted."""
+"""The advice about a target whose requests were all accepted, and which is not as desired."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from msauto.model.plan import Json
 from msauto.model.result import Difference, RequestResult, TargetResult
-from msauto.report.sentences import advice
+from msauto.report.outcomes import advice
 from tests.unit.report.made_plans import episode
 
 
@@ -17,7 +17,7 @@ def advised(*differences: Difference) -> str:
 
 def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
     told = advised(Difference("field", "comment", "Ready for air", "Ready for"), Difference("field", "layer", "1", "2"))
-    assert told == "the server keeps only the beginning of what it is told: shorten the value"
+    assert told == "the server keeps only the beginning of the value: shorten it"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_value_that_the_server_cut_is_to_be_shortened() -> None:
 )
 def test_what_is_no_beginning_was_written_by_somebody_else(desired: Json, live: Json) -> None:
     told = advised(Difference("field", "comment", desired, live))
-    assert told.endswith("shows something else; look for who else writes there, then run again")
+    assert told.endswith("returns something else; check whether something else writes there, then run again")
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_what_is_no_beginning_was_written_by_somebody_else(desired: Json, live: 
 )
 def test_keys_of_the_dialect_that_may_not_fit_are_named(aspect: str, key: str) -> None:
     told = advised(Difference(aspect, "x", "desired", None), Difference("field", "y", "1", "2"))
-    assert f"whether the server's dialect fits (`{key}`" in told
+    assert f"whether the dialect fits the server (`{key}`" in told

@@ -1,23 +1,36 @@
-"""Tables for a terminal, aligned by what a reader sees: Cyrillic, Chinese and accents included."""
+"""Colour and tables for terminals; the only module that writes escape sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from msauto.report.ansi import BOLD, paint
 from msauto.report.sanitizing import display_width, pad, shorten, visible
 
-_GAP = 2
-_NARROWEST = 12
+BOLD: Final = "1"
+DIM: Final = "2"
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+MAGENTA: Final = "35"
+CYAN: Final = "36"
+
+_GAP: Final = 2
+_NARROWEST: Final = 12
+
+
+def paint(text: str, style: str, *, colour: bool) -> str:
+    """Colour one line of visible text; return an empty text as it is."""
+    return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
 
 
 def render_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool, width: int | None = None
 ) -> str:
-    """Write a table with a header line; ends with a newline.
+    """Return a table with a header line; it ends with a newline.
 
-    Cells are foreign text and are made visible. With ``width`` (columns of the terminal) the widest columns are
-    cut in the middle until a line fits, but never below 12 columns. Every row needs as many cells as ``headers``.
+    Cells are made visible. ``width``: the columns of the terminal; the widest columns are cut in the middle until a
+    line fits, but not below 12 columns. Every row has as many cells as ``headers``.
     """
     shown = [[visible(cell) for cell in row] for row in rows]
     columns = _column_widths([list(headers), *shown])
@@ -28,12 +41,10 @@ def render_table(
 
 
 def align(rows: Sequence[Sequence[str]], *, most: int = 32) -> list[list[str]]:
-    """Pad the cells of each column but the last to one width.
+    """Pad the cells of each column except the last to one width.
 
-    Cells wider than ``most``, and those with nothing after them, do not widen the others.
+    Cells wider than ``most``, and cells followed only by empty ones, do not widen their column.
     """
-    if not rows:
-        return []
     columns = _column_widths([[_measured(row, index, most) for index in range(len(row))] for row in rows])
     return [[*(pad(cell, width) for cell, width in zip(row[:-1], columns, strict=False)), row[-1]] for row in rows]
 
@@ -48,17 +59,14 @@ def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 def _narrowed(columns: list[int], width: int) -> list[int]:
     narrowed = list(columns)
-    over = sum(narrowed) + _GAP * (len(narrowed) - 1) - width
-    while over > 0 and max(narrowed) > _NARROWEST:
-        widest = narrowed.index(max(narrowed))
-        narrowed[widest] -= 1
-        over -= 1
+    excess = sum(narrowed) + _GAP * (len(narrowed) - 1) - width
+    while excess > 0 and max(narrowed) > _NARROWEST:
+        narrowed[narrowed.index(max(narrowed))] -= 1
+        excess -= 1
     return narrowed
 
 
 def _line(cells: Sequence[str], columns: Sequence[int]) -> str:
-    fitted = (
-        cell if display_width(cell) <= width else shorten(cell, width)
-        for cell, width in zip(cells, columns, strict=True)
-    )
-    return (" " * _GAP).join(pad(cell, width) for cell, width in zip(fitted, columns, strict=True)).rstrip()
+    fitted = (pad(cell if display_width(cell) <= width else shorten(cell, width), width)
+              for cell, width in zip(cells, columns, strict=True))  # fmt: skip
+    return (" " * _GAP).join(fitted).rstrip()

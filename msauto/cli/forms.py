@@ -1,0 +1,66 @@
+"""The forms of a plan and of a result (``--format``). A new form is a module of ``report`` and a row of ``FORMS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from msauto.errors import MsautoError
+from msauto.model.plan import Plan
+from msauto.model.result import Result
+from msauto.planning.saved_plans.plan_file import plan_to_json
+from msauto.report import html, markdown, text
+from msauto.report.json import dump, error_json, result_json
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How to show a plan or a result; each form uses what applies to it.
+
+    ``width``: columns of the terminal. ``keep_going``: targets in error are left out. ``error``: why the command ends
+    without applying the plan.
+    """
+
+    colour: bool = False
+    verbosity: int = 0
+    width: int | None = None
+    keep_going: bool = False
+    error: MsautoError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportForm:
+    """The functions that write a plan, and the result of applying it, in one form."""
+
+    plan: Callable[[Plan, View], str]
+    result: Callable[[Result, View], str]
+
+
+def _text_plan(plan: Plan, view: View) -> str:
+    return text.render_plan(
+        plan, colour=view.colour, verbosity=view.verbosity, width=view.width, keep_going=view.keep_going
+    )
+
+
+def _text_result(result: Result, view: View) -> str:
+    if not result.targets and not result.plan.left_out:
+        return ""  # the plan is on stdout already
+    return text.render_result(result, colour=view.colour, verbosity=view.verbosity)
+
+
+def _json_plan(plan: Plan, view: View) -> str:
+    if view.error is None:
+        return dump(plan_to_json(plan))
+    view.error.shown = True
+    return dump(plan_to_json(plan) | error_json(view.error))
+
+
+FORMS: Final[Mapping[str, ReportForm]] = {
+    "text": ReportForm(_text_plan, _text_result),
+    "json": ReportForm(_json_plan, lambda result, _: dump(result_json(plan_to_json(result.plan), result))),
+    "markdown": ReportForm(
+        lambda plan, _: markdown.render_plan(plan), lambda result, _: markdown.render_result(result)
+    ),
+    "html": ReportForm(lambda plan, _: html.render_plan(plan), lambda result, _: html.render_result(result)),
+}

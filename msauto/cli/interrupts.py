@@ -1,0 +1,139 @@
+"""Ctrl-C (SIGINT) and SIGTERM, in each phase of a command.
+
+While modules are imported
+    Nothing has begun: the process ends at once (:func:`exit_on_interrupt`). An exception would not do: Python 3.11
+    turns one that is raised while an enum is created into a ``RuntimeError``, and swallows one in a finalizer.
+While a coroutine reads
+    The coroutine is cancelled (:func:`run_async`). The handler of ``asyncio.Runner`` would raise in the event loop on
+    the second Ctrl-C. That can lose the wakeup of a task, and closing the loop then never ends.
+While a plan is applied
+    ``runs/applying`` finishes the requests that are under way. The signals are then ignored until the result is
+    printed (:func:`ignore_interrupts`).
+
+``msauto --help`` needs no event loop, so asyncio is imported only where a coroutine runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+INTERRUPTED: Final = 130
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def exit_on_interrupt() -> Iterator[None]:
+    """End the process with one line and exit code 130 if SIGINT arrives inside."""
+    with _handled_by(_exit):
+        yield
+
+
+@contextmanager
+def restored_handler(final: signal.Handlers | None = None) -> Iterator[None]:
+    """Restore the handler of SIGINT at the end, or set ``final``.
+
+    A process that is about to exit ignores SIGINT: a Ctrl-C during shutdown would replace its exit code.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if _in_main_thread():
+            signal.signal(signal.SIGINT, final or before)
+
+
+def run_async(work: Awaitable[T], runner: asyncio.Runner | None = None) -> T:
+    """Run ``work`` to its end, in ``runner`` or in an event loop of its own; Ctrl-C cancels it.
+
+    Raises ``KeyboardInterrupt`` after everything under way is closed, also if the signal came too late to cancel.
+    """
+    import asyncio
+
+    canceller = _Canceller()
+    with _handled_by(canceller):
+        try:
+            with nullcontext(runner) if runner is not None else asyncio.Runner() as loop:
+                result = loop.run(canceller.guard(work))
+        except asyncio.CancelledError:
+            if not canceller.interrupted:
+                raise
+    if canceller.interrupted:
+        raise KeyboardInterrupt
+    return result
+
+
+def ignore_interrupts(loop: asyncio.AbstractEventLoop) -> None:
+    """Remove the loop's handlers and ignore SIGINT from now on; ``main`` restores the handler.
+
+    SIGINT is blocked meanwhile, because asyncio puts Python's default handler in place, which raises.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+class _Canceller:
+    """A handler of SIGINT that cancels one task, once: more signals must not interrupt the closing of connections."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._cancel: Callable[[], object] = lambda: None
+
+    async def guard(self, work: Awaitable[T]) -> T:
+        """Await ``work`` as the task that the signal cancels."""
+        import asyncio
+
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        if task is not None:
+            self._cancel = lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel)
+        if self.interrupted:  # before there was a task
+            raise asyncio.CancelledError
+        return await work
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        if not self.interrupted:
+            self.interrupted = True
+            self._cancel()
+
+
+def _exit(_number: int, _frame: FrameType | None) -> None:
+    try:
+        os.write(2, b"Interrupted.\n")
+    finally:  # stderr may be closed
+        os._exit(INTERRUPTED)
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle SIGINT with ``handler``, unless the signal is ignored or has a handler other than Python's default.
+
+    A handler that has cancelled a task stays installed, so that more signals of a burst do nothing.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not _in_main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if not getattr(handler, "interrupted", False):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _in_main_thread() -> bool:
+    """Return whether this is the main thread: in no other does Python set signal handlers."""
+    return threading.current_thread() is threading.main_thread()

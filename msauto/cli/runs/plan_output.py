@@ -1,0 +1,73 @@
+"""Showing and keeping a plan."""
+
+from __future__ import annotations
+
+import sys
+
+from msgspec import structs
+
+from msauto.aio import SystemClock
+from msauto.cli.exit_codes import CHANGES, ERROR, OK
+from msauto.cli.flags import Flags
+from msauto.cli.forms import FORMS, View
+from msauto.cli.output import print_message, print_result, terminal_width, use_colour
+from msauto.cli.plan_files import require_no_secret, write_plan_file
+from msauto.cli.runs.options import STDOUT
+from msauto.errors import MsautoError
+from msauto.ledger import Ledger
+from msauto.model.plan import Plan, Refusal
+from msauto.planning.saved_plans.plan_file import plan_to_json
+from msauto.report.json import dump, error_json
+from msauto.report.sentences import plural
+from msauto.version import __version__
+
+
+def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> None:
+    """Write the plan to stdout in the form of ``--format``; ``error``: why the command ends here, for JSON."""
+    print_result(FORMS[flags.format].plan(plan, view_of(flags, keep_going=keep_going, error=error)))
+
+
+def view_of(flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> View:
+    """Return how to show something on stdout."""
+    colour = use_colour(sys.stdout, no_color=flags.no_color)
+    return View(colour, flags.verbosity, terminal_width(sys.stdout), keep_going, error)
+
+
+def finish_plan(
+    plan: Plan, flags: Flags, *, out: str | None = None, detailed_exitcode: bool = False, keep_going: bool = False
+) -> int:
+    """Keep and show a plan that is not applied; return the exit code."""
+    if out is not None:
+        require_no_secret(plan, out)
+        if out != STDOUT:  # there it is shown, as JSON
+            write_plan_file(plan, out)
+    show_plan(plan, flags, keep_going=keep_going)
+    if plan.errors:
+        return report_errors(plan, flags)
+    return CHANGES if detailed_exitcode and plan.requests else OK
+
+
+def report_errors(plan: Plan, flags: Flags) -> int:
+    """Return the exit code of a plan with errors; report on stderr that only the document on stdout names them."""
+    if flags.format != "text":
+        print_message(
+            f"Error: cannot plan {plural(plan.errors, 'target')}; nothing was sent\n"
+            "  → the plan shows the errors; --keep-going applies the other targets"
+        )
+    return ERROR
+
+
+def print_problems(error: MsautoError | str, remedy: str = "") -> None:
+    """Write the JSON document of a plan that cannot be made: it is empty but for the problems."""
+    empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
+    print_result(dump(plan_to_json(empty) | error_json(error, remedy)))
+
+
+def with_state_refusal(plan: Plan, flags: Flags, ledger: Ledger) -> Plan:
+    """Return the plan, refused if the settings require a ledger and this one is empty."""
+    settings = flags.settings
+    if not settings.require_state or not ledger.empty:
+        return plan
+    remedy = "mount the folder that holds it; for the very first run, set `require = false` under [state]"
+    refusal = Refusal("state", str(settings.file), str(flags.state_dir), remedy)
+    return structs.replace(plan, refusals=(*plan.refusals, refusal))

@@ -1,0 +1,193 @@
+"""Sentences about the result of a run that all forms share: counts, what failed and why, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
+from msauto.report.sanitizing import show, visible, visible_lines
+from msauto.report.sentences import plural
+from msauto.report.values import show_pair_of
+
+NOT_DONE: Final = frozenset({"failed", "unverified", "not attempted"})
+"""Outcomes that every form lists."""
+_DIALECT_OF: Final = {
+    "xmp": ("list_separator", "xmp_read"),
+    "segment": ("segment_update",),
+    "marker": ("marker_update",),
+    "link": ("link_title", "folder_missing"),
+    "rss_item": ("rss_guid", "rss_body", "rss_update"),
+}
+"""The dialect keys that change how an aspect reads back, if they do not fit the server (field notes)."""
+
+
+# Counts --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recap:
+    """The counts of one server; ``requests`` counts what was sent, repetitions included."""
+
+    server: str
+    changed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    unverified: int = 0
+    skipped: int = 0
+    not_attempted: int = 0
+    requests: int = 0
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return names and numbers, in the order of the line."""
+        return [(name, getattr(self, name)) for name in (*map(key_of, OUTCOMES), "requests")]
+
+
+def recap_of(result: Result) -> tuple[Recap, ...]:
+    """Return the counts of each server, in the order of the run; servers without a change included."""
+    plan = result.plan
+    names = dict.fromkeys([*(each.name for each in plan.servers), *(target.target.server for target in result.targets)])
+    unchanged = {each.name: each.unchanged for each in plan.servers}
+    only = len(names) == 1
+    return tuple(
+        _recap(
+            name,
+            [each for each in result.targets if each.target.server == name],
+            unchanged=unchanged.get(name, 0),
+            skipped=plan.skipped if only else 0,
+            left_out=plan.left_out if only else 0,
+        )
+        for name in names
+    )
+
+
+def _recap(server: str, results: list[TargetResult], *, unchanged: int, skipped: int, left_out: int) -> Recap:
+    counts = _count(results, unchanged, skipped, left_out)
+    requests = sum(request.tries for result in results for request in result.requests)
+    return Recap(server, **{key_of(outcome): count for outcome, count in counts.items()}, requests=requests)
+
+
+def _count(results: Iterable[TargetResult], unchanged: int, skipped: int, left_out: int) -> dict[Outcome, int]:
+    counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
+    counts |= {"unchanged": unchanged, "skipped": skipped, "not attempted": left_out}
+    for result in results:
+        counts[result.outcome] += 1
+    return counts
+
+
+def result_sentence(result: Result) -> str:
+    """Return the closing sentence of a run."""
+    counts = _count(result.targets, result.plan.unchanged, result.plan.skipped, result.plan.left_out)
+    requests = plural(sum(recap.requests for recap in recap_of(result)), "request")
+    targets = ", ".join(f"{number} {outcome}" for outcome, number in counts.items() if number)
+    shown = f"{targets}; {requests}" if targets else requests
+    if result.interrupted:
+        return f"Interrupted: {shown}. What was sent is recorded: msauto history {result.run}"
+    if not result.ok:
+        return f"Not everything is as desired: {shown}. For details: msauto history {result.run}"
+    if not counts["changed"]:
+        return f"Nothing was changed: {shown}."
+    return " ".join((f"Done: {shown}.", *_verification(result)))
+
+
+def _verification(result: Result) -> Iterator[str]:
+    """Yield what is known of the changes: what was read again, and what cannot be read."""
+    changed = [target for target in result.targets if target.outcome == "changed"]
+    seen = sum(target.seen for target in changed)
+    files = sum(target.unseen.count("thumbnail") + target.unseen.count("proxy") for target in changed)
+    unreadable = sum(len(target.unseen) for target in changed) - files
+    if seen and unreadable:
+        yield f"All changes that can be read back are verified; {plural(unreadable, 'change')} cannot be read back."
+    elif seen:
+        yield "All changes are verified."
+    elif unreadable:
+        yield "The changes cannot be read back; the server accepted the requests."
+    if files:
+        yield f"{plural(files, 'file')} {'was' if files == 1 else 'were'} downloaded."
+
+
+# One target ----------------------------------------------------------------------------------------------------
+
+Kind = Literal["message", "request", "difference", "advice"]
+
+
+def result_lines(result: TargetResult, *, whole: bool = False) -> Iterator[tuple[Kind, str]]:
+    """Yield the result of a target line by line, visible; ``whole`` includes requests that succeeded."""
+    for line in visible_lines(result.message):
+        if line.strip():
+            yield "message", line
+    for number, request in enumerate(result.requests, 1):
+        if whole or request.outcome in {"failed", "unverified"}:
+            yield "request", _request(number, request, result)
+    waiting = sum(request.outcome == "not sent" for request in result.requests)
+    if waiting and not whole and result.outcome != "not attempted":
+        done = sum(request.outcome == "done" for request in result.requests)
+        yield "request", f"{done} of {len(result.requests)} requests done, {waiting} not sent"
+    for difference in result.differences:
+        for line in _difference(difference, result):
+            yield "difference", line
+    if result.outcome in NOT_DONE:
+        yield "advice", f"→ {advice(result)}"
+
+
+def _request(number: int, request: RequestResult, result: TargetResult) -> str:
+    sent = result.target.requests[number - 1] if number <= len(result.target.requests) else None
+    what = f" {sent.method} {visible(sent.path)}" if sent else ""
+    status = f" {request.status}" if request.status is not None else ""
+    tries = f", sent {request.tries} times" if request.tries > 1 else ""
+    repeated = request.message in result.message  # shown just above
+    message = f": {show(request.message)}" if request.message and not repeated else ""
+    return f"request {number} of {len(result.requests)}{what}: {request.outcome}{status}{tries}{message}"
+
+
+def _difference(difference: Difference, result: TargetResult) -> Iterator[str]:
+    """Yield the desired and the live value; a line for each attribute that differs."""
+    name = visible(f"{difference.aspect} {difference.key}".rstrip())
+    desired, live = difference.desired, difference.live
+    rate = result.target.rate
+    if isinstance(desired, dict) and isinstance(live, dict):
+        for attribute, value in desired.items():
+            if value != live.get(attribute):
+                old, new = show_pair_of(value, live.get(attribute), attribute, rate, None)
+                yield f"{name} {visible(attribute)}: desired {old}, live {new}"
+    elif live is None and isinstance(desired, dict):
+        yield f"{name}: desired, but missing"
+    elif desired is None:
+        yield f"{name}: still present, but must be absent"
+    else:
+        old, new = show_pair_of(desired, live, difference.key, rate, None)
+        yield f"{name}: desired {old}, live {new}"
+
+
+def advice(result: TargetResult) -> str:
+    """Return what to do next about a target that is not as desired."""
+    if result.outcome == "unverified":
+        return (
+            "the server may have done it, or may still do it; msauto does not send it again by itself. "
+            "Check the server, then plan again: the plan starts from live state"
+        )
+    if result.target.error is not None:
+        return "nothing was sent for it; fix the cause and run again"
+    if result.outcome == "not attempted":
+        return "nothing was sent for it; run again to apply it"
+    if result.differences and all(request.outcome == "done" for request in result.requests):
+        if any(map(_is_cut, result.differences)):
+            return "the server keeps only the beginning of the value: shorten it"
+        return (
+            "the server accepted every request, but returns something else; "
+            f"check whether something else writes there{_dialect_hint(result)}, then run again"
+        )
+    return "fix the cause and run again: what is done is not sent again"
+
+
+def _dialect_hint(result: TargetResult) -> str:
+    aspects = dict.fromkeys(each.aspect for each in result.differences)
+    keys = ", ".join(f"`{key}`" for aspect in aspects for key in _DIALECT_OF.get(aspect, ()))
+    return f", or whether the dialect fits the server ({keys}; see `msauto probe`)" if keys else ""
+
+
+def _is_cut(difference: Difference) -> bool:
+    """Return whether the live text is the beginning of the desired one: servers limit the length of texts."""
+    desired, live = difference.desired, difference.live
+    return isinstance(desired, str) and isinstance(live, str) and live != "" and desired.startswith(live)
