@@ -52,11 +52,11 @@ class BatchFailures:
         total = len(batch.servers)
         failed = f"{len(self._failed)} of {total} servers failed ({', '.join(self._failed)})"
         if batch.fatal:
-            rule = ", and any_errors_fatal stops at the first"
+            rule = ", and any_errors_fatal is set"
         elif batch.max_fail is not None and 100 * len(self._failed) > batch.max_fail * total:
             rule = f", more than max_fail_percentage {batch.max_fail:g} allows"
         elif batch_finished and set(batch.servers) <= set(self._failed):
             rule = ": no server is left"
         else:
             return None
-        return f"not started: in {self._name} {failed}{rule}"
+        return f"not started: {self._name}: {failed}{rule}"

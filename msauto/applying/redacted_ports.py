@@ -1,7 +1,6 @@
-"""The boundary of secrets while a plan is applied: the journal and the observer get what may be shown and kept.
+"""The boundary of secrets while a plan is applied: the journal and the observer receive redacted values.
 
-Here stands the one place where the real plan and what is told of it part: the executor sends the plan, and whoever
-records it or looks on is handed the same targets with their secrets hidden.
+The executor sends the real plan. What it records and reports passes through here.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from msauto.secrets.redactor import Redactor
 
 
 class RedactedJournal:
-    """A journal that is told no secret; each target is always the same value there as well."""
+    """A journal that receives no secret; each target is redacted to the same value every time."""
 
     def __init__(self, journal: Journal, redactor: Redactor) -> None:
         self._journal = journal
@@ -67,7 +66,7 @@ class RedactedJournal:
 
 
 class RedactedObserver:
-    """An observer that is told no secret."""
+    """An observer that receives no secret."""
 
     def __init__(self, observer: events.Observer, redactor: Redactor) -> None:
         self._observer = observer

@@ -93,7 +93,7 @@ class Store:
     def _written(self, connection: sqlite3.Connection) -> Iterator[None]:
         """Begin a transaction; leave it open, or roll it back on an error."""
         self._wait()
-        self._check_still_there()
+        self._check_file()
         self._translated(lambda: connection.execute("BEGIN IMMEDIATE"))
         self._depth += 1
         try:
@@ -132,7 +132,7 @@ class Store:
         found = self.path.stat()
         return found.st_dev, found.st_ino
 
-    def _check_still_there(self) -> None:
+    def _check_file(self) -> None:
         """Raise if the file was removed: what is written now would be lost with it."""
         try:
             unchanged = self._identity() == self._file
