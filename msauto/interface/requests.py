@@ -26,10 +26,6 @@ from msauto.model.plan import Body, Request
 
 Format = Literal["StoredTree", "mam", "folderlist"]
 PROFILES: Final = tuple(f"WP{number}" for number in range(1, 9))
-SETFIELD_NAMES: Final = (
-    "type", "clip_name", "comment", "layer", "first_frame", "last_frame", "icon_pos",
-    *(f"user_{number}" for number in range(8)),
-)  # fmt: skip
 NEW_MARKER: Final = -1
 """The uid that creates a new identifier (interface, «Asset commands», CREATEMARKER)."""
 
