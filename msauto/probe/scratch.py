@@ -196,7 +196,7 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
             left += await undo()
         except MsautoError as error:
             words = "; ".join(bench.made.values())
-            left.append(f"it cannot be told what is left ({error.message}); look for: {words}")
+            left.append(f"it is unknown what remains ({error.message}); look for: {words}")
     if bench.lost:
         bench.tell("An answer was lost: the server may still do what was asked. Look once more for " + _all(bench))
     elif unseen:

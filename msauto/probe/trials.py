@@ -89,8 +89,8 @@ async def _change_marker(bench: ScratchAsset, marker: Marker) -> None:
         return
     lost = [name for name, value in marker.fields.items() if name != "title" and live.fields.get(name) != value]
     lost += ["frame"] if live.frame != marker.frame else []
-    told = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
-    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {told}")
+    effect = f"cleared {', '.join(lost)}" if lost else f"kept {', '.join(sorted(marker.fields.keys() - {'title'}))}"
+    bench.notes.learn("marker_update", "full" if lost else "changed", f"CREATEMARKER with uid and title alone {effect}")
 
 
 async def _move_in_point(bench: ScratchAsset) -> None:

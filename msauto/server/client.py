@@ -338,8 +338,8 @@ async def _body(response: httpx2.Response, most: int) -> bytes:
     """Return the body, or the beginning of an error's body. Raises for a body over the limit."""
     failed = response.status_code >= 300
     most = _ERROR_BYTES if failed else most
-    told = response.headers.get("content-length", "")
-    if not failed and told.isdecimal() and int(told[:18]) > most:
+    length = response.headers.get("content-length", "")
+    if not failed and length.isdecimal() and int(length[:18]) > most:
         raise _too_large(most)
     body = BytesIO()
     async with aclosing(response.aiter_bytes()) as chunks:

@@ -251,7 +251,7 @@ class Operations(ABC):
 
     async def channel(self, name: str) -> RssChannel:
         """Read a channel; raises ``NotFoundError`` («RSS channel»)."""
-        return await self._parsed(requests.get_channel(name), partial(_parse_channel, name=name))
+        return await self._parsed(requests.get_channel(name), lambda data, charset: parse_channel(data, name, charset))
 
     async def put_rss(self, channel: str, file: str, content: bytes | str, media_type: str | None = None) -> Answer:
         """Add data to a channel («RSS add data»)."""
@@ -302,10 +302,6 @@ class Operations(ABC):
             judge_body(reply, self.spec.dialect)
             raise unreadable(f"the answer is not a PNG image but {reply.media_type or 'something else'}")
         return reply.data
-
-
-def _parse_channel(data: bytes, charset: str | None, name: str) -> RssChannel:
-    return parse_channel(data, name, charset)
 
 
 def _folder(folder: str | Folder) -> Folder:

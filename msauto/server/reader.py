@@ -63,19 +63,16 @@ class ServerReader:
 
         async def read() -> Asset | None:
             asset = await self._found(self._client.asset(database, address))
-            if asset is not None:
-                self._check_title(address, asset)
-            return await self._settled(database, asset) if asset is not None and self._settles else asset
+            if asset is None:
+                return None
+            self._check_title(address, asset)
+            if not self._settles:
+                return asset
+            return await settle_home(
+                asset, database, partial(self._has_folder, database), partial(self._list, database)
+            )
 
         return await self._once(("asset", database, address), read)
-
-    async def _settled(self, database: str, asset: Asset) -> Asset:
-        return await settle_home(
-            asset,
-            database,
-            lambda folder: self._has_folder(database, folder),
-            lambda folder: self.read_folder(database, folder),
-        )
 
     def _check_title(self, address: Address, asset: Asset) -> None:
         if address.namespace not in _TITLE_KEYS or asset.title is None or same_text(asset.title, address.name):
@@ -128,10 +125,15 @@ class ServerReader:
 
     async def read_folder(self, database: str, folder: Folder) -> Listing | None:
         """Return a folder's listing, or ``None`` if it does not exist."""
-        return await self._once(("list", database, folder), lambda: self._list(database, folder, None, None))
+        return await self._list(database, folder)
 
-    async def _list(self, database: str, folder: Folder, after: str | None, mimetype: str | None) -> Listing | None:
-        return await self._found(self._client.list(database, folder, created_after=after, mimetype=mimetype))
+    async def _list(
+        self, database: str, folder: Folder, after: str | None = None, mimetype: str | None = None
+    ) -> Listing | None:
+        async def ask() -> Listing | None:
+            return await self._found(self._client.list(database, folder, created_after=after, mimetype=mimetype))
+
+        return await self._once(("list", database, folder, after, mimetype), ask)
 
     async def read_select(self, select: SelectRef) -> Sequence[Entry] | None:
         """Return the entries that the listing's own filters leave, ``None`` if the folder is unknown.
@@ -152,10 +154,7 @@ class ServerReader:
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
     ) -> Listing | None:
         """Return a listing with all that is below it, whatever depth the server shows at once."""
-        key: Hashable = ("list", database, folder)
-        if after is not None or mimetype is not None:
-            key = (*cast("tuple[object, ...]", key), after, mimetype)
-        top = await self._once(key, lambda: self._list(database, folder, after, mimetype))
+        top = await self._list(database, folder, after, mimetype)
         if top is None or not deep or not self._shallow(top):
             return top
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import codecs
 import re
 from functools import cache
-from typing import Final
 
 _TEXT_CODEC = re.compile(
     r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
 )
 _DECLARED = re.compile(rb"""\A\s*+(?:<xml\s*+>\s*+)?<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""", re.IGNORECASE)
-_MARK: Final = "\ufeff"
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -51,19 +49,6 @@ class Transcoder:
                 self._decoder = decoder
                 return clean.removeprefix(codecs.BOM_UTF8)
         return None
-
-
-def to_utf8(data: bytes, charset: str | None) -> bytes | None:
-    """Return bytes as UTF-8 without a byte order mark; ``None`` if no candidate can decode them."""
-    for codec in _codecs(data, charset):
-        try:
-            text = data.decode(codec)
-        except UnicodeError:
-            continue
-        if codec == "utf-8":
-            return data.removeprefix(codecs.BOM_UTF8)
-        return text.removeprefix(_MARK).encode("utf-8", "surrogatepass")
-    return None
 
 
 def _decode(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool) -> bytes | None:

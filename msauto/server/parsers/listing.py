@@ -64,7 +64,10 @@ class ListingReading:
 
     def close(self) -> Listing:
         """Return the listing. Raises ``UnreadableError``, also for an answer that ended too early."""
-        root = self._document.close()
+        return self.of_element(self._document.close())
+
+    def of_element(self, root: Element) -> Listing:
+        """Return the listing in a complete element. Raises ``UnreadableError``."""
         self._take(root, None, ended=True)
         if self._tree is None:
             raise unreadable("the answer is not a listing: it has no <StoredTree>")
@@ -222,17 +225,7 @@ def _name(element: Element) -> str:
 def _database(element: Element) -> Database:
     name = _name(element)
     tree = next((child for child in children(element) if local(child) == "StoredTree"), None)
-    return Database(name, _listing(_node_of(tree, EntryPacker()), name, ()) if tree is not None else None)
-
-
-def _node_of(element: Element, packer: EntryPacker) -> Node:
-    node = Node(attributes(element).get("name", "") if local(element) == "Folder" else "")
-    for child in children(element):
-        if local(child) == "Folder":
-            node.folders.append(_node_of(child, packer))
-        elif local(child) == "Clip":
-            node.clips.add(*_packed(child, packer))
-    return node
+    return Database(name, ListingReading(name, ()).of_element(tree) if tree is not None else None)
 
 
 def _packed(element: Element, packer: EntryPacker) -> tuple[Names, bytes]:

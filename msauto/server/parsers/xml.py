@@ -16,7 +16,7 @@ from typing import Any, Final
 from lxml import etree
 
 from msauto.errors import UnreadableError
-from msauto.server.parsers.encoding import Transcoder, to_utf8
+from msauto.server.parsers.encoding import Transcoder
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
 
@@ -168,7 +168,7 @@ def name_of(qualified: str) -> str:
 
 
 def text_of(element: Element) -> str:
-    """Return all text inside, as it stands."""
+    """Return all text inside, unchanged."""
     return "".join(str(part) for part in element.itertext())
 
 
@@ -301,7 +301,7 @@ def _with_declared_prefixes(clean: bytes) -> bytes:
 
 
 def _as_utf8(data: bytes, charset: str | None) -> bytes:
-    clean = to_utf8(data, charset)
+    clean = Transcoder(data, charset).feed(data, final=True)
     if clean is None:
         raise _unknown_encoding(charset)
     return clean
