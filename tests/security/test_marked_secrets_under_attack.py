@@ -212,7 +212,7 @@ def test_plays_have_no_secret_names(desk: Desk, play: str, words: str) -> None:
         ('a: "{{ token.nope }}"', "not shown"),
         ('a: "{{ token | from_json }}"', "not shown"),
         ('a: "{{ {}[token] }}"', "not shown"),
-        ('a: "{{ token | no_such_filter }}"', "there is no filter"),
+        ('a: "{{ token | no_such_filter }}"', "unknown filter"),
     ],
 )
 def test_errors_do_not_show_them(desk: Desk, line: str, words: str) -> None:
