@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE_LINES = 500
+FILE_LINES = 650
 FUNCTION_LINES = 50
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
