@@ -1,6 +1,6 @@
-"""Wanted state, and the intents that yield it once facts are known.
+"""Desired state, and the intents that yield it once facts are known.
 
-A playbook resolves to **intents**: a :data:`Ref` (which target) and a pure ``evaluate(facts) -> Wanted | None``.
+A playbook resolves to **intents**: a :data:`Ref` (which target) and a pure ``evaluate(facts) -> Desired | None``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Absent = Literal[_Absent.ABSENT]
 
 
 class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the playbooks declare a value, and the name of the task."""
+    """The place of a desired value in the playbooks, and the name of its task."""
 
     file: Annotated[str, Meta(description="the file")]
     line: Annotated[int, Meta(description="from 1; 0 is the whole file")] = 0
@@ -66,7 +66,7 @@ class TaskSource(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Sourced(Generic[T]):
-    """A wanted value, and where it was said; ``also`` where more was said of the same thing."""
+    """A desired value and its source; ``also`` are further sources of the same value."""
 
     value: T
     source: TaskSource
@@ -156,7 +156,7 @@ class DatabaseRef:
 
 Ref = TitleRef | IdRef | SelectRef | ChannelRef | DatabaseRef
 
-# What is wanted of it ------------------------------------------------------------------------------------------
+# Desired state of it --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class DesiredSegmentation:
 class DesiredMarker:
     """A marker. ``fields``: title, comment, user, keywords, rating as texts, only those named.
 
-    ``anew`` above 0: one more, whatever stands at its place; the number tells it from others like it (undo).
+    ``anew`` above 0: one more, whatever is at its place; the number distinguishes it from others like it (undo).
     """
 
     uid: int | Absent = ABSENT
@@ -221,10 +221,10 @@ class DesiredAsset:
     """What one task wants of one asset, or, united, what all tasks want of it.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
-    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists:
-    of several tasks these are united, while a single text is the whole value. ``still`` (undo): what must still be
-    there, by ``field:name`` and ``xmp:name``, for that to be written; else it is left alone and told. ``notes`` are
-    told with the plan. ``with_links``: the asset may be deleted although links show it.
+    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists: of
+    several tasks these are united, while a single text is the whole value. ``still`` (undo): what must still be there,
+    by ``field:name`` and ``xmp:name``, for that to be written; else it is left alone, with a warning. ``notes`` are
+    shown with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
     source: TaskSource
@@ -317,7 +317,7 @@ class DesiredXmpBatch:
 
 @dataclass(frozen=True, slots=True)
 class AssertionPassed:
-    """The conditions of an ``assert`` hold; nothing is wanted. One that fails is an error instead."""
+    """The conditions of an ``assert`` hold; nothing is desired. One that fails is an error instead."""
 
     source: TaskSource
 
@@ -350,10 +350,10 @@ class Intent:
     """What one task wants of one or many targets of one server, not yet evaluated.
 
     ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
-    there), ``InputError`` (places of what is wrong). ``None`` means: nothing is wanted here (``when`` was false).
-    ``absent``: it can only be wanted gone, so that one which is not there is unchanged, whatever ``when`` asks of it.
+    there), ``InputError`` (places of what is wrong). ``None`` means: nothing is desired here (``when`` was false).
+    ``absent``: the target is to be absent, so one that does not exist is unchanged, whatever ``when`` is.
     ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
-    ``if_missing``: what is told where ``missing`` is ``skip`` and it is not there. ``named``: where the task names its
+    ``if_missing``: the warning where ``missing`` is ``skip`` and it does not exist. ``named``: where the task names its
     asset.
     """
 

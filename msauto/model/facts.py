@@ -1,7 +1,7 @@
 """Facts: what templates may know of a target, read layer by layer (listing < clip < xmp).
 
-Touching a layer that was not read raises :class:`Need`; the survey reads that layer and evaluates again. Nobody
-declares what to read, and what was looked at is remembered, so that the fingerprint covers that and nothing else.
+Touching a layer that was not read raises :class:`Need`; the survey reads that layer and evaluates again. What to
+read is never declared. What was looked at is remembered, so that the fingerprint covers that and nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Layer = Literal["clip", "xmp", "links"]
 _ROOT = ("title", "folder", "hires", "proxy", "archive", "link_id", "finalized")
 
 
-class Need(Exception):  # noqa: N818 - it asks, it is no error
+class Need(Exception):  # noqa: N818 - it is a request, not an error
     """A layer of facts was touched that has not been read yet; ``name``: of it, one XMP field."""
 
     def __init__(self, layer: Layer, name: str | None = None) -> None:
@@ -33,12 +33,12 @@ class Need(Exception):  # noqa: N818 - it asks, it is no error
 
 
 class NoAssetError(LookupError):
-    """A fact of an asset was touched, and there is no asset: none is there, or the task has none."""
+    """A fact of an asset was touched, but the asset does not exist or the task has none."""
 
 
 @dataclass(slots=True)
 class NamedXmpFields:
-    """What is known of the XMP fields of an asset for which GETUSERFIELDS without ``field`` told of none.
+    """What is known of the XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
 
     ``silent``: the answer was empty (interface, «XMP field values»: behaviour without ``field`` is not shown), so that
     the asset may have none; else it was an error, or could not be read. ``asked`` are the fields asked for by name.
@@ -142,7 +142,7 @@ class Facts:
     """Facts of one target, as far as they were read.
 
     ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
-    stands in for ``xmp`` where the server does not tell all fields at once; ``asked`` are those touched by name.
+    stands in for ``xmp`` where the server does not list all fields at once; ``asked`` are those touched by name.
     ``there`` is false for an asset that the server does not have, and for channels and databases.
     """
 
@@ -227,7 +227,7 @@ class Facts:
         try:
             return rate_of(text or "")
         except TimecodeError as error:
-            raise AttributeError("fps: the asset tells no usable frame_time") from error
+            raise AttributeError("fps: the asset reports no usable frame_time") from error
 
     def _fps(self) -> int | Fraction:
         rate = self._rate()
@@ -236,7 +236,7 @@ class Facts:
     def _duration(self) -> int | float:
         frames = whole(self._attribute("frames"))
         if frames is None:
-            raise AttributeError("duration: the asset tells no frames")
+            raise AttributeError("duration: the asset reports no frames")
         seconds = frames / self._rate()
         return seconds.numerator if seconds.denominator == 1 else float(seconds)
 

@@ -1,4 +1,4 @@
-"""What has changed of a target since a plan was made: told with the refusal, so that a person need not look for it."""
+"""What has changed of a target since a plan was made: shown with the refusal."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LONG = 60  # signs of a value that are shown
 
 
 def describe_drift(target: Target, live: LiveTarget) -> str:
-    """Say what differs from what was compared, as exactly as the plan knows; ``target`` is not fresh."""
+    """Describe what differs from what was compared, as far as the plan knows; ``target`` is not fresh."""
     if live.asset is not None and _is_another(target, live.asset):
         born = live.asset.attributes.get("create_time") or "unknown"
         return f"it is another clip by now: created {born}, link_id {live.asset.link_id}"
-    told = list(_values(target, live))
-    if told:
-        return f"it has changed since the plan was made: {'; '.join(told)}"
-    known = {f"{change.aspect}:{change.key}" for change in target.changes if _is_told(change)}
+    values = list(_values(target, live))
+    if values:
+        return f"it has changed since the plan was made: {'; '.join(values)}"
+    known = {f"{change.aspect}:{change.key}" for change in target.changes if _shows_value(change)}
     rest = [name for name in target.looked if name not in known]
     return f"it has changed since the plan was made, in what was compared of it: {', '.join(rest)}"
 
@@ -29,12 +29,12 @@ def _is_another(target: Target, asset: Asset) -> bool:
     return (asset.link_id, asset.attributes.get("create_time")) != (target.link_id, target.create_time)
 
 
-def _is_told(change: Change) -> bool:
+def _shows_value(change: Change) -> bool:
     return ASPECTS[change.aspect].is_value and change.basis == "live" and not change.secret
 
 
 def _values(target: Target, live: LiveTarget) -> Iterator[str]:
-    for change in filter(_is_told, target.changes):
+    for change in filter(_shows_value, target.changes):
         found = difference(Expectation(change.aspect, change.key, change.before), live)
         if found is not None:
             yield f"{change.aspect} {change.key} was {_short(change.before)} and is {_short(found.live)}"

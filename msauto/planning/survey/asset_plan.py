@@ -1,4 +1,4 @@
-"""One asset, or one channel: what is wanted and what is live become a target with changes and requests."""
+"""One asset, or one channel: desired and live state become a target with changes and requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LocatedAsset:
 
     @property
     def create_time(self) -> str | None:
-        """The creation time as the server spells it: part of what tells this clip from a later one."""
+        """The creation time as the server spells it: part of what identifies this clip."""
         return self.asset.attributes.get("create_time")
 
     def id(self, title: str) -> TargetId:
@@ -67,7 +67,7 @@ def title_after(found: LocatedAsset, desired: DesiredAsset | None) -> str:
 
 
 def link_places(found: LocatedAsset, desired: DesiredAsset) -> tuple[Folder, ...]:
-    """Return the folders that links are wanted in, without the asset's own home."""
+    """Return the folders of the desired links, without the asset's own home."""
     title = title_after(found, desired)
     folders = (sourced.value.folder for sourced in desired.links if not _at_home(found.asset, title, sourced.value))
     return tuple(dict.fromkeys(folders))
@@ -79,7 +79,7 @@ def _at_home(asset: Asset, title: str, link: DesiredLink) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonInputs:
-    """What the comparison of an asset may use beside what is wanted: all read before.
+    """What the comparison of an asset may use besides desired state: all of it read before.
 
     ``places`` are folder and title of the other entries that show an asset which is to be deleted.
     """
@@ -98,34 +98,36 @@ class AssetPlanner:
         self.builder = PlanBuilder()
         self.held = False
         self._found = found
-        self._wanted = desired
-        self._scene = _scene(found, desired, given)
+        self._desired = desired
+        self._context = _context_of(found, desired, given)
         self._ran: set[tuple[str, str]] = set()
         self.builder.look(*found.looked)
 
     @property
     def deleting(self) -> bool:
         """The asset goes: nothing can be run on it after that."""
-        return self._wanted is not None and not self._wanted.present
+        return self._desired is not None and not self._desired.present
 
     def tasks(self, runs: Sequence[DesiredOperation]) -> None:
         """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
-        desired, builder = self._wanted, self.builder
-        _run_all([*_aspects(self._scene, desired, builder), *(_run(self._scene, run, builder, TASK) for run in runs)])
+        desired, builder = self._desired, self.builder
+        _run_all(
+            [*_aspects(self._context, desired, builder), *(_run(self._context, run, builder, TASK) for run in runs)]
+        )
 
     def know(self, memory: Mapping[str, Json]) -> None:
         """Take what is remembered as it is known by now."""
-        self._scene = replace(self._scene, memory=memory)
+        self._context = replace(self._context, memory=memory)
 
     def handler(self, desired: DesiredOperation, name: str, pending: str) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
         cause = Trigger(name, pending, before=self.deleting)
         mine = PlanBuilder()
-        _run(self._scene, desired, mine, cause)()
+        _run(self._context, desired, mine, cause)()
         keys = {(change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
-            _run(self._scene, desired, self.builder, cause)()
+            _run(self._context, desired, self.builder, cause)()
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""
@@ -145,13 +147,13 @@ class AssetPlanner:
             name=found.title,
             folder=None if found.asset.folder is None else show_folder(found.asset.folder),
             address=found.address,
-            address_after=Address(found.title) if self.deleting else self._scene.address,
+            address_after=Address(found.title) if self.deleting else self._context.address,
             link_id=found.asset.link_id,
             create_time=found.create_time,
             rate=found.asset.rate,
-            places=tuple(map(show_folder, self._scene.places)),
+            places=tuple(map(show_folder, self._context.places)),
         )
-        return _drafted(target, builder, live), tuple(builder.warnings)
+        return _with_plan(target, builder, live), tuple(builder.warnings)
 
 
 def plan_database(
@@ -167,7 +169,7 @@ def plan_database(
     _check_requests(server, builder)
     address = Address(database)
     target = Target(server.name, database, "database", database, address=address, address_after=address)
-    return _drafted(target, builder, LiveTarget()), tuple(builder.warnings)
+    return _with_plan(target, builder, LiveTarget()), tuple(builder.warnings)
 
 
 def plan_channel(
@@ -188,10 +190,10 @@ def plan_channel(
         address=address,
         address_after=address,
     )
-    return _drafted(target, builder, live), tuple(builder.warnings)
+    return _with_plan(target, builder, live), tuple(builder.warnings)
 
 
-def _drafted(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
+def _with_plan(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
     if not builder.changes:
         return target  # only counted, never kept: its fingerprint would be made for nothing
     looked = tuple(sorted(builder.looked))
@@ -206,7 +208,7 @@ def _drafted(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
     )
 
 
-def _scene(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
+def _context_of(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
     title = title_after(found, desired)
     renamed = title != found.title and not found.address.namespace

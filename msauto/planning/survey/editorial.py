@@ -1,7 +1,7 @@
 """Editorial warnings about what a run sets: it is possible, and hardly meant.
 
 Only what the run adds or changes is looked at, beside what that makes of the rest; how things are on the server
-already, and stay, is nobody's concern here.
+already, and stay, is not looked at.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def check_editorial(context: PlanContext, desired: DesiredAsset, builder: PlanBu
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """From the in point to the out point, both in frames of the file; ``None`` where the server does not say.
+    """From the in point to the out point, both in frames of the file; ``None`` where the server does not report it.
 
-    The out point may be the last frame or the one after it: the interface does not say which.
+    The out point may be the last frame or the one after it: the interface does not specify which.
     """
 
     first: int | None
@@ -59,7 +59,7 @@ class _Span:
         return self.first is not None and self.last is not None and self.first > self.last
 
     def misses(self, first: int, last: int) -> str | None:
-        """Say what of the frames from first to last is outside."""
+        """Describe which of the frames from first to last are outside."""
         if self.first is not None and first < self.first:
             return f"{'lies' if last < self.first else 'begins'} before the IN point (frame {self.first})"
         if self.last is not None and last > self.last:
@@ -118,7 +118,7 @@ def _segments(context: PlanContext, desired: DesiredAsset) -> Iterator[Item]:
 
 
 def _frames(context: PlanContext, position: Position | Absent) -> int | None:
-    """Return the frame of a position; ``None`` where none is named, or it is wrong, which its own aspect tells."""
+    """Return the frame of a position; ``None`` where none is named, or it is invalid, which its own aspect reports."""
     if position is ABSENT:
         return None
     try:

@@ -1,7 +1,7 @@
 """Live state to playbooks that plan to nothing: a pure function of live values, offline.
 
-What a task cannot say (a segment's track, a marker of an unknown type, a value that holds the list separator) stands
-beside it as a comment; a list of which something had to be left out is never called complete by ``exactly``.
+What a task cannot express (a segment's track, a marker of an unknown type, a value that holds the list separator) is a
+comment beside it; a list of which something had to be left out is never called complete by ``exactly``.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ class WriterOptions:
 
 @dataclass(slots=True)
 class _Part:
-    """One list or mapping of a task: what can be said, comments on what cannot, and whether all was said."""
+    """One list or mapping of a task: what a task can express, comments on the rest, and whether it is complete."""
 
     items: list[Any] = field(default_factory=list)
     complete: bool = True
 
     def leave_out(self, why: str) -> None:
-        """Note what cannot be said."""
+        """Add a comment on what a task cannot express."""
         self.items.append(CommentedValue((why,)))
         self.complete = False
 
     @property
-    def says(self) -> bool:
-        """Tell whether anything is said."""
+    def has_values(self) -> bool:
+        """Whether anything but comments is there."""
         return any(not isinstance(item, CommentedValue) or item.value is not None for item in self.items)
 
 
@@ -106,7 +106,7 @@ def _path(left: SkippedEntry) -> str:
 
 
 def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any]:
-    """Return the task that says all of an asset that can be said."""
+    """Return the task that describes an asset, as far as a task can."""
     asset = snapshot.asset
     args: dict[str, Any] = {"title": asset.title or snapshot.title}
     if asset.folder is not None and asset.folder_otherwise is None:
@@ -119,14 +119,14 @@ def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any
     for name, part in lists.items():
         _put_list(args, name, part)
     removable = [name for name in lists if name != "links" or writing.removes_links]
-    complete = [name for name in removable if lists[name].says and lists[name].complete]
+    complete = [name for name in removable if lists[name].has_values and lists[name].complete]
     if complete:
         args["exactly"] = FlowStyle(complete)
     return {"name": asset.title or snapshot.title, "asset": args}
 
 
 def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
-    """Put a mapping that says something; of one that holds only comments, the comments."""
+    """Put a mapping that has values; of one that has only comments, the comments."""
     if any(not isinstance(value, CommentedValue) or value.value is not None for value in values.values()):
         args[name] = values
     elif values:
@@ -135,7 +135,7 @@ def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
 
 
 def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
-    if part.says:
+    if part.has_values:
         args[name] = part.items
     elif part.items:
         notes = tuple(note for item in part.items for note in item.notes)
@@ -143,7 +143,7 @@ def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
 
 
 def _position(frames: int, rate: Fraction | None) -> str | int:
-    """Return a time code that stands for just these frames, else the frames."""
+    """Return a time code for exactly these frames, else the frames."""
     if rate is None:
         return frames
     text = show_timecode(frames, rate)
@@ -168,9 +168,9 @@ def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
 
 
 def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
-    """Tell why a field cannot be said as a position, if it cannot."""
+    """Return why a field cannot be written as a position; ``None`` if it can."""
     if not (value.strip().isascii() and value.strip().isdecimal()):
-        return f"{value!r} is no position that a task can say"
+        return f"{value!r} is not a valid position for a task"
     if attribute.end and asset.finalized is False:
         return "it grows while the clip is being recorded"
     end = asset.frames
@@ -184,7 +184,7 @@ def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
         if not any(values) and len(values) < 2:
             continue
         if not _is_ns_name(name):
-            yield name, CommentedValue((f"{name} is shown without its namespace: a task says ns:name",))
+            yield name, CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
         elif any(separator in value for value in values):
             yield name, CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
         else:
@@ -207,7 +207,7 @@ def _segments(snapshot: AssetSnapshot) -> _Part:
     asset = snapshot.asset
     ordered = sorted(asset.segments, key=lambda segment: segment.number)
     for number in _twins(segment.number for segment in ordered):
-        part.leave_out(f"segment {number} is there more than once: only one of them can be told")
+        part.leave_out(f"segment {number} is there more than once: only one of them can be exported")
     for segment in {segment.number: segment for segment in ordered}.values():
         start = segment.start + snapshot.origin
         why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
@@ -261,7 +261,7 @@ def _markers(snapshot: AssetSnapshot) -> _Part:
     asset = snapshot.asset
     markers = {marker.uid: marker for marker in asset.markers}
     for uid in _twins(marker.uid for marker in asset.markers):
-        part.leave_out(f"there are several markers of uid {uid}: only one of them can be told")
+        part.leave_out(f"there are several markers of uid {uid}: only one of them can be exported")
     places = Counter(_place(marker) for marker in markers.values())
     for marker in sorted(markers.values(), key=lambda marker: (marker.frame, _track(marker), marker.uid)):
         alone = places[_place(marker)] == 1
@@ -278,7 +278,7 @@ def _place(marker: Marker) -> tuple[int, str]:
 
 
 def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
-    """Add a marker: by its place, or by its uid where that cannot be said or is another's too."""
+    """Add a marker: by its place, or by its uid if that is not valid in a task or another marker has it too."""
     inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
     known = _track(marker) in TRACKS
     by_uid = by_uid or not inside or not known

@@ -1,4 +1,4 @@
-"""A live RSS channel to the task that says it."""
+"""A live RSS channel to the task that describes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELDS = ("title", "description", "link", "pubDate")
 
 
 def channel_task(channel: RssChannel, rss_guid: str) -> dict[str, Any]:
-    """Return the task that says all items of a channel; ``rss_guid`` is the server's dialect."""
+    """Return the task that describes all items of a channel; ``rss_guid`` is the server's dialect."""
     items: list[Any] = []
     taken: dict[str, str] = {}
     counts = Counter(item.guid for item in channel.items)
@@ -45,12 +45,12 @@ def _unfit(item: RssItem, count: int, rss_guid: str) -> str | None:
 
 
 def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
-    """Return why an item cannot stand beside those before it: the channel may show both under one name."""
+    """Return why an item conflicts with those before it: the channel may show both under one name."""
     file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
     names = {file_key(name) for name in _shown_names(sourced["guid"], file, rss_guid)}
     other = next((taken[name] for name in names if name in taken), None)
     if other is not None:
-        return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect would tell"
+        return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
     taken |= dict.fromkeys(names, sourced["guid"])
     return None
 
@@ -60,7 +60,7 @@ def _shown_names(guid: str, file: str, rss_guid: str) -> Iterable[str]:
 
 
 def _item(item: RssItem, rss_guid: str) -> dict[str, Any]:
-    """Say an item as a text where it came in one, else by its fields; empty ones are not said."""
+    """Return an item as a text if it came as one, else by its fields; empty ones are left out."""
     fields = dict(zip(_FIELDS, (item.title, item.description, item.link, item.pub_date), strict=True))
     sourced = {name: text for name, text in fields.items() if text and text.strip()}
     ending = ending_of(item.guid).lower() if rss_guid in {"auto", "file"} and _is_file(item.guid) else ""

@@ -21,6 +21,7 @@ from msauto.server.parsers.xml import (
 
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
+_SEGMENT_TEXTS = ("track", "rating", "keywords")
 _CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
 _LONE = re.compile(r"\\(?![/\\])")
 _PARAMETERS = frozenset({"param", "parameter"})
@@ -94,10 +95,8 @@ def _segment(element: Element) -> Segment:
         duration=need_integer(own.get("duration"), f"the duration of segment {number}"),
         name=own.get("seg_name"),
         titles=tuple(titles),
-        track=texts.get("track"),
-        rating=texts.get("rating"),
-        keywords=texts.get("keywords"),
-        extra={name: value for name, value in extra.items() if name not in {"title", "track", "rating", "keywords"}},
+        **{name: texts.get(name) for name in _SEGMENT_TEXTS},
+        extra={name: value for name, value in extra.items() if name not in {*_SEGMENT_TEXTS, "title"}},
     )
 
 

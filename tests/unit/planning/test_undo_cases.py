@@ -241,7 +241,7 @@ def test_another_clip_of_the_title_is_left_alone(stage: Stage) -> None:
     assert stage.apply(asset(fields={"comment": "Ready"})).ok
     stage.sim.state.clip("Film").create_time = "2026-12-01T00:00:00"
     assert plan_of_undo(stage).requests == 0
-    assert warned(stage, "another clip has this title by now")
+    assert warned(stage, "another clip now has this title")
 
 
 def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
@@ -249,7 +249,7 @@ def test_an_asset_that_is_gone_is_left_alone(stage: Stage) -> None:
     stage.sim.state.databases["NEWS"].remove_clip(stage.sim.state.clip("Film"))
     plan = plan_of_undo(stage)
     assert (plan.requests, plan.errors) == (0, 0)
-    assert warned(stage, "it is not there any more")
+    assert warned(stage, "it no longer exists")
 
 
 # What is gone for good ----------------------------------------------------------------------------------------
