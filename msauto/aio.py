@@ -33,7 +33,7 @@ from msauto.model.ports import Clock, Journal, Memory, Reader
 from msauto.model.result import Result
 from msauto.model.server import ServerSpec
 from msauto.planning.assembly import assemble
-from msauto.planning.saved_plans.stale import placed_anew, why_stale
+from msauto.planning.saved_plans.stale import why_stale, with_current_places
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.undo.undo import undo_run
 from msauto.secrets.redactor import Redactor
@@ -145,7 +145,6 @@ async def make_plan(
                 work,
                 reader,
                 remembered,
-                clock,
                 forks=forks,
                 find_links=bool(limits.protected),
                 disk=LocalDisk(),
@@ -181,7 +180,7 @@ async def recheck_plan(
             try:
                 why = await why_stale(target, readers[target.server], remembered)
                 if find_links and why is None:
-                    target = await placed_anew(target, readers[target.server])
+                    target = await with_current_places(target, readers[target.server])
             except MsautoError as error:
                 return structs.replace(target, changes=(), requests=(), error=str(error)), False
             return (

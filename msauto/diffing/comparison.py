@@ -6,12 +6,14 @@ attributes that a want names are compared; a want is a mapping of attributes to 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from msauto.interface.vocabulary import track_named
+from msauto.model.identity import plain as plain
+from msauto.model.identity import same_folder as same_folder
+from msauto.model.identity import same_text as same_text
 from msauto.model.live import Entry, Folder, Marker, RssItem, Segment
 from msauto.model.plan import Json
 
@@ -22,16 +24,6 @@ RUN_ASPECTS = frozenset({"command", "thumbnail", "proxy", "xmp_batch"})
 """What is run rather than compared: reading cannot show it."""
 
 Want = Mapping[str, Json]
-
-
-def plain(text: str) -> str:
-    """Return the form in which texts are compared."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def same_text(one: str | None, other: str | None) -> bool:
-    """Tell whether two texts are the same; what is not there is empty."""
-    return plain(one or "") == plain(other or "")
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:
@@ -57,11 +49,6 @@ def same_list(one: Sequence[str], other: Sequence[str]) -> bool:
     Blanks around a value do not count: answers are indented, and lists written with a blank after the separator.
     """
     return _values(one) == _values(other)
-
-
-def same_folder(one: Folder, other: Folder) -> bool:
-    """Tell whether two folders are the same."""
-    return tuple(map(plain, one)) == tuple(map(plain, other))
 
 
 def _values(values: Sequence[str]) -> list[str]:

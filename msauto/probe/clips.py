@@ -13,6 +13,7 @@ from msauto.interface.address import asset_path, encode, escape_name, folder_pat
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import SETFIELD_NAMES
 from msauto.interface.vocabulary import MIMETYPES
+from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
@@ -32,7 +33,6 @@ from msauto.server.parsers.failure import show_body
 from msauto.server.parsers.listing import parse_listing
 from msauto.server.parsers.user_fields import parse_xmp
 from msauto.server.parsers.xml import decode_text
-from msauto.server.selection import same_text
 
 ABOUT_CLIPS: Final = (
     "link fields", "NS:ID", "title_address", "listing_depth", "several MIME types", "xmp_read", "XMP shape",

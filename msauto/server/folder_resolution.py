@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import structs
 
 from msauto.errors import RejectedError, UnreadableError
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Folder, Listing
-from msauto.server.selection import same_text
 
 
 async def settle_home(

@@ -11,11 +11,10 @@ from typing import Final
 
 from msgspec import structs
 
-from msauto.model.identity import differing, fits, is_other_clip, is_same_clip
+from msauto.model.identity import differing, fits, is_other_clip, is_same_clip, same_folder, same_text
 from msauto.model.live import Asset, ClipEntries, Entry
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.server.selection import same_folder, same_text
 
 MOST_LINKS: Final = 50
 """More entries of equal values than this are no links of one clip: on such a server the values tell nothing."""

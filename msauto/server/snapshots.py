@@ -16,6 +16,7 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.desired import SelectRef
+from msauto.model.identity import same_folder
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
@@ -23,7 +24,6 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers.links import LinkIndex, index_links
 from msauto.server.reader import ServerReader
 from msauto.server.same_clip import read_entries_of
-from msauto.server.selection import same_folder
 
 _MANY: Final = 10
 """A few assets may well have no XMP fields at all."""

@@ -18,6 +18,7 @@ from msauto.cli.interruptible import run_async
 from msauto.cli.output import colour_on, give
 from msauto.errors import MsautoError, NotFoundError
 from msauto.interface.requests import get_proxy
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, RssChannel, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
@@ -26,7 +27,6 @@ from msauto.report.json import dump
 from msauto.report.tables import render_table
 from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers.links import count_clips
-from msauto.server.selection import same_text
 
 Rows = list[list[str]]
 

@@ -16,7 +16,7 @@ from msauto.model.desired import ABSENT, Absent, DesiredLink, DesiredMarker, Des
 from msauto.model.live import Asset, Link, Marker, Segment, parse_folder
 from msauto.model.plan import Json
 from msauto.model.timecode import Timecode
-from msauto.planning.survey.unlink import why_ambiguous
+from msauto.planning.survey.deletion import why_ambiguous
 from msauto.verification.expectations import mapping, show_marker, show_segment
 
 if TYPE_CHECKING:

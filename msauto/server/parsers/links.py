@@ -15,9 +15,9 @@ from msauto.model.identity import (
     identity_of,
     known_identity,
     may_be_same_clip,
+    same_text,
 )
 from msauto.model.live import Asset, ClipEntries, Entry, Link
-from msauto.server.selection import same_text
 
 _KEYS: Final = 3  # a title, a link id, and what identifies the clip
 

@@ -40,7 +40,7 @@ from msauto.server.parsers.links import index_links, links_of
 from msauto.verification.memory_updates import expectation_key, memories
 from msauto.verification.verifying import differences_of
 from tests.unit.planning.feed_model import drop_items, take_file
-from tests.unit.planning.small_ports import Clock, DictDisk, DictMemory
+from tests.unit.planning.small_ports import DictDisk, DictMemory
 
 
 @dataclass
@@ -348,7 +348,7 @@ class Stage:
     def plan(self, *intents: Intent, forks: int = 4, find_links: bool = False) -> Survey:
         self.reader = WorldReader(self.server)
         work = ServerIntents(self.spec, intents)
-        found = survey(work, self.reader, self.memory, Clock(), forks=forks, find_links=find_links, disk=self.disk)
+        found = survey(work, self.reader, self.memory, forks=forks, find_links=find_links, disk=self.disk)
         return asyncio.run(found)
 
     def apply(self, found: Survey) -> list[Difference]:
