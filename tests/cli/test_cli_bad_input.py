@@ -136,7 +136,10 @@ def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
 
 WANTED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "asset 'Nowhere' not found"),
-    "unknown folder": ({"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}}, "folder Nowhere not found"),
+    "unknown folder": (
+        {"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}},
+        "folder Nowhere not found",
+    ),
     "link into no folder": ({"asset": {"title": "EP001", "links": [{"folder": "No/Where"}]}}, "No/Where"),
     "unknown channel": ({"rss": {"channel": "none", "items": [{"guid": "a", "text": "b", "file": "a.txt"}]}}, "none"),
     "guard": ({"asset": {"title": "EP001", "folder": "Films", "fields": {"comment": "x"}}}, "Films"),

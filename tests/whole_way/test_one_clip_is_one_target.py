@@ -316,7 +316,7 @@ def test_another_clip_of_the_old_title_is_still_an_error(stage: Stage) -> None:
     stage.apply(task)
     stage.sim.house.databases["NEWS"].add_clip("EP002", "Raw", frames=77)
     (error,) = errors(stage.plan(task))
-    assert "both 'EP002b' and 'EP002' are there" in error
+    assert "both 'EP002b' and 'EP002' exist" in error
 
 
 def test_the_old_title_leads_to_the_renamed_clip_on_every_run(stage: Stage) -> None:

@@ -13,8 +13,8 @@ from msauto.model.ports import LiveTarget, Memory, Reader
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
-from msauto.planning.survey.deletion import places_of
-from msauto.server.same_clip import are_one_clip, read_entries_of
+from msauto.planning.survey.deletion import with_places
+from msauto.server.same_clip import are_one_clip
 from msauto.verification.expectations import difference
 
 _WITH_VALUES = frozenset({"field", "xmp"})
@@ -55,11 +55,8 @@ async def with_current_places(target: Target, reader: Reader) -> Target:
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return target
-    asset = asset if asset.title is not None else structs.replace(asset, title=target.name)
-    entries = await read_entries_of(reader, target.database, asset)
-    folder = show_folder(asset.folder) if asset.folder else target.folder
-    places = places_of(asset, target.name, entries)
-    return structs.replace(target, folder=folder, places=tuple(map(show_folder, places)))
+    target = await with_places(target, asset, reader)
+    return structs.replace(target, folder=show_folder(asset.folder) if asset.folder else target.folder)
 
 
 async def _is_same_clip(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:

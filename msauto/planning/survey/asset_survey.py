@@ -20,17 +20,15 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import NoAssetError
-from msauto.model.live import show_folder
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.limits import removes
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
 from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
-from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of
+from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember
 from msauto.planning.survey.handlers import certain, handlers_in_doubt, notified, pending_calls
@@ -38,7 +36,6 @@ from msauto.planning.survey.merge import merge_desired
 from msauto.planning.survey.recall import RecalledMemory, recall
 from msauto.planning.survey.repeating import warn_of_repeated_changes
 from msauto.secrets.taint import Secrets
-from msauto.server.same_clip import read_entries_of
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
 
@@ -194,8 +191,7 @@ async def _compare(
     runs = [desired for _, desired in here if isinstance(desired, DesiredOperation)]
     desired = None
     if declared:
-        title = next((w.title.value for w in declared if w.title), found.title)
-        desired = merge_desired(declared, found.asset, title)
+        desired = merge_desired(declared, found.asset, found.title)
         if not _finalized(found, min(declared, key=_strictness)):
             return SurveyedTarget("skipped")
         if desired.folder is not None:
@@ -226,10 +222,8 @@ async def _compare(
     warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
     live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
     target, more = plan.target(layers.looked, live)
-    if context.find_links and entries is None and removes(plan.builder.changes):
-        titled = structs.replace(found.asset, title=found.title)
-        shown = await read_entries_of(context.reader, found.database, titled)
-        target = structs.replace(target, places=tuple(map(show_folder, places_of(titled, found.title, shown))))
+    if context.find_links and entries is None:
+        target = await with_places(target, found.asset, context.reader)
     target = slow_if_secret(target, live, context.secrets())
     outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
     if plan.held and not target.changes:

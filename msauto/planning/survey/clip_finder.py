@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from msauto.model.live import Asset, Entry, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
+from msauto.planning.survey.fact_layers import FoundClip
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember, check_entry
 from msauto.server.same_clip import are_one_clip
 
@@ -33,11 +35,11 @@ class DistinctClipsError(Exception):
     """Groups were merged because their answers looked like one clip, but they are several."""
 
 
-FoundClip = tuple[Asset, Address, str]
-"""The answer, the address that was read, and the title there."""
+class NamedClip(NamedTuple):
+    """One name of a group, and the clip found under it."""
 
-NamedClip = tuple[IntentGroup, FoundClip]
-"""One name of a group, and the clip found under it."""
+    part: IntentGroup
+    clip: FoundClip
 
 
 class ClipFinder:
@@ -56,7 +58,7 @@ class ClipFinder:
         """The hash of what identifies the clip that was found."""
         if self._main is None:
             return None
-        asset = self._main[1][0]
+        asset = self._main.clip.asset
         key = clip_key(asset)
         return None if key is None else hash((self._group.database, key, content_of(asset)))
 
@@ -65,18 +67,18 @@ class ClipFinder:
         for part in self._group.parts:
             found = await self._locate(part)
             if found is not None:
-                self._found.append((part, found))
+                self._found.append(NamedClip(part, found))
         if not self._found:
             return None
         if not await self._are_one([found for _, found in self._found]):
             raise DistinctClipsError
         self._main = await self._main_name()
-        return self._main[1]
+        return self._main.clip
 
     @property
     def aliases(self) -> tuple[FoundClip, ...]:
         """The entries found under the other names of the clip."""
-        return tuple(found for part, found in self._found if self._main is not None and found is not self._main[1])
+        return tuple(found for part, found in self._found if self._main is not None and found is not self._main.clip)
 
     async def _main_name(self) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
@@ -87,11 +89,13 @@ class ClipFinder:
         if len(found) == 1:
             return found[0]
         renamed = _renamed(found)
-        ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
-        if ids or renamed is not None:
-            return next(iter([*ids, *([renamed] if renamed else [])]))
+        for one in found:
+            if one.part.by_id and (renamed is None or same_text(one.clip.title, renamed.clip.title)):
+                return one
+        if renamed is not None:
+            return renamed
         homes = [one for one in found if await self._is_at_home(one)]
-        return min(homes or found, key=lambda one: (one[1][0].link_id is None, one[1][0].link_id or 0))
+        return min(homes or found, key=lambda one: _age(one.clip))
 
     async def _is_at_home(self, one: NamedClip) -> bool:
         part, (asset, _, title) = one
@@ -105,12 +109,12 @@ class ClipFinder:
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
             address, answer = part.by_id
-            return None if answer is None else (answer, address, answer.title or part.name)
+            return None if answer is None else FoundClip(answer, address, answer.title or part.name)
         found: list[FoundClip] = []
         for name in await self._names(part):
             asset = await self._read(name)
             if asset is not None:
-                found.append((asset, Address(name), name))
+                found.append(FoundClip(asset, Address(name), name))
         if len(found) < 2:
             return found[0] if found else None
         if await self._are_one(found):
@@ -118,10 +122,10 @@ class ClipFinder:
         if _may_stay(part):
             self._keeps_former_title = True
             kept = found[-1]
-            self.warnings = (f"{kept[2]}: the title is not changed, because another clip now has {part.name!r}",)
+            self.warnings = (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
             return kept
         raise PlanningError(
-            f"both {found[0][2]!r} and {found[1][2]!r} exist: the asset is ambiguous",
+            f"both {found[0].title!r} and {found[1].title!r} exist: the asset is ambiguous",
             place=_namer(part).intent.source.place,
             remedy="rename or delete one of them, or remove the former title from `was`",
         )
@@ -176,10 +180,10 @@ class ClipFinder:
         refs = [member.intent.ref for member in part.members]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
         for one in found:
-            if one[0].link_id in known:
+            if one.asset.link_id in known:
                 return one
-        homes = [one for one in found if await self._is_at_home((part, one))]
-        return min(homes or found[:1], key=lambda one: (one[0].link_id is None, one[0].link_id or 0))
+        homes = [one for one in found if await self._is_at_home(NamedClip(part, one))]
+        return min(homes or found[:1], key=_age)
 
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
@@ -198,7 +202,7 @@ class ClipFinder:
         found = self._part_of(member)
         if member.entry is None or found is None or (desired is None and not _needs_clip(member)):
             return
-        check_entry(member.entry, found[1][0], member.intent.source)
+        check_entry(member.entry, found.clip.asset, member.intent.source)
 
     def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
         """Return the members that concern the clip that was found, and those whose own asset is missing."""
@@ -252,12 +256,12 @@ class ClipFinder:
             one = self._part_of(member)
             if one is None or not isinstance(desired, DesiredAsset) or not desired.fields:
                 continue
-            title = one[1][2]
+            title = one.clip.title
             if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, declared):
                 name, sourced = next(iter(desired.fields.items()))
                 raise refuse(
-                    f"{title!r} and {self._main[1][2]!r} are two entries of one clip: tasks declare the field {name} "
-                    "for one entry, and other things for the other",
+                    f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the field "
+                    f"{name} for one entry, and other things for the other",
                     sourced.source,
                     "declare the fields of a link under `links:` of the clip, or in a separate run",
                 )
@@ -265,14 +269,14 @@ class ClipFinder:
     def _also_selects_main(self, member: IntentGroupMember, declared: Sequence[Declared]) -> bool:
         """Whether the select that chose a link also chose the clip under its main name."""
         others = (other for other, _ in declared if member.entry is not None and other.intent is member.intent)
-        return any((one := self._part_of(other)) is not None and self._is_main(one[1][2]) for other in others)
+        return any((one := self._part_of(other)) is not None and self._is_main(one.clip.title) for other in others)
 
     def _is_main(self, title: str) -> bool:
-        return self._main is not None and same_text(self._main[1][2], title)
+        return self._main is not None and same_text(self._main.clip.title, title)
 
     def _part_of(self, member: IntentGroupMember) -> NamedClip | None:
         """Return the name that a member uses, if the clip was found under it."""
-        return next((one for one in self._found if any(member is other for other in one[0].members)), None)
+        return next((one for one in self._found if any(member is other for other in one.part.members)), None)
 
     def named(self) -> IntentGroup:
         """Return the group under the main name of the clip."""
@@ -283,9 +287,14 @@ class ClipFinder:
         return replace(self._group, name=part.name) if self._group.merged else self._group
 
 
+def _age(found: FoundClip) -> tuple[bool, int]:
+    """Sort key: a smaller ``link_id`` is older, and an unknown one comes last."""
+    return found.asset.link_id is None, found.asset.link_id or 0
+
+
 def _renamed(found: Sequence[NamedClip]) -> NamedClip | None:
     """Return the name under which the clip gets another title."""
-    return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+    return next((one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name)), None)
 
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:

@@ -16,8 +16,9 @@ from msauto.diffing.comparison import entry_called, plain, same_folder, same_tex
 from msauto.model.desired import DesiredAsset
 from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, parse_folder, show_folder
-from msauto.model.plan import Address, Change
+from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
+from msauto.planning.limits import removes
 from msauto.server.same_clip import are_one_clip, read_entries_of
 
 
@@ -39,6 +40,15 @@ def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, .
     if own is not None and (asset.folder is None or not same_folder(own.folder, asset.folder)):
         own = None  # a link: the target is known by the folder of its clip
     return tuple((*entry.folder, entry.title) for entry in entries.same if entry is not own)
+
+
+async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
+    """Return a target that loses something with the entries that show it; any other target is not changed."""
+    if not removes(target.changes):
+        return target
+    titled = structs.replace(asset, title=asset.title or target.name)
+    places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled))
+    return structs.replace(target, places=tuple(map(show_folder, places)))
 
 
 def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:

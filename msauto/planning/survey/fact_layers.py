@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -19,8 +19,17 @@ from msauto.model.xmp_facts import NamedXmpFields
 
 T = TypeVar("T")
 
-Find = Callable[[], Awaitable[tuple[Asset, Address, str] | None]]
-"""Finds the clip: the answer, the address and the title; ``None`` if not found."""
+
+class FoundClip(NamedTuple):
+    """A clip of the server: the answer, the address that was read, and the title there."""
+
+    asset: Asset
+    address: Address
+    title: str
+
+
+Find = Callable[[], Awaitable[FoundClip | None]]
+"""Finds the clip; ``None`` if not found."""
 
 
 @dataclass(slots=True)
@@ -61,10 +70,10 @@ class Layers:
         self._database = database
         self._find = find
         self._answers = answers or XmpAnswers()
-        self._found: tuple[Asset, Address, str] | None = None
+        self._found: FoundClip | None = None
         self._was_sought = False
 
-    async def clip(self) -> tuple[Asset, Address, str] | None:
+    async def clip(self) -> FoundClip | None:
         """Return the clip, its address and its title; the first call reads it."""
         if not self._was_sought:
             self._found = await self._find()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.concurrency import concurrent_map, in_turns
@@ -16,7 +16,7 @@ from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.fact_layers import Layers, XmpAnswers
+from msauto.planning.survey.fact_layers import FoundClip, Layers, XmpAnswers
 
 _Key = tuple[str, ...]
 _Condition = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozenset[str]]]]
@@ -150,16 +150,18 @@ class _FormerTitles:
 
     def _oldest(self, database: str, title: str) -> tuple[str, ...]:
         """Return the former titles, followed back, that no other task gives to a clip."""
-        found: dict[str, None] = {}
-        ahead, seen = [title], {plain(title)}
+        return tuple(name for name in self._followed_back(database, title) if (database, plain(name)) not in self._was)
+
+    def _followed_back(self, database: str, title: str) -> Iterator[str]:
+        """Yield the former titles of a title, their former titles, and so on, each once."""
+        ahead, seen = [title], set[str]()
         while ahead:
-            for name in self._was.get((database, plain(ahead.pop())), ()):
-                if (database, plain(name)) not in self._was:
-                    found[name] = None
-                elif plain(name) not in seen:
-                    seen.add(plain(name))
-                    ahead.append(name)
-        return tuple(found)
+            later = ahead.pop()
+            for was in self._was.get((database, plain(later)), ()):
+                if was not in seen and plain(was) != plain(later):
+                    seen.add(was)
+                    ahead.append(was)
+                    yield was
 
     def next_titles(self, database: str, title: str) -> tuple[str, ...]:
         """Return the new title of the clip that has this title now, followed by that of the clip that has that one."""
@@ -182,7 +184,7 @@ class _FormerTitles:
                 continue
             claims = self._claims[database, plain(was)]
             titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
-            if self._is_swap(database, title):
+            if any(plain(name) == plain(title) for name in self._followed_back(database, title)):
                 return PlanningError(
                     f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
                     place=claims[-1].source.place,
@@ -196,19 +198,6 @@ class _FormerTitles:
                     remedy="declare each former title for one title only",
                 )
         return None
-
-    def _is_swap(self, database: str, title: str) -> bool:
-        """Whether following the former titles leads back to the title."""
-        seen: set[str] = set()
-        ahead = [title]
-        while ahead:
-            for was in self._was.get((database, plain(ahead.pop())), ()):
-                if plain(was) == plain(title) and seen:
-                    return True
-                if plain(was) not in seen and plain(was) != plain(title):
-                    seen.add(plain(was))
-                    ahead.append(was)
-        return False
 
 
 def _groups_of(resolved: _ResolvedIntent, former: _FormerTitles) -> Iterable[_KeyedMember]:
@@ -348,12 +337,12 @@ async def _holds(
     answers: XmpAnswers,
     source: TaskSource,
 ) -> tuple[bool, frozenset[str]]:
-    async def find() -> tuple[Asset, Address, str] | None:
+    async def find() -> FoundClip | None:
         address = Address(entry.title)
         asset = await reader.read_asset(database, address)
         if asset is not None:
             check_entry(entry, asset, source)
-        return None if asset is None else (asset, address, entry.title)
+        return None if asset is None else FoundClip(asset, address, entry.title)
 
     layers = Layers(reader, database, find, answers)
     try:

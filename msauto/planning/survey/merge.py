@@ -36,14 +36,14 @@ V = TypeVar("V", DesiredSegment, DesiredMarker, DesiredLink, DesiredRssItem)
 
 
 def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) -> DesiredAsset:
-    """Return what all tasks declare for one asset; ``title`` is its title after the run.
+    """Return what all tasks declare for one asset; ``title`` is its current title.
 
     Raises ``PlanningError`` that names both places of a contradiction.
     """
     _check_presence(declared)
     if len(declared) == 1 and not _has_lists(declared[0]):
         return declared[0]
-    keys = _MergeKeys(asset, title)
+    keys = _MergeKeys(asset, next((each.title.value for each in declared if each.title), title))
     _check_exactly(declared, keys)
     return DesiredAsset(
         source=declared[0].source,

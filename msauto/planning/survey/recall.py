@@ -14,7 +14,7 @@ from msauto.verification.expectations import mapping
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """The items by ``aspect:key``, and what the ledger is told where items in doubt are dropped."""
+    """The items by ``aspect:key``, and the settlements of items that are dropped."""
 
     items: Mapping[str, Json]
     settlements: tuple[Settlement, ...] = ()
