@@ -34,7 +34,7 @@ from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import Result, TargetResult
 from msauto.model.server import ServerSpec
 from msauto.planning.assembly import assemble
-from msauto.planning.saved_plans.stale import placed_anew, why_stale
+from msauto.planning.saved_plans.stale import why_stale, with_current_places
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.undo import undo_run
 from msauto.secrets.redactor import Redactor
@@ -147,7 +147,7 @@ async def recheck_plan(
             try:
                 why = await why_stale(target, reader, remembered)
                 if find_links and why is None:
-                    target = await placed_anew(target, reader)
+                    target = await with_current_places(target, reader)
             except MsautoError as error:
                 return structs.replace(target, changes=(), requests=(), error=str(error)), False
             return (

@@ -11,11 +11,12 @@ from typing import Any
 
 from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone
-from msauto.diffing.comparison import plain, same_value, text_of
+from msauto.diffing.comparison import same_value, text_of
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import shown_field, wire_value
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Position, Sourced
+from msauto.model.identity import plain
 from msauto.model.plan import Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 

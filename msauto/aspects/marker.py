@@ -15,21 +15,13 @@ from msgspec import structs
 from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.comparison import (
-    Attributes,
-    mapping,
-    marker_matches,
-    marker_misses,
-    plain,
-    same_text,
-    same_value,
-    track_of,
-)
+from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
 from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
+from msauto.model.identity import plain, same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget

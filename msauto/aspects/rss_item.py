@@ -16,12 +16,13 @@ from msgspec import structs
 
 from msauto.diffing.aspect import AppliedChange, Aspect, Item
 from msauto.diffing.builder import PlanBuilder, left_alone, refuse
-from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, plain, texts
+from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, texts
 from msauto.diffing.order import Phase
 from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.rss_files import default_file, ending_of, file_key, form_of, is_file_name, stem_of
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
+from msauto.model.identity import plain
 from msauto.model.live import RssChannel, RssItem
 from msauto.model.plan import Body, Change, Expectation, Json
 from msauto.model.ports import LiveTarget

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.comparison import Attributes, mapping, same_text
+from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
 from msauto.diffing.segments import (
@@ -37,6 +37,7 @@ from msauto.diffing.segments import (
 )
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Segment
 from msauto.model.plan import Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget

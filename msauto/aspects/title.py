@@ -7,10 +7,11 @@ from typing import Any
 
 from msauto.diffing.aspect import Aspect, Parameters, UndoContext
 from msauto.diffing.builder import PlanBuilder, PlanContext
-from msauto.diffing.comparison import plain, same_text, text_of
+from msauto.diffing.comparison import text_of
 from msauto.diffing.order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
+from msauto.model.identity import plain, same_text
 from msauto.model.plan import Address, Change, Expectation
 from msauto.model.ports import LiveTarget
 

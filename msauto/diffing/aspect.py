@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msauto.diffing.builder import PlanBuilder, PlanContext
-from msauto.diffing.comparison import mapping, plain, text_of
+from msauto.diffing.comparison import mapping, text_of
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.history import TargetRecord
+from msauto.model.identity import plain
 from msauto.model.live import Asset, Link
 from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget

@@ -6,12 +6,12 @@ attributes that are named are compared: a mapping of names to JSON values.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from msauto.interface.fields import NUMBERS, track_named
+from msauto.model.identity import plain, same_folder, same_text
 from msauto.model.live import Entry, Folder, Marker, RssItem
 from msauto.model.plan import Json
 
@@ -31,16 +31,6 @@ def texts(value: Json) -> tuple[str, ...]:
 def text_of(value: Json) -> str:
     """Return a JSON value as text; ``None`` is empty."""
     return "" if value is None else str(value)
-
-
-def plain(text: str) -> str:
-    """Return the form in which texts are compared."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def same_text(one: str | None, other: str | None) -> bool:
-    """Tell whether two texts are the same; what is not there is empty."""
-    return plain(one or "") == plain(other or "")
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:
@@ -66,11 +56,6 @@ def same_list(one: Sequence[str], other: Sequence[str]) -> bool:
     Blanks around a value do not count: answers are indented, and lists written with a blank after the separator.
     """
     return _values(one) == _values(other)
-
-
-def same_folder(one: Folder, other: Folder) -> bool:
-    """Tell whether two folders are the same."""
-    return tuple(map(plain, one)) == tuple(map(plain, other))
 
 
 def _values(values: Sequence[str]) -> list[str]:

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from msgspec import structs
 
 from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.comparison import Attributes, as_number, plain, same_value
+from msauto.diffing.comparison import Attributes, as_number, same_value
 from msauto.diffing.order import Phase
 from msauto.diffing.positions import in_point, to_wire
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import TaskSource
+from msauto.model.identity import plain
 from msauto.model.live import Segment
 from msauto.model.plan import Expectation, Json
 from msauto.model.ports import LiveTarget

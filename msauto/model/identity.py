@@ -1,7 +1,8 @@
-"""Which answers and entries are of one clip. The interface gives no key that a clip and its links share.
+"""Equality of names, and which answers and entries are of one clip.
 
-A link is an entry of the same clip, with a ``link_id`` of its own (field notes, «Facts from public manuals»). So two
-answers are compared by what belongs to the clip and not to an entry: its file, when it was made, how long it is.
+The interface has no key that a clip and its links share: a link is an entry of the same clip with its own ``link_id``
+(field notes, «Facts from public manuals»). So two answers are compared by what belongs to the clip and not to an
+entry: its file, its creation time and its length.
 """
 
 from __future__ import annotations
@@ -11,12 +12,27 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from msauto.model.live import Asset, Entry, whole
+from msauto.model.live import Asset, Entry, Folder, whole
 
 IDENTITY: Final = ("orig_name", "create_time", "frames")
-"""Attributes of a clip that all its entries share, and that change only when it is recorded anew."""
+"""Attributes of a clip that all its entries share, and that change only when it is recorded again."""
 
 Identity = tuple[object, ...]
+
+
+def plain(text: str) -> str:
+    r"""Return the form in which texts are compared: Unicode NFC, line ends as ``\n``."""
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def same_text(one: str | None, other: str | None) -> bool:
+    """Whether two texts are equal; ``None`` equals the empty text."""
+    return one == other or plain(one or "") == plain(other or "")
+
+
+def same_folder(one: Folder, other: Folder) -> bool:
+    """Whether two folders are equal."""
+    return len(one) == len(other) and all(map(same_text, one, other))
 
 
 def identity_of(clip: Asset | Entry) -> Identity | None:
@@ -26,21 +42,21 @@ def identity_of(clip: Asset | Entry) -> Identity | None:
 
 
 def may_be_same_clip(one: Asset | Entry, other: Asset | Entry) -> bool:
-    """Tell whether two of the values of ``IDENTITY`` are equal and none differs: where one of them is not reported."""
+    """Whether at least two values of ``IDENTITY`` are equal and none differs."""
     equal = [name for name in IDENTITY if (value := _value(one, name)) is not None and value == _value(other, name)]
     return len(equal) > 1 and not differing(one, other)
 
 
 def known_identity(clip: Asset | Entry) -> Identity:
-    """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip that grows has no length yet."""
+    """Return the values of ``IDENTITY``, ``None`` for what is not reported; a clip being recorded has no length yet."""
     orig_name, create_time, frames = (_value(clip, name) for name in IDENTITY)
     return orig_name, create_time, "recording" if clip.finalized is False else frames
 
 
 def clip_key(asset: Asset) -> Identity | None:
-    """Return what two answers of one clip have in common; ``None`` where too little is reported to tell.
+    """Return what two answers of one clip have in common; ``None`` where too little is reported.
 
-    A clip without a high-resolution file is told by its archive copy or its proxy, where two values are reported.
+    A clip without a high-resolution file is identified by its archive copy or its proxy, if two values are reported.
     """
     identity = known_identity(asset)
     file = asset.hires or ((asset.archive or asset.proxy) and identity.count(None) < 2)
@@ -55,27 +71,27 @@ def differing(one: Asset | Entry, other: Asset | Entry) -> tuple[str, ...]:
 
 
 def is_same_clip(one: Asset, other: Asset) -> bool:
-    """Tell whether two answers may be of one clip: nothing of it differs, and enough of it is reported.
+    """Whether two answers may be of one clip: nothing differs, and enough is reported.
 
-    The same file may be used by several clips, so it is not enough: the markers and segments must be the same as well.
-    Whether equal values mean one clip on this server is for :mod:`msauto.server.clip_identity` to say.
+    Several clips may use the same file, so the markers and segments must be equal as well. Whether equal values mean
+    one clip on this server is decided by :mod:`msauto.server.clip_identity`.
     """
     key = clip_key(one)
     return key is not None and key == clip_key(other) and content_of(one) == content_of(other)
 
 
 def is_other_clip(one: Asset, other: Asset) -> bool:
-    """Tell whether two answers are surely of two clips."""
+    """Whether two answers are surely of two clips."""
     return bool(differing(one, other)) or bool(one.hires and other.hires and one.hires != other.hires)
 
 
 def fits(entry: Entry, asset: Asset) -> bool:
-    """Tell whether an answer may be of the clip that a listing showed at ``entry``.
+    """Whether an answer may be of the clip that a listing shows at ``entry``.
 
-    An equal ``link_id`` is the entry itself, unless the clip was recorded anew; the length may have grown since the
-    listing where the creation time says that it is the same recording. Another one may be a link of the same clip that
-    bears the same title: then nothing that both report may differ, and the creation time or the length must be reported
-    by both. A server may give all entries one ``link_id``, so an equal one alone proves nothing.
+    An equal ``link_id`` means the entry itself, unless the clip was recorded again; with an equal creation time, the
+    length may have grown since the listing. Another ``link_id`` may be a link of the same clip with the same title:
+    then nothing that both report may differ, and both must report the creation time or the length. A server may give
+    all entries one ``link_id``, so an equal one alone is not enough.
     """
     different = differing(entry, asset)
     if entry.link_id is not None and entry.link_id == asset.link_id:
@@ -90,7 +106,7 @@ def fits(entry: Entry, asset: Asset) -> bool:
 
 
 def content_of(asset: Asset) -> Identity:
-    """Return what belongs to the clip, without positions: some servers count them from the IN point of the entry."""
+    """Return the content of the clip without positions: some servers count them from the IN point of the entry."""
     markers = frozenset((marker.uid, frozenset(marker.fields.items())) for marker in asset.markers)
     segments = frozenset((segment.number, segment.titles, segment.duration) for segment in asset.segments)
     return markers, segments, asset.archive, asset.proxy

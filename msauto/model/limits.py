@@ -1,4 +1,4 @@
-"""What a run may do without a person's word: the contract, «Limits»."""
+"""What a run may do without a flag that allows it: the contract, «Limits»."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one run; settings and flags make one.
+    """Limits of one run, from the settings and flags.
 
-    ``delete_assets``: how many assets may go (``--allow-delete``). ``remove_items``: how many list items ``exactly``
-    may remove before a person is asked. ``allow_remove``: the person's word (``--allow-remove``): this many, lists
-    emptied or not. ``requests``: how many requests a run may send; ``None`` is no limit. ``protected``: globs of
+    ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list items
+    ``exactly`` may remove without a flag. ``allow_remove`` (``--allow-remove``): how many it may remove, also if that
+    empties a list. ``requests``: how many requests a run may send; ``None`` is no limit. ``protected``: globs of
     ``folder/title`` that no run may delete or remove from.
     """
 

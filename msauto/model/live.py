@@ -1,4 +1,4 @@
-"""Live state: what a server told us, as plain values. Shapes: interface, «Resources and their fields»."""
+"""Live state: what a server reports, as plain values. Shapes: interface, «Resources and their fields»."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Folder = tuple[str, ...]
 def parse_folder(text: str) -> Folder:
     r"""Read ``Raw/2026``; ``\/`` is a slash inside a name and ``\\`` a backslash (interface, «Folder»).
 
-    Slashes at either end, and doubled ones, mean nothing. A backslash before anything else stands for itself.
+    Outer and doubled slashes are ignored. A backslash before any other character is a backslash.
     """
     names: list[str] = []
     name: list[str] = []
-    signs = iter(text)
-    for sign in signs:
-        if sign == "/":
+    characters = iter(text)
+    for character in characters:
+        if character == "/":
             names.append("".join(name))
             name = []
-        elif sign == "\\":
-            following = next(signs, "")
-            name.append(following if following in {"/", "\\"} and following else sign + following)
+        elif character == "\\":
+            following = next(characters, "")
+            name.append(following if following in {"/", "\\"} and following else character + following)
         else:
-            name.append(sign)
+            name.append(character)
     names.append("".join(name))
     return tuple(part for part in names if part)
 
@@ -54,12 +54,12 @@ class Marker(Struct, frozen=True):
 
     @property
     def track(self) -> str:
-        """The marker type; empty if the server told none."""
+        """The marker type; empty if the server reports none."""
         return self.fields.get("track", "")
 
 
 class Segment(Struct, frozen=True):
-    """A segment; ``start`` and ``duration`` in frames. ``titles`` may be several. ``None`` is not reported."""
+    """A segment; ``start`` and ``duration`` in frames. ``None`` is not reported."""
 
     number: int
     start: int
@@ -73,7 +73,7 @@ class Segment(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What the segment is called: its first title, else its name (interface, «Segment»)."""
+        """The first title, else the name (interface, «Segment»)."""
         return self.titles[0] if self.titles else self.name or ""
 
     def text(self, name: str) -> str | None:
@@ -92,7 +92,7 @@ class Link(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One clip of a listing: where it is listed, and what the listing says of it (StoredTree ``Clip``)."""
+    """One entry of a listing (StoredTree ``Clip``): its folder, and the attributes that the listing reports."""
 
     folder: Folder
     title: str
@@ -102,7 +102,7 @@ class Entry(Struct, frozen=True):
 
 
 class ClipEntries(Struct, frozen=True):
-    """The entries of a database that concern one clip: ``same`` show it, ``namesakes`` are other clips of its title."""
+    """The entries of a database for one clip: ``same`` show it, ``namesakes`` are other clips with its title."""
 
     same: tuple[Entry, ...] = ()
     namesakes: tuple[Entry, ...] = ()
@@ -111,7 +111,7 @@ class ClipEntries(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """The answer to one listing: entries and sub-folders below ``folder``, at any depth that the server showed.
 
-    ``entries`` may be 300,000: an entry is made when it is looked at, and two looks need not give the same object.
+    ``entries`` may be 300,000: each access may create its entry, and two accesses need not give the same object.
     """
 
     folder: Folder
@@ -130,18 +130,18 @@ class MamAsset(Struct, frozen=True):
 
 
 class Database(Struct, frozen=True):
-    """One database of the server's list; ``listing`` what the list describes of its content, if anything."""
+    """One database of the server's list; ``listing`` is its content, as far as the list describes it."""
 
     name: str
     listing: Listing | None = None
 
 
 class Asset(Struct, frozen=True):
-    """One asset in detail (root ``Clip``). ``None`` means that the answer does not carry it.
+    """One asset in detail (root ``Clip``). ``None`` means that the answer does not contain it.
 
-    ``attributes`` are the Attr texts by name and unknown attributes of the root; ``links`` only where the server
-    lists them; ``parameters`` the names of a graphic template's parameters. ``folder_otherwise`` is the folder with the
-    name of the database in front, where nobody can tell whether that is a folder too.
+    ``attributes`` are the Attr texts by name and unknown attributes of the root. ``links`` are known only where the
+    server lists them. ``parameters`` are the names of a graphic template's parameters. ``folder_otherwise`` is the
+    folder with the name of the database in front, where the answer does not show whether that is a folder too.
     """
 
     title: str | None
@@ -160,7 +160,7 @@ class Asset(Struct, frozen=True):
 
     @property
     def rate(self) -> Fraction | None:
-        """Frames a second, exact; ``None`` for what has no frames (audio, notes) or tells no frame time."""
+        """Frames per second, exact; ``None`` without frames (audio, notes) or without a frame time."""
         return _rate(self.attributes)
 
     @property
@@ -170,7 +170,7 @@ class Asset(Struct, frozen=True):
 
 
 class RssItem(Struct, frozen=True):
-    """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is not there."""
+    """One item of a channel, RSS ``item`` or Atom ``entry``; texts are plain, ``None`` is absent."""
 
     guid: str
     title: str | None = None
@@ -192,7 +192,7 @@ Xmp = Mapping[str, tuple[str, ...]]
 
 
 def whole(text: str | None) -> int | None:
-    """Read an integer attribute, of 64 bits at most; ``None`` where there is none or it is no integer.
+    """Read an integer attribute of at most 20 digits; ``None`` for anything else.
 
     >>> whole(" 0007.0 ")
     7

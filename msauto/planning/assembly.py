@@ -1,16 +1,16 @@
-"""The whole plan: the surveys of all servers, in the order of the run, with what a person must decide first."""
+"""The whole plan: the surveys of all servers, in the order of the run, with the limits that it exceeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os.path
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import structs
 
 from msauto.model.desired import InputFile, ResolvedPlaybooks
 from msauto.model.limits import Limits
-from msauto.model.plan import InputHash, Plan, PlannedServer, Target
-from msauto.planning.downloads import without_conflicts
+from msauto.model.plan import InputHash, Plan, PlannedServer, Request, Target
 from msauto.planning.limits import refusals
 from msauto.planning.survey.survey import Survey
 from msauto.secrets.taint import HIDDEN, Secrets
@@ -24,13 +24,13 @@ def assemble(
     version: str,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Plan:
-    """Return the plan of all surveys, refusals included. ``created`` is written as ISO 8601, ``version`` is ours."""
+    """Return the plan of all surveys, with refusals. ``created`` becomes ISO 8601, ``version`` is that of msauto."""
     urls = {work.server.name: work.server.url for work in resolved.work}
     plan = Plan(
         created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
         msauto=version,
-        inputs=tuple(_without_guess(file, resolved.secrets.known()) for file in resolved.inputs),
-        targets=without_conflicts(_in_order(target for survey in surveys for target in survey.targets)),
+        inputs=tuple(_hash_of(file, resolved.secrets.known()) for file in resolved.inputs),
+        targets=_refuse_shared_files(_in_order(target for survey in surveys for target in survey.targets)),
         unchanged=sum(survey.unchanged for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
         left_out=sum(survey.left_out for survey in surveys),
@@ -45,19 +45,55 @@ def assemble(
 
 
 _LARGE = 1_000_000
-"""Larger files are not looked through; where there are secrets at all, they may be among them."""
+"""Larger files are not searched for secrets: if there are secrets at all, such a file may hold one."""
 
 
-def _without_guess(file: InputFile, secrets: Secrets) -> InputHash:
-    """Return a file as the plan names it; the hash of one that holds a secret would tell a short one to who tries."""
-    told = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
-    return InputHash(file.path, HIDDEN if told else file.sha256)
+def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
+    """Return a file as the plan names it; the hash of one that holds a short secret would let it be guessed."""
+    may_hold = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
+    return InputHash(file.path, HIDDEN if may_hold else file.sha256)
 
 
 def _in_order(targets: Iterable[Target]) -> list[Target]:
-    """Return the targets batch by batch, in each the databases first: the order of the run."""
+    """Return the targets in the order of the run: batch by batch, databases first."""
     return sorted(targets, key=lambda target: (target.batch, target.kind != "database"))
 
 
 def _of(survey: Survey, warning: str) -> str:
     return f"{survey.server}: {warning}"
+
+
+# Downloads -----------------------------------------------------------------------------------------------------
+
+
+def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets; two downloads into one file are an error of both of their targets."""
+    writers: dict[str, list[tuple[int, str]]] = {}
+    for number, target in enumerate(targets):
+        for request in _downloads(target):
+            writers.setdefault(os.path.normpath(request.dest or ""), []).append((number, _place(target, request)))
+    errors: dict[int, str] = {}
+    for dest, those in writers.items():
+        if len(those) > 1:
+            errors |= {number: _describe_conflict(dest, those, targets) for number, _ in those}
+    return tuple(
+        structs.replace(target, changes=(), requests=(), error=errors[number]) if number in errors else target
+        for number, target in enumerate(targets)
+    )
+
+
+def _downloads(target: Target) -> Iterator[Request]:
+    return (request for request in target.requests if request.dest is not None)
+
+
+def _place(target: Target, request: Request) -> str:
+    return str(target.changes[request.changes[0]].source.place)
+
+
+def _describe_conflict(dest: str, those: Sequence[tuple[int, str]], targets: Sequence[Target]) -> str:
+    shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
+    more = f" and {len(those) - 2} more" if len(those) > 2 else ""
+    return (
+        f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
+        "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"
+    )

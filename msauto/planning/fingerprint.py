@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import structs
 
 from msauto.aspects import ASPECTS
-from msauto.diffing.comparison import plain
 from msauto.model.facts import Facts, Need, NoAssetError
+from msauto.model.identity import plain
 from msauto.model.live import Asset
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget

@@ -1,24 +1,22 @@
-"""Refusals: what a plan may not do without a person's word (the contract, «Limits»)."""
+"""Refusals: what a plan may not do unless a flag allows it (the contract, «Limits»)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from msauto.diffing.comparison import plain
+from msauto.model.identity import plain
 from msauto.model.limits import Limits
 from msauto.model.live import Folder, parse_folder, show_folder
 from msauto.model.plan import Change, Plan, Refusal, Target
 
 LISTS = frozenset({"segment", "marker", "link", "rss_item"})
 EMPTIED = 3
-"""Emptying a list of this many items, or more, is asked about."""
-
-__all__ = ["Limits", "refusals"]
+"""Emptying a list of at least this many items needs a flag."""
 
 
 def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
-    """Return each limit that the plan breaks, with the flag that allows it."""
+    """Return each limit that the plan exceeds, with the flag that allows it."""
     found = (_deletions(plan, limits), _removals(plan, limits), _requests(plan, limits))
     return (*(refusal for refusal in found if refusal), *_protected(plan, limits.protected))
 
@@ -28,12 +26,12 @@ def _changes(plan: Plan) -> Iterator[Change]:
 
 
 def deletes_asset(change: Change) -> bool:
-    """Tell whether a change counts as a deletion: of an asset, or of a link by its title."""
+    """Whether a change counts as a deletion: of an asset, or of a link by its title."""
     return change.action == "delete" and change.aspect in {"asset", "link"}
 
 
 def removes(changes: Iterable[Change]) -> bool:
-    """Tell whether something goes: the asset, or an item of its lists."""
+    """Whether something is removed: the asset, or an item of its lists."""
     return any(change.action == "delete" for change in changes)
 
 
@@ -69,24 +67,24 @@ def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
         taken = removes(target.changes)
         glob = next((glob for glob in globs if taken and _is_under(target, glob)), None)
         if glob is not None:
-            remedy = f"take the task out, or {glob!r} out of `protected` in msauto.toml"
+            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
             yield Refusal("protected", glob, f"{target.server} {target.database} {target.name}".strip(), remedy)
 
 
 def _is_under(target: Target, glob: str) -> bool:
-    """Tell whether a glob names a title of the target, or a folder that holds it: its home, or a link's."""
+    """Whether a glob matches a title of the target, or a folder that contains it: its home folder, or a link's."""
     names = [target.name]
     home = None if target.folder is None else parse_folder(target.folder)
-    for folder in _readings(home, target.database):
-        names += [*_paths(folder), show_folder((*folder, target.name))]
+    for folder in _possible_folders(home, target.database):
+        names += [*_folder_and_parents(folder), show_folder((*folder, target.name))]
     for place in map(parse_folder, target.places):
         names += place[-1:]
-        names += [name for path in _readings(place, target.database) for name in _paths(path)]
-    return any(_fits(plain(name), plain(glob)) for name in names)
+        names += [name for path in _possible_folders(place, target.database) for name in _folder_and_parents(path)]
+    return any(_matches(plain(name), plain(glob)) for name in names)
 
 
-def _readings(folder: Folder | None, database: str) -> Iterator[Folder]:
-    """Yield what a folder may be: servers, and listings, may put the name of the database in front, or leave it out."""
+def _possible_folders(folder: Folder | None, database: str) -> Iterator[Folder]:
+    """Yield the possible paths of a folder: servers may put the name of the database in front, or omit it."""
     if folder is not None:
         yield folder
         yield (database, *folder)
@@ -94,15 +92,15 @@ def _readings(folder: Folder | None, database: str) -> Iterator[Folder]:
             yield folder[1:]
 
 
-def _fits(name: str, glob: str) -> bool:
-    """Tell whether a glob names this; one that was copied from a title with brackets, or a path with slashes, does.
+def _matches(name: str, glob: str) -> bool:
+    """Whether a glob matches; a title with brackets or a path with outer slashes also matches literally.
 
-    A protection that silently misses is worse than one that holds too much.
+    A protection that silently misses is worse than one that matches too much.
     """
     return name == glob or any(fnmatchcase(name, each) for each in (glob, glob.strip("/")))
 
 
-def _paths(folder: Folder) -> Iterator[str]:
-    """Yield a folder and all above it."""
+def _folder_and_parents(folder: Folder) -> Iterator[str]:
+    """Yield a folder and all its parents."""
     for depth in range(1, len(folder) + 1):
         yield show_folder(folder[:depth])

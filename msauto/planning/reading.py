@@ -1,4 +1,4 @@
-"""What a proof must read again of a target, and reading it: the same values that the plan was made from."""
+"""Read a target again, before and after it is applied: exactly the values that the plan was made from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msauto.model.ports import LiveTarget, Reader
 
 
 def folders_to_read(target: Target) -> tuple[Folder, ...]:
-    """Return the folders that links are compared in."""
+    """Return the folders in which links are compared."""
     keys = (name.removeprefix("link:") for name in target.looked if name.startswith("link:"))
     changed = (change.key for change in target.changes if change.aspect == "link")
     return tuple(dict.fromkeys(parse_folder(key)[:-1] for key in (*keys, *changed)))
@@ -23,14 +23,14 @@ def xmp_names(target: Target) -> frozenset[str]:
 
 
 def needs_links(target: Target) -> bool:
-    """Tell whether all shortcuts of the asset were compared: a listing of the whole database."""
+    """Whether all links of the asset were compared: that needs a listing of the whole database."""
     return "links" in target.looked or "fact:links" in target.looked
 
 
 async def read_live(target: Target, reader: Reader, *, after: bool = False) -> LiveTarget:
-    """Read all that was compared of a target, ``after`` its run under the title that it has then.
+    """Read what was compared of a target and nothing else; ``after`` its run under its new title.
 
-    Raises ``ServerError``. Nothing is read that the plan did not look at.
+    Raises ``ServerError``.
     """
     if target.kind == "rss_channel":
         return LiveTarget(channel=await reader.read_channel(target.name))
@@ -53,7 +53,7 @@ async def read_live(target: Target, reader: Reader, *, after: bool = False) -> L
 async def read_xmp_fields(
     reader: Reader, database: str, address: Address, names: frozenset[str], *, every: bool = False
 ) -> dict[str, tuple[str, ...]] | None:
-    """Return XMP fields, all or those named; ``None`` where the server cannot tell (an old version, for one)."""
+    """Return XMP fields, all or those named; ``None`` where the server does not report them (an old version)."""
     try:
         if every:
             answer = await reader.read_xmp(database, address, frozenset())
@@ -68,7 +68,7 @@ async def read_xmp_fields(
 async def read_folders(
     reader: Reader, database: str, folders: tuple[Folder, ...]
 ) -> dict[Folder, Sequence[Entry] | None]:
-    """Return the entries of each folder; ``None`` for one that is not there."""
+    """Return the entries of each folder; ``None`` for a missing folder."""
     found: dict[Folder, Sequence[Entry] | None] = {}
     for folder in folders:
         listing = await reader.read_folder(database, folder)

@@ -13,6 +13,7 @@ from msauto.errors import MsautoError, ServerError
 from msauto.interface import requests
 from msauto.interface.address import asset_path, channel_path, encode, escape_name, folder_path
 from msauto.interface.dialect import Dialect
+from msauto.model.identity import same_text
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
@@ -21,7 +22,6 @@ from msauto.server.client import AsyncMediaServer
 from msauto.server.parsers.answers import RawAnswer, judge_status, parse_failure, show_body
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.user_fields import parse_xmp
-from msauto.server.selection import same_text
 
 _FOLDERS: Final = 12
 _CHANNELS: Final = 3

@@ -25,11 +25,12 @@ from msauto.model.identity import (
     is_same_clip,
     known_identity,
     may_be_same_clip,
+    same_folder,
+    same_text,
 )
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
-from msauto.server.selection import same_folder, same_text
 
 _KEYS: Final = 3  # a title, a link id, and what identifies the clip
 

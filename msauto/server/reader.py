@@ -12,13 +12,14 @@ from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, NotFoundError, RejectedError, UnreadableError
 from msauto.interface.versions import Feature, supports
 from msauto.model.desired import SelectRef
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Listing, RssChannel, Xmp
 from msauto.model.plan import Address
 from msauto.model.ports import Clock, XmpAnswer
 from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import LinkIndex, index_links, settle_home
-from msauto.server.selection import Bounds, bounds_of, pick, same_text, within
+from msauto.server.selection import Bounds, bounds_of, pick, within
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from msauto.concurrency import in_turns
 from msauto.model.desired import SelectRef
-from msauto.model.live import Entry, Folder
+from msauto.model.live import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +95,6 @@ async def pick(entries: Sequence[Entry], holds: Callable[[Entry], bool]) -> Sele
             seen.add(key)
             numbers.append(number)
     return Selected(entries, numbers)
-
-
-def same_text(one: str, other: str) -> bool:
-    """Tell whether two texts are the same letter by letter, however their accents are composed."""
-    return one == other or unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
-
-
-def same_folder(one: Folder, other: Folder) -> bool:
-    """Tell whether two folders are the same, however the accents of their names are composed."""
-    return len(one) == len(other) and all(map(same_text, one, other))
 
 
 def _created(entry: Entry) -> datetime | None:

@@ -16,13 +16,13 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.errors import MsautoError, UnreadableError, UnsupportedError
 from msauto.model.desired import SelectRef
+from msauto.model.identity import same_folder
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, Link, Xmp, show_folder, whole
 from msauto.model.plan import Address
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, ListedEntry, SkippedEntry, Snapshot
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import LinkIndex, index_links, read_entries_of
 from msauto.server.reader import ServerReader
-from msauto.server.selection import same_folder
 
 _MANY: Final = 10
 """Fewer assets without XMP fields show nothing about the server."""

@@ -287,7 +287,7 @@ def test_a_contradiction_names_both_tasks(tmp_path: Path, capsys: pytest.Capture
         workspace = Workspace(tmp_path, server, {})
         assert workspace.run("plan", first + other) == 1
         (target,) = json.loads(capsys.readouterr().out)["targets"]
-        assert "'a' is wanted by the task 'Cards' (" in target["error"]
+        assert "'a' by the task 'Cards' (" in target["error"]
         assert "'b' by the task 'Friday' (" in target["error"]
 
 
@@ -296,7 +296,7 @@ def test_a_contradiction_about_an_item_shows_what_each_says(tmp_path: Path, caps
     with OtherServer(Habits(), world()) as server:
         assert Workspace(tmp_path, server, {}).run("plan", tasks) == 1
         (target,) = json.loads(capsys.readouterr().out)["targets"]
-        assert "'one' in a.txt is wanted by" in target["error"]
+        assert "'one' in a.txt by" in target["error"]
         assert "Wanted" not in target["error"], "no names of our code"
 
 

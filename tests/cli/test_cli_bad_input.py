@@ -135,8 +135,11 @@ def test_all_that_is_wrong_is_told_at_once(desk: Desk) -> None:
 
 
 WANTED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "there is no asset 'Nowhere'"),
-    "unknown folder": ({"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}}, "no folder Nowhere"),
+    "unknown asset": ({"asset": {"title": "Nowhere", "fields": {"comment": "x"}}}, "asset 'Nowhere' not found"),
+    "unknown folder": (
+        {"asset": {"select": {"folder": "Nowhere"}, "fields": {"comment": "x"}}},
+        "folder Nowhere not found",
+    ),
     "link into no folder": ({"asset": {"title": "EP001", "links": [{"folder": "No/Where"}]}}, "No/Where"),
     "unknown channel": ({"rss": {"channel": "none", "items": [{"guid": "a", "text": "b", "file": "a.txt"}]}}, "none"),
     "guard": ({"asset": {"title": "EP001", "folder": "Films", "fields": {"comment": "x"}}}, "Films"),
@@ -160,7 +163,7 @@ def test_an_unknown_database(desk: Desk, sim: Simulator) -> None:
     desk.inventory({"studio-a": {"server": {"url": desk.url}, "database": "NOWHERE"}})
     sourced = desk.run("apply", "--yes", *INV, "play.yml")
     assert sourced.code == 1
-    sourced.one_error("has no database 'NOWHERE'", "show databases")
+    sourced.one_error("database 'NOWHERE' not found", "show databases")
 
 
 # Places that cannot be written -----------------------------------------------------------------------------------

@@ -26,4 +26,4 @@ def test_another_length(desk: Desk, sim: Simulator, asked: dict[str, Any], code:
     assert sourced.code == code, sourced
     assert len(sim.writes()) == (1 if code == 0 else 0)
     if code:
-        assert "in what was compared of it: length" in sourced.out
+        assert "in one of: length" in sourced.out

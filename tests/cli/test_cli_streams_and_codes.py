@@ -183,7 +183,7 @@ def test_a_planning_error_stops_all(desk: Desk, sim: Simulator) -> None:
     for command in (("plan",), ("apply", "--yes"), ("apply", "--check"), ("plan", "--detailed-exitcode")):
         sourced = desk.run(*command, *INV, "play.yml")
         assert sourced.code == 1
-        assert "there is no asset 'Nowhere'" in sourced.out
+        assert "asset 'Nowhere' not found" in sourced.out
         assert "nothing can be applied" in sourced.out
         sourced = desk.run(*command, *INV, "play.yml", "--format", "json")
         assert (sourced.code, sourced.json["summary"]["errors"]) == (1, 1)

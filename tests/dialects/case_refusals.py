@@ -40,14 +40,14 @@ def refusal(case: Case, server: SimDialect, ours: Ours) -> list[str]:
 
 def _by_id(case: Case, server: SimDialect, _: Ours) -> str:
     named = any("id" in args for _, args in case.runs)
-    return "there is no asset" if named and server.ns_id == "no" else ""
+    return "not found" if named and server.ns_id == "no" else ""
 
 
 def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
     there = {tuple(path_of(folder)) for folder in case.sourced.get("server", {}).get("folders", [])}
     there |= {tuple(path_of(clip.get("folder", ""))) for clip in case.clips}
     desired = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
-    return "there is no folder" if desired - there and ours["folder_missing"] == "refuse" else ""
+    return "not found in database" if desired - there and ours["folder_missing"] == "refuse" else ""
 
 
 def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:

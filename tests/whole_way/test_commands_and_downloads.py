@@ -381,7 +381,7 @@ def test_assert(stage: Theatre) -> None:
     assert "playbook.yml:8:" in error
     assert "too short (asset.frames > 9000)" in error
     gone = {"assert": {"title": "Nobody", "that": ["asset.frames > 250"]}}
-    assert "there is no asset" in errors(stage.plan(play(gone)))[0]
+    assert "not found" in errors(stage.plan(play(gone)))[0]
 
 
 def test_the_digest_is_of_what_is_on_disk(stage: Theatre) -> None:

@@ -35,14 +35,14 @@ def test_a_guard_holds_the_folder_apart_from_the_one_without_the_name(stage: Sta
     assert guarded(stage, "NEWS/Raw") is None
     error = guarded(stage, "Raw")
     assert error is not None
-    assert "must live in Raw, and it lives in NEWS/Raw" in error
+    assert "must be in Raw, but it is in NEWS/Raw" in error
 
 
 def test_the_guard_holds_where_a_link_stands_in_the_other_folder(stage: Stage) -> None:
     news = stage.sim.state.databases["NEWS"]
     news.add_entry(news.clip("Film"), "Raw", "Film")
     assert guarded(stage, "NEWS/Raw") is None
-    assert "it lives in NEWS/Raw" in str(guarded(stage, "Raw"))
+    assert "it is in NEWS/Raw" in str(guarded(stage, "Raw"))
 
 
 def test_what_is_elsewhere_asks_nothing_more(stage: Stage) -> None:

@@ -214,7 +214,7 @@ def test_a_deletion_calls_a_handler_whose_answer_was_lost_after_another_change(s
     stage.sim.clear_log()
     result = stage.apply(play({"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}))
     assert sent(stage) == ["Promo PARTNER_EXPORT_VERSION", "Promo"]
-    assert "what changes now calls it once more" in result.plan.warnings[0]
+    assert "a change of this run notifies it again" in result.plan.warnings[0]
 
 
 @keeps(link_fields="reported")
@@ -381,7 +381,7 @@ def test_a_certain_change_calls_again_what_may_have_run(stage: Theatre) -> None:
     stage.sim.clear_log()
     result = stage.apply(play(comment("Film", "Ready again")))
     (warning,) = result.plan.warnings
-    assert "what changes now calls it once more" in warning
+    assert "a change of this run notifies it again" in warning
     assert sent(stage) == ["Film SETFIELD", "Film PARTNER_EXPORT_VERSION"]
     last = stage.plan(play(comment("Film", "Ready again")))
     assert (last.requests, last.warnings) == (0, ())

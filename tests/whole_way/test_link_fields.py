@@ -119,7 +119,7 @@ def test_a_field_changed_since_is_left_alone_by_undo(sim: Simulator, stage: Stag
 def test_two_tasks_say_one_link(stage: Stage) -> None:
     one, two = film({**PLACE, "comment": "x"}), film({**PLACE, "layer": "2"})
     assert stage.plan(one, two).requests == 3
-    assert "two tasks want different values" in error_of_two(stage, one, film({**PLACE, "comment": "y"}))
+    assert "two tasks declare different values" in error_of_two(stage, one, film({**PLACE, "comment": "y"}))
 
 
 def error_of_two(stage: Stage, *tasks: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ def test_a_link_with_the_assets_own_title_is_refused(stage: Stage) -> None:
 
 def test_a_title_that_leads_to_another_clip_is_refused(sim: Simulator, stage: Stage) -> None:
     link = {"folder": "Playout/Tonight", "title": "Another", "comment": "x"}
-    assert "its title leads to another entry already" in error_of(stage, film(link))
+    assert "another entry has its title already" in error_of(stage, film(link))
     news = sim.state.databases["NEWS"]
     news.add_entry(news.clip("Film"), "Playout/Tonight", "Another")
     assert "cannot be set: its title leads to another entry" in error_of(stage, film(link))

@@ -44,7 +44,7 @@ def test_what_grows_on_every_run_is_a_warning(stage: Stage, task: dict[str, Any]
     (warning,) = plan.warnings
     assert warning.startswith(f"studio: Film: {what} (")
     assert "playbook.yml:" in warning
-    assert warning.endswith("reads what it sets: the next run would change it again")
+    assert warning.endswith("reads what it sets: every run changes it again")
     assert stage.apply(task).ok
     assert stage.plan(task).requests > 0
 

@@ -173,7 +173,7 @@ def test_killed_while_a_batch_is_under_way(stage: Theatre) -> None:
 
 
 def test_a_database_that_is_not_there_and_a_version_that_lacks_it(stage: Theatre) -> None:
-    assert "has no database 'SPORT'" in errors(stage.plan(play(load(), database="SPORT")))[0]
+    assert "database 'SPORT' not found" in errors(stage.plan(play(load(), database="SPORT")))[0]
     stage.version = "2.0.59"
     assert "2.0.60" in errors(stage.plan(play(load())))[0]
 

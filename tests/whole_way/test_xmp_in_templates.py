@@ -117,7 +117,7 @@ def test_where_none_can_be_read_the_task_is_an_error(
 ) -> None:
     (target,) = stage(sim, tmp_path, *switches, **dialect).plan(task(when=when)).targets
     assert target.error is not None
-    assert "the task 'Asks' reads asset.xmp, and this server does not show XMP fields" in target.error
+    assert "the task 'Asks' reads asset.xmp, and this server does not report XMP fields" in target.error
     assert "playbook.yml:" in target.error
 
 
@@ -145,7 +145,7 @@ def test_all_at_once_where_the_server_answers_nothing_is_a_warning(sim: Simulato
     plan = stage(sim, tmp_path, "xmp_without_field=empty").plan(task(when=when), task("Bare", when=when))
     assert plan.targets == ()
     (warning,) = set(plan.warnings)
-    assert warning.startswith("studio: the task 'Asks' looks at asset.xmp as a whole")
+    assert warning.startswith("studio: the task 'Asks' reads asset.xmp as a whole")
     assert 'asset.xmp["ns:name"]' in warning
 
 
@@ -153,7 +153,7 @@ def test_all_at_once_where_the_server_answers_nothing_is_a_warning(sim: Simulato
 def test_all_at_once_where_the_server_refuses_is_an_error(sim: Simulator, tmp_path: Path, when: str) -> None:
     (target,) = stage(sim, tmp_path, "xmp_without_field=error").plan(task(when=when)).targets
     assert target.error is not None
-    assert "the task 'Asks' looks at asset.xmp as a whole" in target.error
+    assert "the task 'Asks' reads asset.xmp as a whole" in target.error
 
 
 def test_an_empty_answer_is_believed_of_a_server_that_tells_all(sim: Simulator, tmp_path: Path) -> None:

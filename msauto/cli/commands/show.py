@@ -17,6 +17,7 @@ from msauto.cli.interrupts import run_async
 from msauto.cli.output import print_result, print_table
 from msauto.errors import MsautoError, NotFoundError
 from msauto.interface.requests import get_proxy
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Entry, MamAsset, Xmp, show_folder
 from msauto.model.plan import Address
 from msauto.model.timecode import TimecodeError, rate_of, show_rate, show_timecode
@@ -24,7 +25,6 @@ from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.report.json import dump
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import count_clips
-from msauto.server.selection import same_text
 
 Rows = list[list[str]]
 

@@ -1,43 +1,44 @@
-"""Whether a saved plan still fits: each target is read again before anything is sent (the contract, «Limits»)."""
+"""Whether a saved plan is stale: each target is read again before anything is sent (the contract, «Limits»)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
-from msauto.aspects import ASPECTS
-from msauto.diffing.comparison import plain
+from msauto.aspects import ASPECTS, difference
+from msauto.model.identity import plain
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Change, Expectation, Json, Target
-from msauto.model.ports import Memory, Reader
+from msauto.model.ports import LiveTarget, Memory, Reader
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.reading import read_live
-from msauto.planning.saved_plans.drift import describe_drift
-from msauto.planning.survey.deletion import places_of
-from msauto.server.clip_identity import are_one_clip, read_entries_of
+from msauto.planning.survey.deletion import with_places
+from msauto.server.clip_identity import are_one_clip
+
+_LONGEST = 60  # characters of a value that are shown
 
 
 async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | None:
-    """Return why the target must not be applied as planned, ``None`` where it may. Raises ``ServerError``.
+    """Return why the target must not be applied as planned, ``None`` if it may. Raises ``ServerError``.
 
-    It is stale where something that was compared has changed, where the clip is another, where the title that it is
-    to get is taken by now, and where the ledger has learned of another value since.
+    It is stale where something that was compared has changed, where the clip is another one, where its new title is
+    taken, and where another run has written a value since.
     """
     live = await read_live(target, reader)
     if target.kind == "asset" and live.asset is None:
-        return "it is no longer there"
+        return "it no longer exists"
     if not is_fresh(target, live):
-        return describe_drift(target, live)
+        return _describe_change(target, live)
     after = target.address_after
     if after != target.address and plain(after.name) != plain(target.address.name):
         there = await reader.read_asset(target.database, after) if target.kind == "asset" else None
-        if there is not None and not await _are_one(target, reader, there, live.asset):
-            return f"there is another asset called {after.name!r} by now"
+        if there is not None and not await _is_same_clip(target, reader, there, live.asset):
+            return f"another asset now has the title {after.name!r}"
     remembered = memory.recall(target.id)
     if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
-        return "another run has run what is to be run once"
+        return "another run has sent a command or a batch that runs once"
     unseen = {(expect.aspect, expect.key) for each in target.requests for expect in each.expect if not expect.visible}
     changes = [change for change in target.changes if change.basis != "none" or (change.aspect, change.key) in unseen]
     if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in changes):
@@ -45,22 +46,19 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
     return None
 
 
-async def placed_anew(target: Target, reader: Reader) -> Target:
-    """Return a target with the entries that show it by now, where something of it goes. Raises ``ServerError``."""
+async def with_current_places(target: Target, reader: Reader) -> Target:
+    """Return a target that loses something with the entries that show it now. Raises ``ServerError``."""
     if target.kind != "asset" or not removes(target.changes):
         return target
     asset = await reader.read_asset(target.database, target.address)
     if asset is None:
         return target
-    asset = asset if asset.title is not None else structs.replace(asset, title=target.name)
-    entries = await read_entries_of(reader, target.database, asset)
-    folder = show_folder(asset.folder) if asset.folder else target.folder
-    places = places_of(asset, target.name, entries)
-    return structs.replace(target, folder=folder, places=tuple(map(show_folder, places)))
+    target = await with_places(target, asset, reader)
+    return structs.replace(target, folder=show_folder(asset.folder) if asset.folder else target.folder)
 
 
-async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
-    """Tell whether what has the new title is the clip itself, by a link of it."""
+async def _is_same_clip(target: Target, reader: Reader, there: Asset, live: Asset | None) -> bool:
+    """Whether the asset with the new title is the clip itself, through a link."""
     if live is None:
         return False
     there = structs.replace(there, title=there.title or target.address_after.name)
@@ -68,17 +66,53 @@ async def _are_one(target: Target, reader: Reader, there: Asset, live: Asset | N
 
 
 def _has_run(expect: Expectation, remembered: Mapping[str, Json]) -> bool:
-    """Tell whether the ledger knows by now that a command or a batch has run, or may have."""
+    """Whether the ledger now knows that a command or a batch has run, or may have."""
     once = ASPECTS[expect.aspect].runs_once and expect.desired == "once"
     return once and bool(remembered.get(f"{expect.aspect}:{expect.key}"))
 
 
 def _was_written(change: Change, remembered: Json) -> bool:
-    """Tell whether the ledger knows another value than it did; one that it does not know says nothing."""
+    """Whether the ledger now holds another value; an unknown value means nothing."""
     if change.basis == "live" or not ASPECTS[change.aspect].is_value or remembered is None:
         return False
     if change.basis == "none":
         return True  # nothing was known when the plan was made
     if isinstance(remembered, list):
         return remembered != change.before
-    return str(remembered) != str(change.before)  # positions are shown as numbers and remembered as texts
+    return str(remembered) != str(change.before)  # positions are numbers in a plan and texts in the ledger
+
+
+# What has changed: shown with the refusal ----------------------------------------------------------------------
+
+
+def _describe_change(target: Target, live: LiveTarget) -> str:
+    """Describe what differs from what was compared, as exactly as the plan knows."""
+    if live.asset is not None and _is_another_clip(target, live.asset):
+        created = live.asset.attributes.get("create_time") or "unknown"
+        return f"it is another clip now: created {created}, link_id {live.asset.link_id}"
+    values = list(_changed_values(target, live))
+    if values:
+        return f"it has changed since the plan was made: {'; '.join(values)}"
+    known = {f"{change.aspect}:{change.key}" for change in target.changes if _has_values(change)}
+    rest = [name for name in target.looked if name not in known]
+    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
+
+
+def _is_another_clip(target: Target, asset: Asset) -> bool:
+    return (asset.link_id, asset.attributes.get("create_time")) != (target.link_id, target.create_time)
+
+
+def _has_values(change: Change) -> bool:
+    return ASPECTS[change.aspect].is_value and change.basis == "live" and not change.secret
+
+
+def _changed_values(target: Target, live: LiveTarget) -> Iterator[str]:
+    for change in filter(_has_values, target.changes):
+        found = difference(Expectation(change.aspect, change.key, change.before), live)
+        if found is not None:
+            yield f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}"
+
+
+def _shorten(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

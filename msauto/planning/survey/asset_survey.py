@@ -1,4 +1,4 @@
-"""One asset of the survey: find the clip, evaluate what the tasks want of it, read the rest, compare."""
+"""The survey of one asset: find the clip, evaluate what the tasks declare, read the rest, compare."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal, TypeGuard
 from msgspec import structs
 
 from msauto.diffing.builder import refuse
-from msauto.diffing.comparison import plain
 from msauto.diffing.memory_items import certain
 from msauto.errors import MsautoError
 from msauto.model.desired import (
@@ -21,26 +20,23 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import NoAssetError
-from msauto.model.live import show_folder
+from msauto.model.identity import plain
 from msauto.model.plan import Address, Settlement, Target
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.limits import removes
 from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
-from msauto.planning.survey.clip_finder import Asked, ClipFinder, PostponedError, check_guard
-from msauto.planning.survey.deletion import Deletion, check_deletion, places_of
+from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
+from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember
-from msauto.planning.survey.handlers import held_back, notified, pending_calls
+from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge import merge_desired
 from msauto.planning.survey.recall import RecalledMemory, recall
-from msauto.planning.survey.repeating import repeating
-from msauto.planning.survey.unlink import check_unlinks
+from msauto.planning.survey.repeating import warn_of_repeated_changes
 from msauto.secrets.taint import Secrets
-from msauto.server.clip_identity import read_entries_of
 
 State = Literal["changed", "unchanged", "skipped", "left out"]
 
@@ -49,8 +45,8 @@ State = Literal["changed", "unchanged", "skipped", "left out"]
 class SurveyContext:
     """What the survey of one server works with.
 
-    ``pending`` are the assets (database, title) of which a run has left something undone, ``forget``: take that as
-    settled. ``answers`` is what is known of XMP fields here. ``secrets`` tells those that came up so far.
+    ``pending`` are the assets (database, title) that an earlier run left something pending for; ``forget`` treats that
+    as settled. ``answers`` is how this server reports XMP fields. ``secrets`` returns the secrets known so far.
     """
 
     server: ServerSpec
@@ -66,9 +62,9 @@ class SurveyContext:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedTarget:
-    """What came of one target: only one that changes, or is in error, is kept.
+    """The outcome of one target; ``target`` is kept only if it changes or is in error.
 
-    ``clip`` is the hash of what identifies the clip, so that two names of one clip are noticed; ``None``: not known.
+    ``clip`` is the hash of what identifies the clip, to detect two names of one clip; ``None`` if unknown.
     """
 
     state: State
@@ -85,60 +81,53 @@ class SurveyedTarget:
         return cls("unchanged", None, warnings, settlements)
 
 
-async def survey_asset(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    """Plan one asset; errors stay with their target. Raises ``SplitError`` for a merged group of several clips."""
-    finder = ClipFinder(world.reader, group)
+async def survey_asset(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    """Plan one asset; an error becomes its ``error``. Raises ``DistinctClipsError`` for a group of several clips."""
+    finder = ClipFinder(context.reader, group)
     try:
-        outcome = await _survey(world, group, finder)
-    except PostponedError as held:
-        outcome = SurveyedTarget("left out", warnings=(str(held),))
+        outcome = await _survey(context, group, finder)
+    except PostponedError as postponed:
+        outcome = SurveyedTarget("left out", warnings=(str(postponed),))
     except (MsautoError, TimecodeError) as error:
-        outcome = SurveyedTarget("changed", in_error(world, group, error))
+        outcome = SurveyedTarget("changed", in_error(context, group, error))
     return replace(outcome, clip=finder.clip)
 
 
-def in_error(world: SurveyContext, group: IntentGroup, error: Exception) -> Target:
+def in_error(context: SurveyContext, group: IntentGroup, error: Exception) -> Target:
     """Return a target that cannot be planned."""
     address = group.by_id[0] if group.by_id else Address(group.name)
-    return Target(
-        world.server.name,
-        group.database,
-        group.kind,
-        group.name,
-        error=str(error),
-        address=address,
-        address_after=address,
-    )
+    target = Target(context.server.name, group.database, group.kind, group.name, error=str(error))
+    return structs.replace(target, address=address, address_after=address)
 
 
-async def _survey(world: SurveyContext, group: IntentGroup, finder: ClipFinder) -> SurveyedTarget:
-    layers = Layers(world.reader, group.database, finder, world.answers)
-    sourced, unknown = await _evaluate(layers, group, finder)
-    pending = _is_owing(world, group)
-    if not sourced and not unknown and not pending:
+async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder) -> SurveyedTarget:
+    layers = Layers(context.reader, group.database, finder, context.answers)
+    declared, unknown = await _evaluate(layers, group, finder)
+    pending = _has_pending(context, group)
+    if not declared and not unknown and not pending:
         return SurveyedTarget("skipped")
     clip = await layers.clip()
-    here, away = finder.divide(sourced)
-    missing = await _not_there(world, group, away, unknown)
+    here, away = finder.divide(declared)
+    missing = await _check_missing(context, group, away, unknown)
     if clip is None or (not here and not pending):
-        told = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
-        return SurveyedTarget(missing if sourced or unknown else "skipped", warnings=tuple(filter(None, told)))
+        warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
+        return SurveyedTarget(missing if declared or unknown else "skipped", warnings=tuple(filter(None, warnings)))
     asset, address, title = clip
     group = finder.named()
     here = [(member, finder.renamed(member, desired)) for member, desired in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
-    found = LocatedAsset(world.server, group.database, asset, address, title, looked)
+    found = LocatedAsset(context.server, group.database, asset, address, title, looked)
     aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
-    outcome = await _compare(world, group, layers, found, here, aliases)
+    outcome = await _compare(context, group, layers, found, here, aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
 
 async def _evaluate(
     layers: Layers, group: IntentGroup, finder: ClipFinder
-) -> tuple[list[Asked], list[IntentGroupMember]]:
-    """Return what each member wants; and the members whose facts cannot be had, for the asset is not there."""
-    sourced: list[Asked] = []
+) -> tuple[list[Declared], list[IntentGroupMember]]:
+    """Return what each member declares, and the members that need facts of an asset that does not exist."""
+    declared: list[Declared] = []
     unknown: list[IntentGroupMember] = []
     evaluated: list[tuple[IntentGroupMember, Desired | None]] = []
     for member in group.members:
@@ -148,25 +137,25 @@ async def _evaluate(
             unknown.append(member)
         else:
             evaluated.append((member, desired))
-            sourced += [(member, desired)] if desired is not None else []
-    if sourced:
+            declared += [(member, desired)] if desired is not None else []
+    if declared:
         await layers.clip()
     for member, desired in evaluated:
         finder.check_entry(member, desired)
-    return sourced, unknown
+    return declared, unknown
 
 
-async def _not_there(
-    world: SurveyContext, group: IntentGroup, away: Sequence[Asked], unknown: Sequence[IntentGroupMember]
+async def _check_missing(
+    context: SurveyContext, group: IntentGroup, away: Sequence[Declared], unknown: Sequence[IntentGroupMember]
 ) -> State:
-    """Tell what comes of intents whose asset is not there; an error unless they allow for it, or it is to be absent."""
+    """Return the state for intents whose asset is missing. Raises ``PlanningError`` unless they allow for that."""
     if not away and not unknown:
         return "unchanged"
-    if not await world.reader.has_database(group.database):
+    if not await context.reader.has_database(group.database):
         raise refuse(
-            f"server {world.server.name} has no database {group.database!r}",
+            f"server {context.server.name}: database {group.database!r} not found",
             group.members[0].intent.source,
-            "look at the databases with `msauto show databases`",
+            "list the databases with `msauto show databases`",
         )
     state: State = "unchanged"
     for member, desired in (*away, *((member, None) for member in unknown)):
@@ -174,9 +163,9 @@ async def _not_there(
             continue
         if member.intent.missing != "skip" and not (isinstance(desired, DesiredAsset) and desired.missing == "skip"):
             raise refuse(
-                f"server {world.server.name}, database {group.database}: there is no asset {_asked(member, group)}",
+                f"server {context.server.name}, database {group.database}: asset {_asked(member, group)} not found",
                 member.intent.named or member.intent.source,
-                "correct the title, or say `missing: skip`",
+                "correct the title, or write `missing: skip`",
             )
         state = "skipped"
     return state
@@ -192,20 +181,19 @@ def _asked(member: IntentGroupMember, group: IntentGroup) -> str:
 
 
 async def _compare(
-    world: SurveyContext,
+    context: SurveyContext,
     group: IntentGroup,
     layers: Layers,
     found: LocatedAsset,
-    here: Sequence[Asked],
+    here: Sequence[Declared],
     aliases: Sequence[LocatedAsset],
 ) -> SurveyedTarget:
-    wanteds = [desired for _, desired in here if isinstance(desired, DesiredAsset)]
+    declared = [desired for _, desired in here if isinstance(desired, DesiredAsset)]
     runs = [desired for _, desired in here if isinstance(desired, DesiredOperation)]
     desired = None
-    if wanteds:
-        title = next((w.title.value for w in wanteds if w.title), found.title)
-        desired = merge_desired(wanteds, found.asset, title)
-        if not _finalized(found, min(wanteds, key=_strictness)):
+    if declared:
+        desired = merge_desired(declared, found.asset, found.title)
+        if not _finalized(found, min(declared, key=_strictness)):
             return SurveyedTarget("skipped")
         if desired.folder is not None:
             check_guard(found.asset, found.title, desired.folder)
@@ -214,68 +202,66 @@ async def _compare(
     if desired is not None and not desired.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
         deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, desired)
-        entries = await check_deletion(world.reader, deletion)
+        entries = await check_deletion(context.reader, deletion)
         if entries is None:
             return SurveyedTarget("unchanged", warnings=desired.notes)
-    live = await _read_rest(world, layers, found, desired)
-    recalled = recall(world.memory, found, group.names, aliases, forget=world.forget)
-    files = {run.dest: await world.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
-    given = ComparisonInputs(live, recalled.items, files, world.answers.batches.get(group.database))
+    live = await _read_rest(context, layers, found, desired)
+    recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
+    files = {run.dest: await context.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
+    given = ComparisonInputs(live, recalled.items, files, context.answers.batches.get(group.database))
     places = () if entries is None else places_of(found.asset, found.title, entries)
     plan = AssetPlanner(found, desired, replace(given, places=places))
     plan.tasks(runs)
-    repeating(here, layers, found, live.xmp, plan.builder)
-    await check_unlinks(world.reader, found.database, found.asset, found.title, plan.builder.changes)
-    known = world.secrets()
+    warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
+    await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
+    known = context.secrets()
 
     def recalled_anew() -> RecalledMemory:
-        again = world.secrets() != known  # of a secret that only a handler says, the memory is known only by now
-        return recall(world.memory, found, group.names, aliases, forget=world.forget) if again else recalled
+        again = context.secrets() != known  # evaluating a handler may have added a secret
+        return recall(context.memory, found, group.names, aliases, forget=context.forget) if again else recalled
 
     warnings = await _call_handlers(plan, layers, group, here, desired, recalled_anew)
     live = replace(live, xmp=layers.with_xmp(live.xmp), links=layers.links or live.links)
-    target, told = plan.target(layers.looked, live)
-    if world.find_links and entries is None and removes(plan.builder.changes):
-        titled = structs.replace(found.asset, title=found.title)
-        shown = await read_entries_of(world.reader, found.database, titled)
-        target = structs.replace(target, places=tuple(map(show_folder, places_of(titled, found.title, shown))))
-    target = slow_if_secret(target, live, world.secrets())
-    outcome = SurveyedTarget.of(target, (*told, *warnings), recalled.settlements)
+    target, more = plan.target(layers.looked, live)
+    if context.find_links and entries is None:
+        target = await with_places(target, found.asset, context.reader)
+    target = slow_if_secret(target, live, context.secrets())
+    outcome = SurveyedTarget.of(target, (*more, *warnings), recalled.settlements)
     if plan.held and not target.changes:
         return replace(outcome, state="left out")
     return outcome if here or target.changes else replace(outcome, state="skipped")
 
 
 def _may_be_there(run: DesiredOperation, recalled: RecalledMemory) -> TypeGuard[DesiredThumbnail | DesiredProxy]:
-    """Tell whether a file is worth a look: only one that was fetched before can be the one that is wanted."""
+    """Whether the file may exist with the desired content: only one that was downloaded before may."""
     kind = {DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run))
     return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
 
 
-def _is_owing(world: SurveyContext, group: IntentGroup) -> bool:
-    """Tell whether an earlier run has left something undone of an asset that these tasks are about."""
+def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
+    """Whether an earlier run left something pending for the asset of these tasks."""
     names = {plain(name) for name in (*group.names, group.name)}
     if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
         names.add(plain(group.by_id[1].title))
-    return any((group.database, plain(name)) in world.pending for name in names)
+    return any((group.database, plain(name)) in context.pending for name in names)
 
 
 async def _call_handlers(
     plan: AssetPlanner,
     layers: Layers,
     group: IntentGroup,
-    here: Sequence[Asked],
+    here: Sequence[Declared],
     desired: DesiredAsset | None,
     recalled: Callable[[], RecalledMemory],
 ) -> list[str]:
-    """Plan the handlers that the changes call, and those that are pending; return what cannot be run, and why."""
-    asked = [(member.intent.notify, sourced) for member, sourced in here]
-    called = notified(asked, desired, plan.builder.changes)
-    surely = notified(asked, desired, certain(plan.builder.changes))
-    waits = held_back(recalled().items, called) if plan.deleting else []
-    if waits:
+    """Plan the handlers that the changes notify and those that are pending; return warnings about the others."""
+    declared = [(member.intent.notify, each) for member, each in here]
+    called = notified(declared, desired, plan.builder.changes)
+    surely = notified(declared, desired, certain(plan.builder.changes))
+    in_doubt = handlers_in_doubt(recalled().items, called) if plan.deleting else []
+    if in_doubt:
         plan.hold()
-        return [f"{group.name!r} is not deleted: {warning}" for warning in waits]
+        return [f"{group.name!r} is not deleted: {warning}" for warning in in_doubt]
     known = [handler for member in group.members for handler in member.intent.notify]
     calls, warnings = pending_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
@@ -287,7 +273,7 @@ async def _call_handlers(
 
 
 def _finalized(found: LocatedAsset, desired: DesiredAsset) -> bool:
-    """Tell whether to go on: a clip still being recorded is an error, unless the task skips or allows it."""
+    """Whether to go on; a clip still being recorded is an error unless the task skips or allows it."""
     if found.asset.finalized is not False or desired.unfinalized == "allow":
         return True
     if desired.unfinalized == "skip":
@@ -295,26 +281,26 @@ def _finalized(found: LocatedAsset, desired: DesiredAsset) -> bool:
     raise refuse(
         f"{found.title!r} is still being recorded (finalized is false)",
         desired.source,
-        "wait until it is done, or say `unfinalized: skip` or `unfinalized: allow`",
+        "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
     )
 
 
 def _strictness(desired: DesiredAsset) -> int:
-    """The least is the task that allows the least of a clip still being recorded."""
+    """Sort key: the strictest task on a clip that is still being recorded is the smallest."""
     return ("error", "skip", "allow").index(desired.unfinalized)
 
 
 async def _read_rest(
-    world: SurveyContext, layers: Layers, found: LocatedAsset, desired: DesiredAsset | None
+    context: SurveyContext, layers: Layers, found: LocatedAsset, desired: DesiredAsset | None
 ) -> LiveTarget:
     """Read what only the comparison needs: XMP fields, the folders of links, all links."""
     xmp, links = layers.xmp, layers.links
     if desired is None:
         return LiveTarget(asset=found.asset, xmp=xmp, links=links)
-    if desired.xmp and xmp is None and found.database not in world.answers.batches:
+    if desired.xmp and xmp is None and found.database not in context.answers.batches:
         names = frozenset(desired.xmp)
-        xmp = await read_xmp_fields(world.reader, found.database, found.address, names)
+        xmp = await read_xmp_fields(context.reader, found.database, found.address, names)
     if links is None and (desired.exactly.links or not desired.present):
-        links = await world.reader.read_links(found.database, found.asset)
-    folders = await read_folders(world.reader, found.database, link_places(found, desired))
+        links = await context.reader.read_links(found.database, found.asset)
+    folders = await read_folders(context.reader, found.database, link_places(found, desired))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)

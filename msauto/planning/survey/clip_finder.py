@@ -1,54 +1,56 @@
-"""Finding the clip of a group by each of its names, and telling which task means which entry of it."""
+"""Find the clip of a group under each of its names, and decide which entry of the clip each task declares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from msgspec import structs
 
 from msauto.diffing.builder import refuse
-from msauto.diffing.comparison import entry_called, same_folder, same_text, same_value
+from msauto.diffing.comparison import entry_called, same_value
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import ABSENT, Desired, DesiredAsset, DesiredLink, Position, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
-from msauto.model.identity import clip_key, content_of
+from msauto.model.identity import clip_key, content_of, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
+from msauto.planning.survey.fact_layers import FoundClip
 from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember, check_entry
 from msauto.server.clip_identity import are_one_clip
 
-Asked = tuple[IntentGroupMember, Desired]
-"""A member of a group, and what it wants."""
+Declared = tuple[IntentGroupMember, Desired]
+"""A member of a group, and what it declares."""
 
 
 class PostponedError(Exception):
-    """A target is left out of this run; the message is the warning that says why."""
+    """A target is left out of this run; the message is the warning that explains it."""
 
 
 class DistinctClipsError(Exception):
-    """Groups were merged because their answers looked like one clip, and they are not."""
+    """Groups were merged because their answers looked like one clip, but they are several."""
 
 
-FoundClip = tuple[Asset, Address, str]
-"""What the server answers, how it was addressed, and what the clip is called there."""
+class NamedClip(NamedTuple):
+    """One name of a group, and the clip found under it."""
 
-Named = tuple[IntentGroup, FoundClip]
-"""One name of a group, and what it leads to."""
+    part: IntentGroup
+    clip: FoundClip
 
 
 class ClipFinder:
-    """Finds the clip of a group: by id, by its title, else by one of its former titles; for each name that it has."""
+    """Finds the clip of a group under each name: by id, by title, else by a former title."""
 
     def __init__(self, reader: Reader, group: IntentGroup) -> None:
         self._reader = reader
         self._group = group
-        self._found: list[Named] = []
-        self._main: Named | None = None
-        self._keeps_title = False  # undo: another clip has its former title by now
+        self._found: list[NamedClip] = []
+        self._main: NamedClip | None = None
+        self._keeps_former_title = False  # undo: another clip now has its former title
         self.warnings: tuple[str, ...] = ()
 
     @property
@@ -56,44 +58,46 @@ class ClipFinder:
         """The hash of what identifies the clip that was found."""
         if self._main is None:
             return None
-        asset = self._main[1][0]
+        asset = self._main.clip.asset
         key = clip_key(asset)
         return None if key is None else hash((self._group.database, key, content_of(asset)))
 
     async def __call__(self) -> FoundClip | None:
-        """Return the clip, or ``None`` if no name leads to one. Raises ``SplitError`` where they lead to several."""
+        """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
         for part in self._group.parts:
             found = await self._locate(part)
             if found is not None:
-                self._found.append((part, found))
+                self._found.append(NamedClip(part, found))
         if not self._found:
             return None
         if not await self._are_one([found for _, found in self._found]):
             raise DistinctClipsError
         self._main = await self._main_name()
-        return self._main[1]
+        return self._main.clip
 
     @property
     def aliases(self) -> tuple[FoundClip, ...]:
-        """What the other names of the clip led to."""
-        return tuple(found for part, found in self._found if self._main is not None and found is not self._main[1])
+        """The entries found under the other names of the clip."""
+        return tuple(found for part, found in self._found if self._main is not None and found is not self._main.clip)
 
-    async def _main_name(self) -> Named:
-        """Return the name that a clip of several names goes by: one to be changed, an id, the entry where it lives.
+    async def _main_name(self) -> NamedClip:
+        """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
 
-        It is the same whatever the order of the tasks, for the ledger keeps what it remembers of a clip by that name.
+        The order of the tasks does not matter, because the ledger keeps its memories under this name.
         """
         found = self._found
         if len(found) == 1:
             return found[0]
         renamed = _renamed(found)
-        ids = [one for one in found if one[0].by_id and (renamed is None or same_text(one[1][2], renamed[1][2]))]
-        if ids or renamed is not None:
-            return next(iter([*ids, *([renamed] if renamed else [])]))
+        for one in found:
+            if one.part.by_id and (renamed is None or same_text(one.clip.title, renamed.clip.title)):
+                return one
+        if renamed is not None:
+            return renamed
         homes = [one for one in found if await self._is_at_home(one)]
-        return min(homes or found, key=lambda one: (one[1][0].link_id is None, one[1][0].link_id or 0))
+        return min(homes or found, key=lambda one: _age(one.clip))
 
-    async def _is_at_home(self, one: Named) -> bool:
+    async def _is_at_home(self, one: NamedClip) -> bool:
         part, (asset, _, title) = one
         if asset.folder is None:
             return False
@@ -105,29 +109,29 @@ class ClipFinder:
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
             address, answer = part.by_id
-            return None if answer is None else (answer, address, answer.title or part.name)
+            return None if answer is None else FoundClip(answer, address, answer.title or part.name)
         found: list[FoundClip] = []
         for name in await self._names(part):
             asset = await self._read(name)
             if asset is not None:
-                found.append((asset, Address(name), name))
+                found.append(FoundClip(asset, Address(name), name))
         if len(found) < 2:
             return found[0] if found else None
         if await self._are_one(found):
             return await self._one_of(part, found)
         if _may_stay(part):
-            self._keeps_title = True
+            self._keeps_former_title = True
             kept = found[-1]
-            self.warnings = (f"{kept[2]}: the title is left alone, for another clip is called {part.name!r} by now",)
+            self.warnings = (f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",)
             return kept
         raise PlanningError(
-            f"both {found[0][2]!r} and {found[1][2]!r} are there: which of them is meant cannot be told",
+            f"both {found[0].title!r} and {found[1].title!r} exist: the asset is ambiguous",
             place=_namer(part).intent.source.place,
-            remedy="rename or delete one of them, or take the former title out of `was`",
+            remedy="rename or delete one of them, or remove the former title from `was`",
         )
 
     async def _are_one(self, found: Sequence[FoundClip]) -> bool:
-        """Tell whether all answers are of one clip."""
+        """Whether all answers are of one clip."""
         first, *others = (structs.replace(asset, title=title) for asset, _, title in found)
         for other in others:
             if not await are_one_clip(self._reader, self._group.database, first, other):
@@ -135,9 +139,9 @@ class ClipFinder:
         return True
 
     async def _names(self, part: IntentGroup) -> Sequence[str]:
-        """Return the titles by which a clip may be found. Raises ``HeldBackError`` where its new title is still taken.
+        """Return the titles to look for. Raises ``PostponedError`` where the new title is still taken.
 
-        In a chain of renames a former title may be the new title of another clip: it counts only while that clip still
+        In a chain of renames a former title may be the new title of another clip. It counts only while that clip still
         has its own former title.
         """
         names = list(part.names)
@@ -145,77 +149,77 @@ class ClipFinder:
             names = [name for name in names if name not in part.chain]
         else:
             for name, former in part.chain.items():
-                if await self._read(name) is not None and not await self._any(former):
+                if await self._read(name) is not None and not await self._any_exists(former):
                     raise PlanningError(
-                        f"{name!r} may be the clip that is to be called {part.name!r}, or the one that was called "
-                        f"{former[0]!r}: none of the others is there",
+                        f"{name!r} may be the clip to rename to {part.name!r}, or the one that had the title "
+                        f"{former[0]!r}: no clip with another of these titles exists",
                         place=_namer(part).intent.source.place,
-                        remedy=f"take {name!r} out of `was` where that clip is renamed already",
+                        remedy=f"remove {name!r} from `was` where that clip is renamed already",
                     )
         await self._check_held_back(part)
         return names
 
     async def _check_held_back(self, part: IntentGroup) -> None:
-        if not part.next_titles or await self._read(part.name) is None or not await self._any(part.names[1:]):
+        if not part.next_titles or await self._read(part.name) is None or not await self._any_exists(part.names[1:]):
             return
         if not all([await self._read(title) is not None for title in part.next_titles]):
             raise PostponedError(
-                f"{part.name}: left out of this run: another clip has this title until it is called "
-                f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; it needs two runs"
+                f"{part.name}: left out of this run: another clip has this title until it is renamed to "
+                f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
             )
 
-    async def _any(self, titles: Sequence[str]) -> bool:
+    async def _any_exists(self, titles: Sequence[str]) -> bool:
         return any([await self._read(title) is not None for title in titles])
 
     async def _one_of(self, part: IntentGroup, found: Sequence[FoundClip]) -> FoundClip:
-        """Return by which of its titles a clip is meant: undo's own entry, else the one in the folder it lives in.
+        """Return the entry of a clip found under several titles: the one that undo names, else the one at home.
 
-        The others are links that bear a former title, or already the new one. Where a server reports a link's own
-        folder, the smallest ``link_id`` is the clip's: a link is made after its clip.
+        The others are links with a former title, or already with the new one. Where a server reports a link's own
+        folder, the smallest ``link_id`` is the clip's, because a link is created after its clip.
         """
         refs = [member.intent.ref for member in part.members]
         known = {ref.link_id for ref in refs if isinstance(ref, TitleRef)} - {None}
         for one in found:
-            if one[0].link_id in known:
+            if one.asset.link_id in known:
                 return one
-        homes = [one for one in found if await self._is_at_home((part, one))]
-        return min(homes or found[:1], key=lambda one: (one[0].link_id is None, one[0].link_id or 0))
+        homes = [one for one in found if await self._is_at_home(NamedClip(part, one))]
+        return min(homes or found[:1], key=_age)
 
     async def _read(self, name: str) -> Asset | None:
         asset = await self._reader.read_asset(self._group.database, Address(name))
         if asset is not None and asset.title is not None and not same_text(asset.title, name):
             raise PlanningError(
-                f"asked for {name!r}, the server answers with {asset.title!r}: that is another clip",
+                f"the server answers {name!r} with {asset.title!r}, which is another clip",
                 place=self._group.members[0].intent.source.place,
-                remedy="write the title letter by letter as the server shows it",
+                remedy="write the title exactly as the server shows it",
             )
         return asset
 
-    # What each member means, once the clip is found ------------------------------------------------------------
+    # What each member declares, once the clip is found ---------------------------------------------------------
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
-        """Raise ``PlanningError`` where a select chose another clip than the one that was found by its title."""
-        found = self._of(member)
+        """Raise ``PlanningError`` where a select chose another clip than the one found under its title."""
+        found = self._part_of(member)
         if member.entry is None or found is None or (desired is None and not _needs_clip(member)):
             return
-        check_entry(member.entry, found[1][0], member.intent.source)
+        check_entry(member.entry, found.clip.asset, member.intent.source)
 
-    def divide(self, asked: Sequence[Asked]) -> tuple[list[Asked], list[Asked]]:
-        """Return the members that mean the clip that was found, and those whose own asset is missing."""
-        renames = any(_renames(member, desired) for member, desired in asked)
-        here = [(member, desired) for member, desired in asked if self._is_meant(member, desired, renames=renames)]
-        return here, [one for one in asked if one not in here]
+    def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
+        """Return the members that concern the clip that was found, and those whose own asset is missing."""
+        renames = any(_renames(member, desired) for member, desired in declared)
+        here = [(member, desired) for member, desired in declared if self._concerns(member, desired, renames=renames)]
+        return here, [one for one in declared if one not in here]
 
-    def _is_meant(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
-        """Tell whether a member means the clip; a former title means the renamed one only while a task renames it."""
-        one = self._of(member)
+    def _concerns(self, member: IntentGroupMember, desired: Desired, *, renames: bool) -> bool:
+        """Whether a member concerns the clip; a former title counts only while a task renames the clip."""
+        one = self._part_of(member)
         if one is None:
             return False
         part, (_, _, title) = one
         if member.title is None or same_text(member.title, title):
             return True
         if same_text(member.title, part.name):
-            return not self._keeps_title or _may_stay(part)
+            return not self._keeps_former_title or _may_stay(part)
         was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
         if any(same_text(title, name) for name in was):
             return True
@@ -223,83 +227,88 @@ class ClipFinder:
         return renames and not absent and any(same_text(member.title, name) for name in part.names)
 
     def renamed(self, member: IntentGroupMember, desired: Desired) -> Desired:
-        """Want the new title where the clip was found under a former one; a title that only finds it is no want."""
-        one = self._of(member)
+        """Return what a member declares with the title to set: the new one, where the clip has a former one."""
+        one = self._part_of(member)
         if one is None or member.title is None or not isinstance(desired, DesiredAsset):
             return desired
         part, (asset, _, title) = one
         if desired.folder is not None and not self._is_main(title):
-            check_guard(asset, title, desired.folder)  # of this entry, and not of the one that the target goes by
+            check_guard(asset, title, desired.folder)  # of this entry, not of the main one
             desired = replace(desired, folder=None)
         if not desired.present:
             return replace(desired, title=None)
         desired = replace(desired, links=tuple(self._titled(sourced, title) for sourced in desired.links))
         if not self._is_main(title):
             desired = replace(desired, fields=_not_yet(desired, asset))
-        if not self._keeps_title and same_text(member.title, part.name) and not same_text(title, part.name):
+        if not self._keeps_former_title and same_text(member.title, part.name) and not same_text(title, part.name):
             return replace(desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source))
         return replace(desired, title=None)
 
     def _titled(self, sourced: Sourced[DesiredLink], title: str) -> Sourced[DesiredLink]:
-        """Give a link of a merged group the title that its task knows the asset by, where it names none."""
+        """Return a link without a title with the title that its task uses for the asset."""
         if not self._group.merged or sourced.value.title is not ABSENT or self._is_main(title):
             return sourced
         return replace(sourced, value=replace(sourced.value, title=title))
 
-    def check_aliases(self, asked: Sequence[Asked]) -> None:
-        """Refuse link fields that a task declares for another entry of the clip: they would land on the wrong one."""
-        for member, desired in asked:
-            one = self._of(member)
+    def check_aliases(self, declared: Sequence[Declared]) -> None:
+        """Refuse link fields that a task declares for another entry of the clip: the wrong entry would get them."""
+        for member, desired in declared:
+            one = self._part_of(member)
             if one is None or not isinstance(desired, DesiredAsset) or not desired.fields:
                 continue
-            title = one[1][2]
-            if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, asked):
+            title = one.clip.title
+            if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, declared):
                 name, sourced = next(iter(desired.fields.items()))
                 raise refuse(
-                    f"{title!r} and {self._main[1][2]!r} are two entries of one clip, and the field {name} is declared "
-                    "for one of them beside other tasks for the other",
+                    f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the field "
+                    f"{name} for one entry, and other things for the other",
                     sourced.source,
-                    "declare the fields of a link under `links:` of the clip, or in a run of their own",
+                    "declare the fields of a link under `links:` of the clip, or in a separate run",
                 )
 
-    def _also_selects_main(self, member: IntentGroupMember, asked: Sequence[Asked]) -> bool:
-        """Tell whether the select that chose a link chose the clip by its main name as well."""
-        others = (other for other, _ in asked if member.entry is not None and other.intent is member.intent)
-        return any((one := self._of(other)) is not None and self._is_main(one[1][2]) for other in others)
+    def _also_selects_main(self, member: IntentGroupMember, declared: Sequence[Declared]) -> bool:
+        """Whether the select that chose a link also chose the clip under its main name."""
+        others = (other for other, _ in declared if member.entry is not None and other.intent is member.intent)
+        return any((one := self._part_of(other)) is not None and self._is_main(one.clip.title) for other in others)
 
     def _is_main(self, title: str) -> bool:
-        return self._main is not None and same_text(self._main[1][2], title)
+        return self._main is not None and same_text(self._main.clip.title, title)
 
-    def _of(self, member: IntentGroupMember) -> Named | None:
-        """Return the part that a member belongs to, if its name leads to the clip."""
-        return next((one for one in self._found if any(member is other for other in one[0].members)), None)
+    def _part_of(self, member: IntentGroupMember) -> NamedClip | None:
+        """Return the name that a member uses, if the clip was found under it."""
+        return next((one for one in self._found if any(member is other for other in one.part.members)), None)
 
     def named(self) -> IntentGroup:
-        """Return the group under the name of the clip that was found."""
+        """Return the group under the main name of the clip."""
         assert self._main is not None
         part, (_, _, title) = self._main
-        if self._keeps_title:
+        if self._keeps_former_title:
             return replace(self._group, name=title, names=(title,))
         return replace(self._group, name=part.name) if self._group.merged else self._group
 
 
-def _renamed(found: Sequence[Named]) -> Named | None:
-    """Return the name of which the clip is to get another title."""
-    return next((one for one in found if not one[0].by_id and not same_text(one[1][2], one[0].name)), None)
+def _age(found: FoundClip) -> tuple[bool, int]:
+    """Sort key: a smaller ``link_id`` is older, and an unknown one comes last."""
+    return found.asset.link_id is None, found.asset.link_id or 0
+
+
+def _renamed(found: Sequence[NamedClip]) -> NamedClip | None:
+    """Return the name under which the clip gets another title."""
+    return next((one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name)), None)
 
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
-    """Raise ``PlanningError`` where a clip does not live in the folder that its task names."""
+    """Raise ``PlanningError`` where the home folder of a clip is not the one that its task names."""
     folder, otherwise = asset.folder, asset.folder_otherwise
     if folder is not None and otherwise is None and same_folder(folder, guard.value):
         return
-    lives = "the server does not tell where it lives" if folder is None else f"it lives in {_shown(folder)}"
+    home = "the server does not report its folder" if folder is None else f"it is in {_shown(folder)}"
     if otherwise is not None:
-        lives += f", or in {_shown(otherwise)}: this server may put the name of the database in front"
+        home += f" or {_shown(otherwise)}: this server may put the name of the database in front"
     raise refuse(
-        f"{title!r} must live in {_shown(guard.value)}, and {lives}",
+        f"{title!r} must be in {_shown(guard.value)}, but {home}",
         guard.source,
-        "correct the folder, or look whether this is the clip that is meant",
+        "correct the folder, or check that the title is that of the right clip",
     )
 
 
@@ -308,7 +317,7 @@ def _shown(folder: Folder) -> str:
 
 
 def _not_yet(desired: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
-    """Return the link fields that another entry of the clip does not have yet: those that it has need no request."""
+    """Return the link fields that another entry of the clip does not have yet: the others need no request."""
     return {name: sourced for name, sourced in desired.fields.items() if not _has_field(asset, name, sourced.value)}
 
 
@@ -327,13 +336,13 @@ def _is_home(entry: Entry | None, asset: Asset) -> bool:
 
 
 def _renames(member: IntentGroupMember, desired: Desired) -> bool:
-    """Tell whether a task renames the clip: it names former titles and wants the clip there."""
+    """Whether a task renames the clip: it names former titles and declares the clip present."""
     ref = member.intent.ref
     return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(desired, DesiredAsset) and desired.present
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:
-    """Tell whether what a member wants depends on more than its entry of the listing."""
+    """Whether what a member declares depends on more than its entry of the listing."""
     try:
         member.intent.evaluate(Facts(entry=member.entry))
     except Need:
@@ -350,5 +359,5 @@ def _namer(group: IntentGroup) -> IntentGroupMember:
 
 
 def _may_stay(group: IntentGroup) -> bool:
-    """Tell whether the clip may keep a former title: where undo alone speaks of it."""
+    """Whether the clip may keep a former title: only undo declares it."""
     return all(isinstance(m.intent.ref, TitleRef) and m.intent.ref.may_stay for m in group.members)

@@ -1,7 +1,7 @@
-"""Before an asset is deleted: which entries show its clip, and whether it is the clip itself that is named.
+"""Checks before an asset is deleted, and before a link is removed or changed: the title must lead to the right entry.
 
 The interface deletes by title or key id («Delete asset»). A link is an entry of the same clip in another folder, and a
-server may delete the clip for it. So the whole database is listed once for a run, and every entry of the clip is known.
+server may delete the clip for it. So the whole database is listed once in a run, to know every entry of the clip.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from msauto.aspects.link import why_ambiguous
 from msauto.diffing.builder import refuse
-from msauto.diffing.comparison import same_folder, same_text
+from msauto.diffing.comparison import entry_called
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import is_other_clip
-from msauto.model.live import Asset, ClipEntries, Entry, Folder, show_folder
-from msauto.model.plan import Address
+from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip, same_folder, same_text
+from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
+from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
-from msauto.server.clip_identity import read_entries_of
+from msauto.planning.limits import removes
+from msauto.server.clip_identity import are_one_clip, read_entries_of
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """An asset that is to be deleted: its answer, the title that it has there, and the entries that a select chose."""
+    """An asset to delete: its answer, its title there, and the entries that a select chose."""
 
     database: str
     asset: Asset
@@ -34,15 +36,24 @@ class Deletion:
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
-    """Return folder and title of every entry that shows the clip, without the one that is the target itself."""
+    """Return folder and title of every entry that shows the clip, except the target itself."""
     own = _own_entry(asset, title, entries.same)
     if own is not None and (asset.folder is None or not same_folder(own.folder, asset.folder)):
-        own = None  # a link, and the target is known by the folder of its clip
+        own = None  # a link: the target is known by the folder of its clip
     return tuple((*entry.folder, entry.title) for entry in entries.same if entry is not own)
 
 
+async def with_places(target: Target, asset: Asset, reader: Reader) -> Target:
+    """Return a target that loses something with the entries that show it; any other target is not changed."""
+    if not removes(target.changes):
+        return target
+    titled = structs.replace(asset, title=asset.title or target.name)
+    places = places_of(titled, target.name, await read_entries_of(reader, target.database, titled))
+    return structs.replace(target, places=tuple(map(show_folder, places)))
+
+
 def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | None:
-    """Return the entry that goes by this title: the one of that ``link_id``, else the one where the clip lives."""
+    """Return the entry with this title: the one of that ``link_id``, else the one in the home folder."""
     by_id = [entry for entry in entries if asset.link_id is not None and entry.link_id == asset.link_id]
     called = [entry for entry in entries if same_text(entry.title, title)]
     home = [entry for entry in called if asset.folder is not None and same_folder(entry.folder, asset.folder)]
@@ -51,10 +62,10 @@ def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | No
 
 
 async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | None:
-    """Return the entries that show the clip, or ``None`` where it is deleted already and only kept open.
+    """Return the entries that show the clip, or ``None`` where it is deleted already and only held open.
 
-    Raises ``PlanningError`` where a link is named in place of the clip, where links show the clip and the task does not
-    consent, and where another clip has the same title.
+    Raises ``PlanningError`` where the task names a link instead of the clip, where links show the clip and the task
+    does not consent, and where another clip has the same title.
     """
     database, asset = deletion.database, structs.replace(deletion.asset, title=deletion.title)
     entries = await read_entries_of(reader, database, asset)
@@ -65,16 +76,16 @@ async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | No
     own = _own_entry(asset, deletion.title, entries.same)
     if any(entry is not own for entry in entries.same) and not deletion.desired.with_links:
         raise refuse(
-            f"{deletion.title!r} shows in more than one place ({_listed(entries.same)}), "
-            "and a clip is not deleted while links show it",
+            f"{deletion.title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links "
+            "show it",
             deletion.desired.source,
-            "remove the links first, or write `with_links: true` to delete the clip with all of them",
+            "remove the links first, or write `with_links: true` to delete the clip with all its links",
         )
     return entries
 
 
 async def _is_gone(reader: Reader, deletion: Deletion) -> bool:
-    """Tell whether the title no longer leads to the clip: it was deleted, and is open («States and transitions»)."""
+    """Whether the title no longer leads to the clip: it was deleted while open («States and transitions»)."""
     answer = await reader.read_asset(deletion.database, Address(deletion.title))
     return answer is None or is_other_clip(answer, deletion.asset)
 
@@ -84,24 +95,24 @@ def _home_is_known(asset: Asset) -> bool:
 
 
 def _check_is_no_link(deletion: Deletion, entries: ClipEntries) -> None:
-    """Refuse to delete a clip for an entry in a folder other than the one that it lives in."""
+    """Refuse to delete a clip for an entry outside its home folder."""
     asset, home = deletion.asset, deletion.asset.folder
     if home is None or not _home_is_known(asset):
         return
     named = deletion.chosen or [entry for entry in entries.same if _is_named(deletion, entry)]
     at_home = any(same_folder(entry.folder, home) for entry in named)
-    if not named or (at_home and not _has_older(deletion, entries.same)):
+    if not named or (at_home and not _has_older_entry(deletion, entries.same)):
         return
     raise refuse(
-        f"the entry {_shown(named[0])} is a link, and its clip is not deleted for a link; it shows in: "
+        f"the entry {_shown(named[0])} is a link, and a clip is not deleted through a link; entries of the clip: "
         f"{_listed(entries.same)}",
         deletion.desired.source,
-        "name the clip by its own title, or select it where it lives",
+        "address the clip by its own title, or select it in its home folder",
     )
 
 
-def _has_older(deletion: Deletion, entries: Sequence[Entry]) -> bool:
-    """Tell whether the clip was there before, under another title: a link is made after its clip, so this is one."""
+def _has_older_entry(deletion: Deletion, entries: Sequence[Entry]) -> bool:
+    """Whether an older entry has another title: a link is created after its clip, so this entry is a link."""
     mine = deletion.asset.link_id
     if mine is None:
         return False
@@ -110,20 +121,20 @@ def _has_older(deletion: Deletion, entries: Sequence[Entry]) -> bool:
 
 
 def _is_named(deletion: Deletion, entry: Entry) -> bool:
-    """Tell whether the title, or the key id, may lead to an entry."""
+    """Whether the title, or the key id, may lead to an entry."""
     if deletion.address.namespace:
         return entry.link_id is not None and entry.link_id == deletion.asset.link_id
     return same_text(entry.title, deletion.title)
 
 
 def _check_namesakes(deletion: Deletion, entries: ClipEntries) -> None:
-    """Refuse to delete by a title that two clips have, unless the task says where its clip lives."""
+    """Refuse to delete by a title that two clips have, unless the task names the folder."""
     if not entries.namesakes or deletion.address.namespace or deletion.desired.folder is not None:
         return
     raise refuse(
         f"two clips have the title {deletion.title!r}: {_listed([*entries.same, *entries.namesakes])}",
         deletion.desired.source,
-        "write `folder:` to say where the clip lives, or address it by a key field with `id:`",
+        "write the `folder:` of the clip, or address it by a key field with `id:`",
     )
 
 
@@ -133,3 +144,84 @@ def _shown(entry: Entry) -> str:
 
 def _listed(entries: Sequence[Entry]) -> str:
     return ", ".join(map(_shown, entries))
+
+
+# Links that are removed or changed by their title --------------------------------------------------------------
+#
+# The interface cannot remove a link. With `link_delete: by_title`, msauto sends a DELETE of the link's title (field
+# notes). Where two links, or another clip, have that title, the wrong thing would be deleted.
+
+
+async def check_link_titles(reader: Reader, database: str, asset: Asset, title: str, changes: Sequence[Change]) -> None:
+    """Raise ``PlanningError`` for a removed link whose title leads to something else or to several entries.
+
+    It is also raised for a link whose fields change, if its title does not surely lead to it.
+    """
+    for change in changes:
+        if change.aspect == "link" and isinstance(change.after, dict):
+            await _check_address(reader, database, change)
+    removed = [change for change in changes if change.aspect == "link" and change.action == "delete"]
+    if not removed:
+        return
+    links = await reader.read_links(database, asset)
+    asset = structs.replace(asset, title=asset.title or title)
+    for change in removed:
+        called = parse_folder(change.key)[-1]
+        why = why_ambiguous(called, links)
+        answer = await reader.read_asset(database, Address(called)) if why is None else None
+        if answer is not None:
+            why = _why_not_a_link(asset, parse_folder(change.key)[:-1], answer)
+        if why is None and answer is not None and change.exactly:
+            why = await _why_unsure(reader, database, asset, structs.replace(answer, title=called))
+        if why is not None:
+            raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
+
+
+async def _check_address(reader: Reader, database: str, change: Change) -> None:
+    """Refuse to set the fields of a link by a title that leads elsewhere; a new link's title must be free."""
+    *folder, title = parse_folder(change.key)
+    answer = await reader.read_asset(database, Address(title))
+    if change.action == "add":
+        if answer is None:
+            return
+        why = "another entry has its title already"
+    else:
+        listing = await reader.read_folder(database, tuple(folder))
+        entry = entry_called(listing.entries if listing else (), tuple(folder), title)
+        if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
+            return
+        why = f"its title leads to another entry, or the server does not report to which ({_show_ids(answer, entry)})"
+    raise refuse(
+        f"the fields of the link {change.key} cannot be set: {why}",
+        change.source,
+        "give the link a unique title, or set its fields by hand",
+    )
+
+
+async def _why_unsure(reader: Reader, database: str, asset: Asset, answer: Asset) -> str | None:
+    """Return why an entry that no task names may not be a link of the asset; ``None`` where it surely is one."""
+    if await are_one_clip(reader, database, asset, answer):
+        return None
+    return "the server reports nothing that tells it from another clip of the same length and creation time"
+
+
+def _show_ids(answer: Asset | None, entry: Entry | None) -> str:
+    ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
+    return f"read by title: {ids[0]}, in its folder: {ids[1]}"
+
+
+def _why_not_a_link(asset: Asset, folder: Folder, answer: Asset) -> str | None:
+    """Return why an entry in that folder, whose title got that answer, may not be a link of the asset.
+
+    Where the server reports the link's own folder, only the ``link_id`` decides: a link is created after its clip, so
+    an entry whose number is not greater may be the clip itself.
+    """
+    if is_other_clip(asset, answer):
+        return "another clip has its title and would be deleted"
+    if not (is_same_clip(asset, answer) or may_be_same_clip(asset, answer)):
+        return "the server reports too little to tell whether its title leads to this clip"
+    if answer.folder is None or not same_folder(answer.folder, folder):
+        return None  # the home folder is another one, so this is a link
+    if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):
+        return "it is in the folder that the server reports for the clip, and it may be the clip itself"
+    return None

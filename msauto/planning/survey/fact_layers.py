@@ -1,10 +1,10 @@
-"""Facts of one clip, read layer by layer as templates touch them; each layer is read at most once."""
+"""Facts of one clip, read layer by layer as templates use them; each layer is read at most once."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -18,37 +18,46 @@ from msauto.model.ports import Reader
 
 T = TypeVar("T")
 
-Find = Callable[[], Awaitable[tuple[Asset, Address, str] | None]]
-"""Finds the clip: what the server says, how it was addressed, and what it is called; ``None``: not there."""
+
+class FoundClip(NamedTuple):
+    """A clip of the server: the answer, the address that was read, and the title there."""
+
+    asset: Asset
+    address: Address
+    title: str
+
+
+Find = Callable[[], Awaitable[FoundClip | None]]
+"""Finds the clip; ``None`` if not found."""
 
 
 @dataclass(slots=True)
 class XmpAnswers:
-    """What one survey has learned of how its server tells XMP fields.
+    """What one survey has learned about how its server reports XMP fields.
 
-    ``batches`` are the XMP batches that go before the assets of their database. ``told``: it has told all fields of
-    some asset at once. ``doubted`` are the tasks for which an empty answer was taken for an asset without fields.
+    ``batches`` are the XMP batches that precede the assets of their database. ``reports_all``: the server has reported
+    all fields of some asset at once. ``doubted``: the tasks for which an empty answer was read as "no fields".
     """
 
     batches: Mapping[str, TaskSource] = field(default_factory=dict)
-    told: bool = False
+    reports_all: bool = False
     doubted: dict[TaskSource | None, None] = field(default_factory=dict)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return one for each task that an empty answer may have misled."""
-        if self.told:
+        """Return a warning for each task that an empty answer may have misled."""
+        if self.reports_all:
             return ()
         return tuple(
-            f"{_who(source)} looks at asset.xmp as a whole, and the server told no fields of any asset in this way: "
-            'it may be that it tells only those that are asked for by name, asset.xmp["ns:name"]'
+            f"{_name_of(source)} reads asset.xmp as a whole, and the server reported no fields of any asset this way: "
+            'it may report only fields that are read by name, asset.xmp["ns:name"]'
             for source in self.doubted
         )
 
 
 class Layers:
-    """What was read of one clip so far. ``looked`` names the facts that templates touched.
+    """What was read of one clip so far. ``looked`` names the facts that templates used.
 
-    ``xmp`` are all XMP fields, told at once; ``named`` what was told instead, where the server does not do that.
+    ``xmp`` are all XMP fields, reported at once; ``named`` are those read by name, where the server does not do that.
     """
 
     def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers | None = None) -> None:
@@ -60,11 +69,11 @@ class Layers:
         self._database = database
         self._find = find
         self._answers = answers or XmpAnswers()
-        self._found: tuple[Asset, Address, str] | None = None
+        self._found: FoundClip | None = None
         self._was_sought = False
 
-    async def clip(self) -> tuple[Asset, Address, str] | None:
-        """Return the clip, its address and its title; read when first asked."""
+    async def clip(self) -> FoundClip | None:
+        """Return the clip, its address and its title; the first call reads it."""
         if not self._was_sought:
             self._found = await self._find()
             self._was_sought = True
@@ -75,7 +84,7 @@ class Layers:
     ) -> T:
         """Evaluate with the facts read so far; where a layer is missing, read it and evaluate again.
 
-        ``source`` is the task that asks, for messages.
+        ``source`` is the task, for messages.
         """
         while True:
             facts = self._facts(entry)
@@ -92,7 +101,7 @@ class Layers:
             return value
 
     def with_xmp(self, live: Xmp | None) -> Xmp | None:
-        """Return the XMP fields that a comparison has read, with those that templates have seen."""
+        """Return the XMP fields that a comparison has read, with those that templates have read."""
         if self.xmp is not None:
             return self.xmp
         known = self.named.known if self.named is not None else None
@@ -124,11 +133,11 @@ class Layers:
     async def _read_all_xmp(self, address: Address, source: TaskSource | None) -> None:
         batch = self._answers.batches.get(self._database)
         if batch is not None:
-            raise _unknown_yet(batch, source)
+            raise _unknown_before_batch(batch, source)
         fields = await self._xmp(address, frozenset(), source)
         if fields:
             self.xmp = fields
-            self._answers.told = True
+            self._answers.reports_all = True
         else:
             self.named = NamedXmpFields(silent=fields is not None)
 
@@ -136,9 +145,9 @@ class Layers:
         fields = await self._xmp(address, frozenset({name}), source)
         if fields is None:
             raise refuse(
-                f"{_who(source)} reads asset.xmp, and this server does not show XMP fields",
+                f"{_name_of(source)} reads asset.xmp, and this server does not report XMP fields",
                 source,
-                "leave asset.xmp out of the playbook for this server",
+                "remove asset.xmp from the playbook for this server",
             )
         if self.named is not None:
             self.named.asked.add(name)
@@ -148,25 +157,24 @@ class Layers:
         try:
             return (await self._reader.read_xmp(self._database, address, names)).fields
         except UnsupportedError as error:
-            raise refuse(f"{_who(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
+            raise refuse(f"{_name_of(source)} reads asset.xmp: {error.message}", source, error.remedy) from error
 
 
-def _who(source: TaskSource | None) -> str:
+def _name_of(source: TaskSource | None) -> str:
     return f"the task {source.task!r}" if source and source.task else "a template"
 
 
-def _unknown_yet(batch: TaskSource, source: TaskSource | None) -> PlanningError:
+def _unknown_before_batch(batch: TaskSource, source: TaskSource | None) -> PlanningError:
     return refuse(
-        f"{_who(source)} reads asset.xmp, and the batch of {batch.place} is loaded before: what it leaves there is not "
-        "known yet",
+        f"{_name_of(source)} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is unknown",
         source,
-        "load the batch in a run of its own, before this one",
+        "load the batch in a separate run before this one",
     )
 
 
 def _only_by_name(source: TaskSource | None) -> PlanningError:
     return refuse(
-        f"{_who(source)} looks at asset.xmp as a whole, and this server does not tell all XMP fields at once",
+        f"{_name_of(source)} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
         source,
-        'ask for each field by its name: asset.xmp["dc:title"]; where the server shows none at all, leave it out',
+        'read each field by its name: asset.xmp["dc:title"]; if the server reports none at all, remove it',
     )

@@ -1,32 +1,31 @@
-"""Intents that lead to the same clip, by title, by key id or by select, become one group: one target."""
+"""Group intents that concern the same clip by title, key id or select: one group is one target."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.concurrency import concurrent_map, in_turns
-from msauto.diffing.comparison import plain
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import versions
 from msauto.model.desired import ChannelRef, DatabaseRef, IdRef, Intent, SelectRef, ServerIntents, TaskSource, TitleRef
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.identity import differing, fits, identity_of
+from msauto.model.identity import differing, fits, identity_of, plain
 from msauto.model.live import Asset, Entry, show_folder
 from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
-from msauto.planning.survey.fact_layers import Layers, XmpAnswers
+from msauto.planning.survey.fact_layers import FoundClip, Layers, XmpAnswers
 
-Key = tuple[str, ...]
-_Holds = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozenset[str]]]]
+_Key = tuple[str, ...]
+_Condition = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozenset[str]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class IntentGroupMember:
-    """One intent as it concerns one target; ``entry`` where a listing led to it, ``title`` as it was asked for.
+    """One intent for one target: the ``title`` as declared, the ``entry`` that a select found, if any.
 
-    ``looked`` names the facts that ``where`` touched.
+    ``looked`` names the facts that ``where`` used.
     """
 
     intent: Intent
@@ -36,8 +35,8 @@ class IntentGroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class _SelectedEntries:
-    """An entry of a listing that a select chooses, and the facts that its ``where`` touched."""
+class _SelectedEntry:
+    """An entry of a listing that a select chooses, and the facts that its ``where`` used."""
 
     entry: Entry
     looked: frozenset[str] = frozenset()
@@ -45,11 +44,12 @@ class _SelectedEntries:
 
 @dataclass(slots=True)
 class IntentGroup:
-    """All that is declared for one target. ``names``: the title, then former ones. ``by_id``: its address and answer.
+    """Everything that is declared for one target.
 
-    ``merged`` are the groups that led to one clip by different names, each of which is looked up on its own. ``chain``
-    are former titles that another task gives to a further clip, each with that clip's oldest titles; ``next_titles``
-    are what another task renames the clip to that has this group's title now, and so on.
+    ``names``: the title, then former ones. ``by_id``: the address and its answer. ``merged``: the groups of one clip
+    under different names, each of which is looked up on its own. ``chain``: former titles that another task gives to
+    another clip, each with the oldest titles of that clip. ``next_titles``: the new title of the clip that has this
+    title now, the new title of the clip that has that one, and so on.
     """
 
     kind: Kind
@@ -70,22 +70,26 @@ class IntentGroup:
 
     @property
     def batch(self) -> int:
-        """The number of the plan's batch that it belongs to: where several plays speak of it, the first one's."""
+        """The index of its batch; the first, where several plays declare it."""
         return min((member.intent.batch for member in self.members), default=0)
+
+
+_KeyedMember = tuple[_Key, IntentGroup, IntentGroupMember]
+"""A new group under its key, and the member that belongs there."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ResolvedIntent:
-    """Where one intent leads: clips of a listing, an answer by id, or what went wrong."""
+    """The clips of one intent: entries of a listing, an answer by id, or an error."""
 
     intent: Intent
-    chosen: tuple[_SelectedEntries, ...] = ()
+    selected: tuple[_SelectedEntry, ...] = ()
     asset: Asset | None = None
     error: MsautoError | None = None
 
 
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
-    """Return one group of several that lead to one clip by different names."""
+    """Return one group for one clip that several groups declare under different names."""
     first = groups[0]
     names = tuple(dict.fromkeys(name for group in groups for name in group.names))
     members = [member for group in groups for member in group.members]
@@ -95,16 +99,16 @@ def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
 async def group_intents(
     work: ServerIntents, reader: Reader, forks: int, answers: XmpAnswers | None = None
 ) -> list[IntentGroup]:
-    """Return the groups, in the order in which the playbooks first mention them."""
+    """Return the groups in the order of the playbooks."""
     answers = answers or XmpAnswers()
     former = _FormerTitles(work.intents)
-    groups: dict[Key, IntentGroup] = {}
+    groups: dict[_Key, IntentGroup] = {}
 
-    async def lead(intent: Intent) -> _ResolvedIntent:
-        return await _lead(intent, work.server, reader, forks, answers)
+    async def resolve(intent: Intent) -> _ResolvedIntent:
+        return await _resolve(intent, work.server, reader, forks, answers)
 
-    async for led in concurrent_map(lead, work.intents, limit=forks):
-        async for key, group, member in in_turns(_places(led, former)):
+    async for resolved in concurrent_map(resolve, work.intents, limit=forks):
+        async for key, group, member in in_turns(_groups_of(resolved, former)):
             found = groups.setdefault(key, group)
             found.members.append(member)
             found.error = found.error or group.error
@@ -112,7 +116,7 @@ async def group_intents(
 
 
 class _FormerTitles:
-    """Former titles: what each one is called now, and which titles may still be found instead of a title."""
+    """Former titles (``was``): the new title of each, and those under which a clip may still be found."""
 
     def __init__(self, intents: Sequence[Intent]) -> None:
         self._now: dict[tuple[str, str], str] = {}
@@ -128,123 +132,110 @@ class _FormerTitles:
             if title != ref.title and title not in was:
                 was.append(title)
             if plain(title) == plain(ref.title):
-                continue  # another spelling of the title (NFC, NFD): the server may know only that one
+                continue  # another normalization form of the title: the server may know only that one
             self._now.setdefault((ref.database, plain(title)), ref.title)
             self._claims.setdefault((ref.database, plain(title)), []).append(intent)
 
-    def now(self, database: str, title: str) -> str:
+    def current_title(self, database: str, title: str) -> str:
+        """Return the title that a task gives to the clip that has this title."""
         if (database, plain(title)) in self._was:
-            return title  # a task gives it to another clip
+            return title  # a task gives this title to another clip
         return self._now.get((database, plain(title)), title)
 
     def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
-        """Return the former titles of a title that other tasks give to a clip, each with that clip's oldest ones."""
+        """Return the former titles that other tasks give to another clip, each with the oldest titles of that clip."""
         known = (name for name in self._was.get((database, plain(title)), ()) if plain(name) != plain(title))
         return {name: self._oldest(database, name) for name in known if (database, plain(name)) in self._was}
 
     def _oldest(self, database: str, title: str) -> tuple[str, ...]:
-        """Return the former titles, and theirs, that no other task gives to a clip."""
-        found: dict[str, None] = {}
-        ahead, seen = [title], {plain(title)}
+        """Return the former titles, followed back, that no other task gives to a clip."""
+        return tuple(name for name in self._followed_back(database, title) if (database, plain(name)) not in self._was)
+
+    def _followed_back(self, database: str, title: str) -> Iterator[str]:
+        """Yield the former titles of a title, their former titles, and so on, each once."""
+        ahead, seen = [title], set[str]()
         while ahead:
-            for name in self._was.get((database, plain(ahead.pop())), ()):
-                if (database, plain(name)) not in self._was:
-                    found[name] = None
-                elif plain(name) not in seen:
-                    seen.add(plain(name))
-                    ahead.append(name)
-        return tuple(found)
+            later = ahead.pop()
+            for was in self._was.get((database, plain(later)), ()):
+                if was not in seen and plain(was) != plain(later):
+                    seen.add(was)
+                    ahead.append(was)
+                    yield was
 
     def next_titles(self, database: str, title: str) -> tuple[str, ...]:
-        """Return what the clip is renamed to that has this title now, where another one is to get it; and so on."""
+        """Return the new title of the clip that has this title now, followed by that of the clip that has that one."""
         found: list[str] = []
         while (database, plain(title)) in self._was and (database, plain(title)) in self._now:
             title = self._now[database, plain(title)]
             if title in found:
-                break  # titles that are exchanged: an error of its own
+                break  # a swap, which `error` reports
             found.append(title)
         return tuple(found)
 
     def names(self, database: str, title: str) -> tuple[str, ...]:
+        """Return a title and its former titles."""
         return (title, *self._was.get((database, plain(title)), ()))
 
     def error(self, database: str, title: str) -> PlanningError | None:
-        """Return the error of a former title that two titles claim, or that has a former title itself."""
+        """Return the error for titles that are swapped, or for a former title of two titles."""
         for was in self._was.get((database, plain(title)), ()):
             if plain(was) == plain(title):
                 continue
             claims = self._claims[database, plain(was)]
             titles = {plain(intent.ref.title) for intent in claims if isinstance(intent.ref, TitleRef)}
-            if self._is_swap(database, title):
+            if any(plain(name) == plain(title) for name in self._followed_back(database, title)):
                 return PlanningError(
-                    f"{title!r} and {was!r} are exchanged, and the interface renames one clip at a time by its title",
+                    f"{title!r} and {was!r} are swapped, and the interface renames one clip at a time by its title",
                     place=claims[-1].source.place,
-                    remedy="rename in two runs: first give one of the clips a third title, then both their new ones",
+                    remedy="rename in two runs: give one of the clips a third title first, then both their new titles",
                 )
             if len(titles) > 1:
                 places = " and ".join(str(intent.source.place) for intent in claims)
                 return PlanningError(
-                    f"the former title {was!r} leads to more than one title ({places})",
+                    f"the former title {was!r} is declared for more than one title ({places})",
                     place=claims[-1].source.place,
-                    remedy="name each former title under one title only",
+                    remedy="declare each former title for one title only",
                 )
         return None
 
-    def _is_swap(self, database: str, title: str) -> bool:
-        """Tell whether following the former titles leads back to the title."""
-        seen: set[str] = set()
-        ahead = [title]
-        while ahead:
-            for was in self._was.get((database, plain(ahead.pop())), ()):
-                if plain(was) == plain(title) and seen:
-                    return True
-                if plain(was) not in seen and plain(was) != plain(title):
-                    seen.add(plain(was))
-                    ahead.append(was)
-        return False
 
-
-def _places(led: _ResolvedIntent, former: _FormerTitles) -> Iterable[tuple[Key, IntentGroup, IntentGroupMember]]:
-    """Return the groups that an intent belongs to; new ones, to be united with those of the same key."""
-    intent, ref = led.intent, led.intent.ref
+def _groups_of(resolved: _ResolvedIntent, former: _FormerTitles) -> Iterable[_KeyedMember]:
+    """Return the groups of an intent, to be merged with those of the same key."""
+    intent, ref = resolved.intent, resolved.intent.ref
     if isinstance(ref, ChannelRef):
         return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), IntentGroupMember(intent))]
     if isinstance(ref, DatabaseRef):
         return [
             (("database", ref.database), IntentGroup("database", ref.database, ref.database), IntentGroupMember(intent))
         ]
-    if led.error is not None:
+    if resolved.error is not None:
         name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
-        failed = IntentGroup("asset", ref.database, name, error=led.error)
+        failed = IntentGroup("asset", ref.database, name, error=resolved.error)
         return [(("error", ref.database, name, str(intent.source.place)), failed, IntentGroupMember(intent))]
     if isinstance(ref, IdRef):
-        return [_place_by_id(led, ref)]
+        return [_group_by_id(resolved, ref)]
     if isinstance(ref, TitleRef):
-        return [_place(ref.database, ref.title, former, IntentGroupMember(intent, ref.title))]
-    return (_selected(ref.database, intent, one, former) for one in led.chosen)
+        return [_group_by_title(ref.database, ref.title, former, IntentGroupMember(intent, ref.title))]
+    return (
+        _group_by_title(
+            ref.database, each.entry.title, former, IntentGroupMember(intent, each.entry.title, each.entry, each.looked)
+        )
+        for each in resolved.selected
+    )
 
 
-def _selected(
-    database: str, intent: Intent, one: _SelectedEntries, former: _FormerTitles
-) -> tuple[Key, IntentGroup, IntentGroupMember]:
-    title = one.entry.title
-    return _place(database, title, former, IntentGroupMember(intent, title, one.entry, one.looked))
-
-
-def _place(
-    database: str, asked: str, former: _FormerTitles, member: IntentGroupMember
-) -> tuple[Key, IntentGroup, IntentGroupMember]:
-    title = former.now(database, asked)
+def _group_by_title(database: str, declared: str, former: _FormerTitles, member: IntentGroupMember) -> _KeyedMember:
+    title = former.current_title(database, declared)
     error = former.error(database, title)
     group = IntentGroup("asset", database, title, former.names(database, title), error=error)
     group.chain, group.next_titles = former.chain(database, title), former.next_titles(database, title)
     return ("asset", database, plain(title)), group, member
 
 
-def _place_by_id(led: _ResolvedIntent, ref: IdRef) -> tuple[Key, IntentGroup, IntentGroupMember]:
+def _group_by_id(resolved: _ResolvedIntent, ref: IdRef) -> _KeyedMember:
     name = f"{ref.namespace}:{ref.identifier}"
-    group = IntentGroup("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), led.asset))
-    return ("id", ref.database, ref.namespace, ref.identifier), group, IntentGroupMember(led.intent)
+    group = IntentGroup("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), resolved.asset))
+    return ("id", ref.database, ref.namespace, ref.identifier), group, IntentGroupMember(resolved.intent)
 
 
 def _describe(ref: TitleRef | SelectRef) -> str:
@@ -252,35 +243,36 @@ def _describe(ref: TitleRef | SelectRef) -> str:
 
 
 def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
-    """Raise ``PlanningError`` where the answer to a title is of another clip than the entry that a listing showed."""
+    """Raise ``PlanningError`` where the answer to a title is another clip than the entry of the listing."""
     if fits(entry, asset):
         return
     place = show_folder((*entry.folder, entry.title))
-    lives = "" if asset.folder is None else f", which lives in {show_folder(asset.folder) or '/'}"
+    home = "" if asset.folder is None else f" in {show_folder(asset.folder) or '/'}"
     differ = ", ".join(
         f"{name} is {entry.attributes[name]} in the listing and {asset.attributes[name]} in the answer"
         for name in differing(entry, asset)
     )
     raise PlanningError(
         f"two clips have the title {entry.title!r}: the listing shows the one in {place}, and the server answers with "
-        f"another{lives} ({differ or 'the link_id differs'})",
+        f"another one{home} ({differ or 'the link_id differs'})",
         place=source.place,
-        remedy="select another `folder:`, address the clip by a key field with `id:`, or give one of the two another "
-        "title",
+        remedy="select another `folder:`, address the clip by a key field with `id:`, or rename one of the two",
     )
 
 
-# Reading where intents lead ------------------------------------------------------------------------------------
+# Reading the clips of intents ----------------------------------------------------------------------------------
 
 
-async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers) -> _ResolvedIntent:
+async def _resolve(
+    intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
+) -> _ResolvedIntent:
     try:
         if isinstance(intent.ref, IdRef):
             versions.require(server, versions.Feature.KEY_ID)
             address = Address(intent.ref.identifier, intent.ref.namespace)
             return _ResolvedIntent(intent, asset=await reader.read_asset(intent.ref.database, address))
         if isinstance(intent.ref, SelectRef):
-            return _ResolvedIntent(intent, chosen=await _select(intent, intent.ref, reader, forks, answers))
+            return _ResolvedIntent(intent, selected=await _select(intent, intent.ref, reader, forks, answers))
     except MsautoError as error:
         return _ResolvedIntent(intent, error=error)
     return _ResolvedIntent(intent)
@@ -288,33 +280,33 @@ async def _lead(intent: Intent, server: ServerSpec, reader: Reader, forks: int, 
 
 async def _select(
     intent: Intent, ref: SelectRef, reader: Reader, forks: int, answers: XmpAnswers
-) -> tuple[_SelectedEntries, ...]:
+) -> tuple[_SelectedEntry, ...]:
     entries = await reader.read_select(ref)
     if entries is None:
         raise PlanningError(
-            f"there is no folder {show_folder(ref.folder) or '/'} in database {ref.database}",
+            f"folder {show_folder(ref.folder) or '/'} not found in database {ref.database}",
             place=intent.source.place,
-            remedy="correct the folder, or make it",
+            remedy="correct the folder, or create it",
         )
 
     async def holds(where: Callable[[Facts], bool], entry: Entry) -> tuple[bool, frozenset[str]]:
         return await _holds(where, ref.database, entry, reader, answers, intent.source)
 
-    found = tuple([chosen async for chosen in _chosen(ref, entries, holds, forks)])
+    found = tuple([selected async for selected in _filter_entries(ref, entries, holds, forks)])
     if ref.expect_min is not None or ref.expect_max is not None:
-        clips = {identity_of(chosen.entry) or plain(chosen.entry.title) for chosen in found}
+        clips = {identity_of(selected.entry) or plain(selected.entry.title) for selected in found}
         _check_expected(intent, ref, len(clips))
     return found
 
 
-async def _chosen(
-    ref: SelectRef, entries: Sequence[Entry], holds: _Holds, forks: int
-) -> AsyncIterator[_SelectedEntries]:
-    """Yield the entries that ``where`` holds for; a clip is read only where its listing cannot answer."""
+async def _filter_entries(
+    ref: SelectRef, entries: Sequence[Entry], holds: _Condition, forks: int
+) -> AsyncIterator[_SelectedEntry]:
+    """Yield the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
     where = ref.where
     if where is None:
         async for entry in in_turns(entries):
-            yield _SelectedEntries(entry)
+            yield _SelectedEntry(entry)
         return
 
     async def look(entry: Entry) -> tuple[bool, frozenset[str]]:
@@ -325,14 +317,14 @@ async def _chosen(
         facts = Facts(entry=entry)
         try:
             if where(facts):
-                yield _SelectedEntries(entry, frozenset(f"fact:{name}" for name in facts.looked))
+                yield _SelectedEntry(entry, frozenset(f"fact:{name}" for name in facts.looked))
         except Need:
             pending.append(entry)
     looked = concurrent_map(look, pending, limit=forks)
     index = 0
-    async for chosen, names in looked:
-        if chosen:
-            yield _SelectedEntries(pending[index], names)
+    async for selected, names in looked:
+        if selected:
+            yield _SelectedEntry(pending[index], names)
         index += 1
 
 
@@ -344,18 +336,18 @@ async def _holds(
     answers: XmpAnswers,
     source: TaskSource,
 ) -> tuple[bool, frozenset[str]]:
-    async def find() -> tuple[Asset, Address, str] | None:
+    async def find() -> FoundClip | None:
         address = Address(entry.title)
         asset = await reader.read_asset(database, address)
         if asset is not None:
             check_entry(entry, asset, source)
-        return None if asset is None else (asset, address, entry.title)
+        return None if asset is None else FoundClip(asset, address, entry.title)
 
     layers = Layers(reader, database, find, answers)
     try:
         return await layers.evaluate(where, entry, source), frozenset(layers.looked)
     except NoAssetError:
-        return False, frozenset()  # it went between the listing and the reading
+        return False, frozenset()  # deleted between the listing and the reading
 
 
 def _check_expected(intent: Intent, ref: SelectRef, count: int) -> None:
@@ -364,5 +356,5 @@ def _check_expected(intent: Intent, ref: SelectRef, count: int) -> None:
         raise PlanningError(
             f"{_describe(ref)} finds {count} assets; expected: {low or 0} to {'any number' if high is None else high}",
             place=intent.source.place,
-            remedy="look at what is there with `msauto show`, or correct `expect`",
+            remedy="look at the assets with `msauto show`, or correct `expect`",
         )

@@ -1,7 +1,7 @@
-"""What tasks say of one asset or channel, united before it is compared; lists too.
+"""Merge what tasks declare for one asset or channel, lists included, before it is compared.
 
-The same said twice is fine. Different values for one thing, or one task removing what another wants, is an error
-that names both places.
+Equal declarations are fine. Different values for one thing are an error that names both places; so is a thing that
+one task removes and another declares.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from msauto.diffing.builder import refuse
-from msauto.diffing.comparison import as_number, plain, same_list, same_value, track_of
+from msauto.diffing.comparison import as_number, same_list, same_value, track_of
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import (
     ABSENT,
@@ -28,6 +28,7 @@ from msauto.model.desired import (
     Sourced,
     TaskSource,
 )
+from msauto.model.identity import plain
 from msauto.model.live import Asset
 from msauto.model.timecode import TimecodeError
 
@@ -35,61 +36,61 @@ T = TypeVar("T")
 V = TypeVar("V", DesiredSegment, DesiredMarker, DesiredLink, DesiredRssItem)
 
 
-def merge_desired(wanteds: Sequence[DesiredAsset], asset: Asset, title: str) -> DesiredAsset:
-    """Return what all tasks want of one asset; ``title`` is what it is called after the run.
+def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) -> DesiredAsset:
+    """Return what all tasks declare for one asset; ``title`` is its current title.
 
-    Raises ``PlanningError`` naming both places of a contradiction.
+    Raises ``PlanningError`` that names both places of a contradiction.
     """
-    _check_presence(wanteds)
-    if len(wanteds) == 1 and not _has_lists(wanteds[0]):
-        return wanteds[0]
-    keys = _MergeKeys(asset, title)
-    _check_exactly(wanteds, keys)
+    _check_presence(declared)
+    if len(declared) == 1 and not _has_lists(declared[0]):
+        return declared[0]
+    keys = _MergeKeys(asset, next((each.title.value for each in declared if each.title), title))
+    _check_exactly(declared, keys)
     return DesiredAsset(
-        source=wanteds[0].source,
-        present=wanteds[0].present,
-        missing="error" if any(w.missing == "error" for w in wanteds) else "skip",
-        unfinalized=min((w.unfinalized for w in wanteds), key=("error", "skip", "allow").index),
-        lossy=any(w.lossy for w in wanteds),
-        with_links=any(w.with_links for w in wanteds),
-        folder=_one("the folder", [w.folder for w in wanteds], keys.plainly),
-        title=_one("the title", [w.title for w in wanteds], keys.plainly),
-        fields=_mapping("the field", [w.fields for w in wanteds], keys.field),
-        xmp=_xmp(wanteds),
-        xmp_lists=frozenset().union(*(w.xmp_lists for w in wanteds)),
-        segments=_list("segment", [w.segments for w in wanteds], keys.segment, keys),
-        segmentation=_one("the segmentation", [w.segmentation for w in wanteds], keys.segmentation),
-        markers=_list("marker", [w.markers for w in wanteds], keys.marker, keys),
-        links=_list("link", [w.links for w in wanteds], keys.link, keys),
-        exactly=_exactly([w.exactly for w in wanteds]),
-        still={name: value for w in wanteds for name, value in w.still.items()},
-        notes=tuple(note for w in wanteds for note in w.notes),
-        restore=max((w.restore for w in wanteds if w.restore), key=lambda sourced: sourced.value, default=None),
+        source=declared[0].source,
+        present=declared[0].present,
+        missing="error" if any(w.missing == "error" for w in declared) else "skip",
+        unfinalized=min((w.unfinalized for w in declared), key=("error", "skip", "allow").index),
+        lossy=any(w.lossy for w in declared),
+        with_links=any(w.with_links for w in declared),
+        folder=_one("the folder", [w.folder for w in declared], keys.comparable),
+        title=_one("the title", [w.title for w in declared], keys.comparable),
+        fields=_mapping("the field", [w.fields for w in declared], keys.field),
+        xmp=_xmp(declared),
+        xmp_lists=frozenset().union(*(w.xmp_lists for w in declared)),
+        segments=_list("segment", [w.segments for w in declared], keys.segment, keys),
+        segmentation=_one("the segmentation", [w.segmentation for w in declared], keys.segmentation),
+        markers=_list("marker", [w.markers for w in declared], keys.marker, keys),
+        links=_list("link", [w.links for w in declared], keys.link, keys),
+        exactly=_exactly([w.exactly for w in declared]),
+        still={name: value for w in declared for name, value in w.still.items()},
+        notes=tuple(note for w in declared for note in w.notes),
+        restore=max((w.restore for w in declared if w.restore), key=lambda sourced: sourced.value, default=None),
     )
 
 
-def unite_channel(wanteds: Sequence[DesiredChannel]) -> DesiredChannel:
-    """Return what all tasks want of one channel."""
-    for one in (w for w in wanteds if w.exactly):
+def merge_channels(declared: Sequence[DesiredChannel]) -> DesiredChannel:
+    """Return what all tasks declare for one channel."""
+    for one in (w for w in declared if w.exactly):
         named = {plain(sourced.value.guid) for sourced in one.items}
-        for other in (w for w in wanteds if w is not one):
+        for other in (w for w in declared if w is not one):
             for sourced in other.items:
                 if sourced.value.present and plain(sourced.value.guid) not in named:
-                    raise _removed_and_wanted(f"item {sourced.value.guid}", one.exactly, sourced.source)
+                    raise _removed_and_declared(f"item {sourced.value.guid}", one.exactly, sourced.source)
     items: dict[str, Sourced[DesiredRssItem]] = {}
-    for sourced in (sourced for desired in wanteds for sourced in desired.items):
+    for sourced in (sourced for desired in declared for sourced in desired.items):
         earlier = items.setdefault(plain(sourced.value.guid), sourced)
         if earlier.value.present != sourced.value.present:
-            gone, kept = (earlier, sourced) if sourced.value.present else (sourced, earlier)
-            raise _removed_and_wanted(f"item {sourced.value.guid}", gone.source, kept.source)
+            absent, present = (earlier, sourced) if sourced.value.present else (sourced, earlier)
+            raise _removed_and_declared(f"item {sourced.value.guid}", absent.source, present.source)
         if replace(earlier.value, guid=sourced.value.guid) != sourced.value:
             raise _contradiction(f"item {sourced.value.guid}", earlier, sourced)
     return DesiredChannel(
-        wanteds[0].source,
+        declared[0].source,
         tuple(items.values()),
-        next((w.exactly for w in wanteds if w.exactly), None),
-        still={guid: value for w in wanteds for guid, value in w.still.items()},
-        notes=tuple(note for w in wanteds for note in w.notes),
+        next((w.exactly for w in declared if w.exactly), None),
+        still={guid: value for w in declared for guid, value in w.still.items()},
+        notes=tuple(note for w in declared for note in w.notes),
     )
 
 
@@ -97,28 +98,28 @@ def _has_lists(desired: DesiredAsset) -> bool:
     return len(desired.segments) > 1 or len(desired.markers) > 1 or len(desired.links) > 1
 
 
-def _check_presence(wanteds: Sequence[DesiredAsset]) -> None:
-    gone = next((w for w in wanteds if not w.present), None)
-    kept = next((w for w in wanteds if w.present), None)
-    if gone and kept:
-        raise _removed_and_wanted("the asset", gone.source, kept.source)
+def _check_presence(declared: Sequence[DesiredAsset]) -> None:
+    absent = next((w for w in declared if not w.present), None)
+    present = next((w for w in declared if w.present), None)
+    if absent and present:
+        raise _removed_and_declared("the asset", absent.source, present.source)
 
 
-def _removed_and_wanted(what: str, gone: TaskSource | None, desired: TaskSource) -> Exception:
-    removing = gone.description if gone else "one task"
+def _removed_and_declared(what: str, absent: TaskSource | None, desired: TaskSource) -> Exception:
+    removing = absent.description if absent else "one task"
     return refuse(
-        f"{what} is removed by {removing} and wanted by {desired.description}",
+        f"{what} is removed by {removing} and declared by {desired.description}",
         desired,
-        "let one of the two tasks go, or let both say the same",
+        "remove one of the two tasks, or declare the same in both",
     )
 
 
 def _contradiction(what: str, one: Sourced[T], other: Sourced[T]) -> Exception:
     return refuse(
-        f"{what}: two tasks want different values: {_show(one.value)} is wanted by {one.source.description}, "
+        f"{what}: two tasks declare different values: {_show(one.value)} by {one.source.description}, "
         f"{_show(other.value)} by {other.source.description}",
         other.source,
-        "let both say the same",
+        "declare the same value in both",
     )
 
 
@@ -132,27 +133,27 @@ def _show(value: object) -> str:
     return str(value) if isinstance(value, Position) else repr(value)
 
 
-# Keys: what is the same thing, and the same value ---------------------------------------------------------------
+# Keys: equal keys mean the same thing, or the same value --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _MergeKeys:
-    """What makes two wanted things the same one, seen from this asset."""
+    """The keys of desired things of one asset."""
 
     asset: Asset
     title: str
 
-    def plainly(self, value: object) -> Hashable:
+    def comparable(self, value: object) -> Hashable:
         if isinstance(value, str):
             return plain(value)
         if isinstance(value, tuple):
-            return tuple(map(self.plainly, value))
+            return tuple(map(self.comparable, value))
         if isinstance(value, Position):
             return self.frames(value)
         return repr(value)
 
     def frames(self, position: Position) -> Hashable:
-        """Frames where they can be told; else the text, and the error comes where the position is used."""
+        """Return the frames, else the text: the error is raised where the position is used."""
         rate = self.asset.rate or (Fraction(1) if position.timecode.kind == "frames" else None)
         try:
             return position.to_frames(rate) if rate else str(position)
@@ -163,40 +164,40 @@ class _MergeKeys:
         number = as_number(value) if isinstance(value, str) else None
         if isinstance(value, str) and number is not None and same_value(name, value, str(number)):
             return number
-        return self.plainly(value)
+        return self.comparable(value)
 
     def segment(self, value: DesiredSegment) -> Hashable:
         if value.number is not ABSENT:
             return value.number
-        place = (self.plainly(value.start), self.plainly(value.duration))
+        place = (self.comparable(value.start), self.comparable(value.duration))
         title = value.fields.get("title")
         return (*place, plain(title)) if value.start is ABSENT and title is not None else place
 
     def segmentation(self, value: object) -> Hashable:
         if not isinstance(value, DesiredSegmentation):
             return None
-        return self.frames(value.duration), self.plainly(value.title)
+        return self.frames(value.duration), self.comparable(value.title)
 
     def marker(self, value: DesiredMarker) -> Hashable:
         if value.uid is not ABSENT:
             return value.uid
         if value.anew:
             return ("anew", value.anew)
-        return (DEFAULT_TRACK if value.track is ABSENT else value.track, self.plainly(value.at))
+        return (DEFAULT_TRACK if value.track is ABSENT else value.track, self.comparable(value.at))
 
     def link(self, value: DesiredLink) -> Hashable:
         title = self.title if value.title is ABSENT else value.title
         return (*map(plain, value.folder), plain(title))
 
     def track(self, value: DesiredMarker) -> str:
-        """Return the track that a wanted marker is on: its own, that of its uid, General."""
+        """Return the track of a desired marker: its own, that of its uid, General."""
         if value.track is not ABSENT:
             return value.track
         live = (m for m in self.asset.markers if m.uid == value.uid)
         return next(map(track_of, live), DEFAULT_TRACK)
 
 
-# Uniting -------------------------------------------------------------------------------------------------------
+# Merging -------------------------------------------------------------------------------------------------------
 
 
 def _one(what: str, sourced: Iterable[Sourced[T] | None], key: Callable[[object], Hashable]) -> Sourced[T] | None:
@@ -212,32 +213,32 @@ def _one(what: str, sourced: Iterable[Sourced[T] | None], key: Callable[[object]
 def _mapping(
     what: str, sourced: Iterable[Mapping[str, Sourced[T]]], key: Callable[[str, object], Hashable]
 ) -> dict[str, Sourced[T]]:
-    united: dict[str, Sourced[T]] = {}
+    merged: dict[str, Sourced[T]] = {}
     for name, other in ((name, other) for fields in sourced for name, other in fields.items()):
-        first = united.setdefault(name, other)
+        first = merged.setdefault(name, other)
         if key(name, first.value) != key(name, other.value):
             raise _contradiction(f"{what} {name}", first, other)
-    return united
+    return merged
 
 
-def _xmp(wanteds: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]]:
-    """Unite XMP fields: lists of one field become one list, in the order of the tasks, each value once.
+def _xmp(declared: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]]:
+    """Merge XMP fields: lists of one field become one list, in the order of the tasks, each value once.
 
-    A field that one task clears or sets to a single text has just that value: other values are a contradiction.
+    A field that one task clears or sets to a single text has only that value: other values are a contradiction.
     """
-    united: dict[str, Sourced[tuple[str, ...]]] = {}
+    merged: dict[str, Sourced[tuple[str, ...]]] = {}
     whole: set[str] = set()
-    for desired in wanteds:
+    for desired in declared:
         for name, sourced in desired.xmp.items():
-            first = united.setdefault(name, sourced)
+            first = merged.setdefault(name, sourced)
             if name not in desired.xmp_lists or not sourced.value:
                 whole.add(name)
             if first is sourced or same_list(first.value, sourced.value):
                 continue
             if name in whole:
                 raise _contradiction(f"the XMP field {name}", first, sourced)
-            united[name] = replace(first, value=_joined(first.value, sourced.value), also=(*first.also, sourced.source))
-    return united
+            merged[name] = replace(first, value=_joined(first.value, sourced.value), also=(*first.also, sourced.source))
+    return merged
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -251,12 +252,12 @@ def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 def _list(
     what: str, lists: Iterable[Sequence[Sourced[V]]], identity: Callable[[V], Hashable], keys: _MergeKeys
 ) -> tuple[Sourced[V], ...]:
-    united: dict[Hashable, Sourced[V]] = {}
+    merged: dict[Hashable, Sourced[V]] = {}
     for sourced in (sourced for items in lists for sourced in items):
         key = identity(sourced.value)
-        first = united.get(key)
-        united[key] = sourced if first is None else _merge(f"{what} {_show_key(key)}", first, sourced, keys)
-    return tuple(united.values())
+        first = merged.get(key)
+        merged[key] = sourced if first is None else _merge(f"{what} {_show_key(key)}", first, sourced, keys)
+    return tuple(merged.values())
 
 
 def _show_key(key: Hashable) -> str:
@@ -271,25 +272,25 @@ _ATTRIBUTES: Mapping[type, tuple[str, ...]] = {
 
 
 def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> Sourced[V]:
-    """Unite two wants of one item: each attribute that both name must be the same."""
+    """Merge two declarations of one item: an attribute that both name must be equal."""
     if one.value.present != other.value.present:
-        gone, kept = (one, other) if other.value.present else (other, one)
-        raise _removed_and_wanted(what, gone.source, kept.source)
+        absent, present = (one, other) if other.value.present else (other, one)
+        raise _removed_and_declared(what, absent.source, present.source)
     named: dict[str, Any] = {}
     for name in _ATTRIBUTES[type(one.value)]:
         values = [Sourced(getattr(sourced.value, name), sourced.source) for sourced in (one, other)]
-        told = [sourced for sourced in values if sourced.value is not ABSENT]
-        if len(told) == 2 and keys.plainly(told[0].value) != keys.plainly(told[1].value):
-            raise _contradiction(f"{name} of {what}", *told)
-        if told:
-            named[name] = told[0].value
+        given = [sourced for sourced in values if sourced.value is not ABSENT]
+        if len(given) == 2 and keys.comparable(given[0].value) != keys.comparable(given[1].value):
+            raise _contradiction(f"{name} of {what}", *given)
+        if given:
+            named[name] = given[0].value
     fields = [_own_fields(sourced.value, sourced.source) for sourced in (one, other)]
     if any(fields):
-        united = _mapping(f"{what}:", fields, keys.field)
-        named["fields"] = {name: sourced.value for name, sourced in united.items()}
-    united_value = replace(one.value, **named)
-    more: tuple[TaskSource, ...] = () if united_value == one.value else (other.source,)
-    return replace(one, value=united_value, also=(*one.also, *more))
+        merged = _mapping(f"{what}:", fields, keys.field)
+        named["fields"] = {name: sourced.value for name, sourced in merged.items()}
+    value = replace(one.value, **named)
+    more: tuple[TaskSource, ...] = () if value == one.value else (other.source,)
+    return replace(one, value=value, also=(*one.also, *more))
 
 
 def _own_fields(value: object, source: TaskSource) -> dict[str, Sourced[str | Position]]:
@@ -315,10 +316,10 @@ def _exactly(all_of: Sequence[CompleteLists]) -> CompleteLists:
     )
 
 
-def _check_exactly(wanteds: Sequence[DesiredAsset], keys: _MergeKeys) -> None:
-    """Refuse what one task wants and another removes by ``exactly``, for its list does not name it."""
-    for one in (w for w in wanteds if w.exactly.segments or w.exactly.markers or w.exactly.links):
-        for other in (desired for desired in wanteds if desired is not one):
+def _check_exactly(declared: Sequence[DesiredAsset], keys: _MergeKeys) -> None:
+    """Refuse what one task declares and another removes by ``exactly``, because its list does not name it."""
+    for one in (w for w in declared if w.exactly.segments or w.exactly.markers or w.exactly.links):
+        for other in (desired for desired in declared if desired is not one):
             _check_list("segment", one.exactly.segments, one.segments, other.segments, keys.segment)
             _check_list("link", one.exactly.links, one.links, other.links, keys.link)
             covered = [sourced for sourced in other.markers if _covers(one.exactly, keys.track(sourced.value))]
@@ -341,4 +342,4 @@ def _check_list(
     named = {identity(sourced.value) for sourced in complete}
     for sourced in others:
         if sourced.value.present and identity(sourced.value) not in named:
-            raise _removed_and_wanted(f"{what} {_show_key(identity(sourced.value))}", exactly, sourced.source)
+            raise _removed_and_declared(f"{what} {_show_key(identity(sourced.value))}", exactly, sourced.source)

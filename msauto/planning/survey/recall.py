@@ -1,11 +1,12 @@
-"""What the ledger holds of one asset, under the title that it has and those that it had."""
+"""What the ledger remembers of one asset, under its title and its former titles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from msauto.diffing.comparison import mapping, same_text
+from msauto.diffing.comparison import mapping
+from msauto.model.identity import same_text
 from msauto.model.plan import Json, Settlement, TargetId
 from msauto.model.ports import Memory
 from msauto.planning.survey.asset_plan import LocatedAsset
@@ -13,7 +14,7 @@ from msauto.planning.survey.asset_plan import LocatedAsset
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """The items by ``aspect:key``, and what is to be written where the open ones are taken as settled."""
+    """The items by ``aspect:key``, and the settlements of items that are dropped."""
 
     items: Mapping[str, Json]
     settlements: tuple[Settlement, ...] = ()
@@ -22,9 +23,9 @@ class RecalledMemory:
 def recall(
     memory: Memory, found: LocatedAsset, names: Iterable[str], aliases: Iterable[LocatedAsset] = (), *, forget: bool
 ) -> RecalledMemory:
-    """Return what is remembered of an asset; ``forget`` what earlier runs have left open.
+    """Return what is remembered of an asset; ``forget`` settles what is pending or in doubt.
 
-    ``aliases`` are other entries of the clip: commands that ran on it under their names count.
+    ``aliases`` are other entries of the clip: commands that ran under their names count.
     """
     items: dict[str, Json] = {}
     settlements: list[Settlement] = []
@@ -43,7 +44,7 @@ def recall(
 
 
 def settlements_of(target: TargetId, items: Mapping[str, Json]) -> list[Settlement]:
-    """Return how what is open is settled: pending handlers are dropped, what may have run counts as run."""
+    """Return the settlements: pending handlers are dropped, what may have run counts as run."""
     return [
         Settlement(target, item, None if item.startswith("pending:") else True)
         for item, value in items.items()

@@ -1,7 +1,7 @@
-"""Warnings about values that change again on every run: ``comment: "{{ asset.comment }}x"`` grows every night.
+"""Warn of values that change again on every run: ``comment: "{{ asset.comment }}x"`` grows every night.
 
-Only where a template has looked at what it sets, and that changes: the task is evaluated once more with the asset as
-it is after the run, and what it then wants must be what it wants now.
+A template that reads what it sets is suspect. Its task is evaluated again with the asset as it is after the run: what
+it declares then must be what it declares now.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ T = TypeVar("T")
 _LISTS = {"marker": "markers", "segment": "segments"}
 
 
-def repeating(
-    asked: Sequence[tuple[IntentGroupMember, Desired]],
+def warn_of_repeated_changes(
+    declared: Sequence[tuple[IntentGroupMember, Desired]],
     layers: Layers,
     found: LocatedAsset,
     xmp: Xmp | None,
     builder: PlanBuilder,
 ) -> None:
-    """Warn of each value that the next run would change again."""
-    suspects = {(change.aspect, change.key) for change in builder.changes if _is_looked_at(change, layers.looked)}
+    """Add a warning to the builder for each value that the next run would change again."""
+    suspects = {(change.aspect, change.key) for change in builder.changes if _is_read(change, layers.looked)}
     if not suspects:
         return
     requests = builder.requests()
     after = structs.replace(asset_after(found.asset, requests), title=found.asset.title or found.title)
     fields = xmp_after(layers.with_xmp(xmp), requests)
     warnings: list[str] = []
-    for member, desired in asked:
-        again = _again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
+    for member, desired in declared:
+        again = _evaluate_again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
         if isinstance(desired, DesiredAsset) and again is not None:
-            warnings += _told(desired, again, suspects)
+            warnings += _differences(desired, again, suspects)
     builder.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
-def _is_looked_at(change: Change, looked: Collection[str]) -> bool:
+def _is_read(change: Change, looked: Collection[str]) -> bool:
     if change.aspect == "xmp":
         return f"xmp:{change.key}" in looked or "fact:xmp" in looked
     return f"fact:{_LISTS.get(change.aspect, change.key)}" in looked
 
 
-def _again(intent: Intent, facts: Facts) -> DesiredAsset | None:
+def _evaluate_again(intent: Intent, facts: Facts) -> DesiredAsset | None:
     try:
         desired = intent.evaluate(facts)
     except (Need, NoAssetError, MsautoError):
@@ -63,7 +63,7 @@ def _again(intent: Intent, facts: Facts) -> DesiredAsset | None:
     return desired if isinstance(desired, DesiredAsset) and desired.present else None
 
 
-def _told(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
+def _differences(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:
     for name, one, other in _both(now.fields, then.fields):
         if ("field", name) in suspects and not same_value(name, str(one.value), str(other.value)):
             yield _warning(f"the field {name}", one)
@@ -72,7 +72,7 @@ def _told(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str,
             yield _warning(f"the XMP field {name}", values)
     for aspect, name in _LISTS.items():
         if any(aspect == suspect for suspect, _ in suspects):
-            yield from _of_list(aspect, getattr(now, name), getattr(then, name))
+            yield from _list_differences(aspect, getattr(now, name), getattr(then, name))
 
 
 def _both(
@@ -81,7 +81,7 @@ def _both(
     return ((name, sourced, then[name]) for name, sourced in now.items() if name in then)
 
 
-def _of_list(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[str]:
+def _list_differences(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[Any]]) -> Iterator[str]:
     items = {sourced.source.place: sourced for sourced in then}
     for sourced in now:
         other = items.get(sourced.source.place)
@@ -90,4 +90,4 @@ def _of_list(aspect: str, now: Sequence[Sourced[Any]], then: Sequence[Sourced[An
 
 
 def _warning(what: str, sourced: Sourced[Any]) -> str:
-    return f"{what} ({sourced.source.place}) reads what it sets: the next run would change it again"
+    return f"{what} ({sourced.source.place}) reads what it sets: every run changes it again"

@@ -1,10 +1,14 @@
-"""The survey of one server: read, evaluate, read more, compare; target by target, live state dropped once compared."""
+"""The survey of one server: read, evaluate, read more, compare.
+
+It works target by target and drops live state as soon as it is compared.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -21,15 +25,17 @@ from msauto.planning.survey.asset_survey import State, SurveyContext, SurveyedTa
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.grouping import IntentGroup, group_intents, merge_groups
-from msauto.planning.survey.merge import unite_channel
+from msauto.planning.survey.merge import merge_channels
 from msauto.planning.survey.recall import settlements_of
 from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS
 
+D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What planning found of one server. ``targets`` are those changed or in error, in order of first mention."""
+    """The plan of one server. ``targets`` are those that change or are in error, in the order of the playbooks."""
 
     server: str
     targets: tuple[Target, ...] = ()
@@ -52,42 +58,42 @@ async def survey(
     forget_pending: bool = False,
     secrets: Callable[[], Secrets] = Secrets,
 ) -> Survey:
-    """Plan one server, at most ``forks`` targets at once. Errors stay with their target: nothing is raised for one.
+    """Plan one server, at most ``forks`` targets at once. An error of a target becomes its ``error``.
 
-    ``find_links`` also reads where assets are linked that are to be deleted, or from which something is to be removed:
-    for limits that protect folders. ``disk`` is where downloads may be already. ``forget_pending`` takes what earlier runs
-    have left open as settled. ``secrets`` tells those that came up so far.
+    ``find_links`` also reads the links of assets that are deleted or lose something, for limits that protect folders.
+    ``disk`` is where downloads may exist already. ``forget_pending`` treats what earlier runs left pending as settled.
+    ``secrets`` returns the secrets that are known so far.
     """
     pending = memory.pending(work.server.name)
-    world = SurveyContext(
+    context = SurveyContext(
         work.server, reader, memory, find_links, disk or NoDisk(), pending, forget_pending, secrets=secrets
     )
-    whole = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
-    found = _Found()
-    for group in await group_intents(replace(work, intents=whole), reader, 1):
-        found.add(await _plan_group(world, group))
-    world = replace(world, answers=XmpAnswers(_batches(found.targets)))
-    rest = replace(work, intents=tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef)))
-    groups = await group_intents(rest, reader, forks, world.answers)
+    of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
+    rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))
+    found = _Results()
+    for group in await group_intents(replace(work, intents=of_databases), reader, 1):
+        found.add(await _plan_group(context, group))
+    context = replace(context, answers=XmpAnswers(_batches(found.targets)))
+    groups = await group_intents(replace(work, intents=rest), reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
-        return await _plan_group(world, group)
+        return await _plan_group(context, group)
 
     first = found.count
     async for outcome in concurrent_map(plan, groups, limit=forks):
         found.add(outcome)
     for numbers in found.same_clips():
         try:
-            outcome = await _plan_group(world, merge_groups([groups[number - first] for number in numbers]))
+            outcome = await _plan_group(context, merge_groups([groups[number - first] for number in numbers]))
         except DistinctClipsError:
-            continue  # they only looked like one clip
+            continue  # their answers only looked like one clip
         found.replace(numbers, outcome)
-    told = found.survey(work.server.name, reader.reads)
-    return replace(told, warnings=(*told.warnings, *world.answers.warnings()))
+    result = found.survey(work.server.name, reader.reads)
+    return replace(result, warnings=(*result.warnings, *context.answers.warnings()))
 
 
-class _Found:
-    """What came of the targets so far, by their number: those that are unchanged are counted, not kept."""
+class _Results:
+    """The outcomes so far, by the number of the target. Unchanged targets are counted, not kept."""
 
     def __init__(self) -> None:
         self._states: list[State | None] = []
@@ -96,16 +102,16 @@ class _Found:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of outcomes."""
         return len(self._states)
 
     @property
     def targets(self) -> list[Target]:
-        """Those that change or are in error, in their order."""
+        """The targets that change or are in error, in order."""
         return [each.target for _, each in sorted(self._outcomes.items()) if each.target is not None]
 
     def add(self, outcome: SurveyedTarget) -> None:
-        """Take what came of the next one."""
+        """Add the outcome of the next target."""
         number = len(self._states)
         self._states.append(outcome.state)
         if outcome.clip is not None:
@@ -113,14 +119,14 @@ class _Found:
         self._keep(number, outcome)
 
     def same_clips(self) -> list[list[int]]:
-        """Return the numbers of those that seem to lead to one clip by different names.
+        """Return the numbers of targets that seem to be one clip under different names.
 
-        Where more of them seem to, all clips of the server report the same.
+        A larger number of them means that the server reports the same for all clips.
         """
         return [numbers for numbers in self._clips.values() if 1 < len(numbers) <= MOST_LINKS]
 
     def replace(self, numbers: Sequence[int], outcome: SurveyedTarget) -> None:
-        """Let one outcome stand for several, at the place of the first."""
+        """Replace several outcomes by one, at the position of the first."""
         for number in numbers:
             self._states[number] = None
             self._outcomes.pop(number, None)
@@ -132,7 +138,7 @@ class _Found:
             self._outcomes[number] = outcome
 
     def survey(self, server: str, reads: int) -> Survey:
-        """Return all of it."""
+        """Return the survey."""
         targets = self.targets
         first = min((target.batch for target in targets), default=0)
         kept = [outcome for _, outcome in sorted(self._outcomes.items())]
@@ -150,77 +156,78 @@ class _Found:
 
 
 def _in_batch(target: Target, first: int) -> Target:
-    """A database goes before all assets of its server, whichever play speaks of them first."""
+    """Return a database target in the first batch: it precedes all assets of its server."""
     return structs.replace(target, batch=first) if target.kind == "database" else target
 
 
 def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
-    """Return the databases that a batch is pending for, and where the playbook says so."""
+    """Return the databases that an XMP batch changes, with the source of the batch."""
     return {target.database: target.changes[0].source for target in targets if target.changes}
 
 
-async def _plan_group(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    outcome = await _plan(world, group)
-    return (
-        outcome
-        if outcome.target is None
-        else replace(outcome, target=structs.replace(outcome.target, batch=group.batch))
-    )
+async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    outcome = await _plan(context, group)
+    if outcome.target is None:
+        return outcome
+    return replace(outcome, target=structs.replace(outcome.target, batch=group.batch))
 
 
-async def _plan(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
     try:
         if group.error is not None:
             raise group.error
         if group.kind == "rss_channel":
-            return await _plan_channel(world, group)
+            return await _plan_channel(context, group)
         if group.kind == "database":
-            return await _plan_database(world, group)
-        return await survey_asset(world, group)
+            return await _plan_database(context, group)
+        return await survey_asset(context, group)
     except (MsautoError, TimecodeError) as error:
-        return SurveyedTarget("changed", in_error(world, group, error))
+        return SurveyedTarget("changed", in_error(context, group, error))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
 
 
-async def _plan_channel(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    layers = Layers(world.reader, "", _nothing)
-    sourced = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    wanteds = [desired for desired in sourced if isinstance(desired, DesiredChannel)]
-    if not wanteds:
+async def _plan_channel(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    declared = await _evaluate(context, group, DesiredChannel)
+    if not declared:
         return SurveyedTarget("skipped")
-    channel = await world.reader.read_channel(group.name)
+    channel = await context.reader.read_channel(group.name)
     if channel is None:
         raise refuse(
-            f"server {world.server.name} has no RSS channel {group.name!r}",
-            wanteds[0].source,
-            "look at the channels with `msauto show channels`; a channel is made in the feed service",
+            f"server {context.server.name}: RSS channel {group.name!r} not found",
+            declared[0].source,
+            "list the channels with `msauto show channels`; create a channel in the feed service",
         )
-    memory = world.memory.recall(TargetId(world.server.name, "", "rss_channel", channel.name))
-    target, warnings = plan_channel(world.server, channel, unite_channel(wanteds), memory)
-    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), world.secrets()), warnings)
+    memory = context.memory.recall(TargetId(context.server.name, "", "rss_channel", channel.name))
+    target, warnings = plan_channel(context.server, channel, merge_channels(declared), memory)
+    return SurveyedTarget.of(slow_if_secret(target, LiveTarget(channel=channel), context.secrets()), warnings)
 
 
-async def _plan_database(world: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    layers = Layers(world.reader, group.database, _nothing)
-    sourced = [await layers.evaluate(member.intent.evaluate) for member in group.members]
-    batches = [desired for desired in sourced if isinstance(desired, DesiredXmpBatch)]
+async def _plan_database(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    batches = await _evaluate(context, group, DesiredXmpBatch)
     if not batches:
         return SurveyedTarget("skipped")
-    name = TargetId(world.server.name, group.database, "database", group.database)
-    memory = dict(world.memory.recall(name))
-    settlements = settlements_of(name, memory) if world.forget else []
+    name = TargetId(context.server.name, group.database, "database", group.database)
+    memory = dict(context.memory.recall(name))
+    settlements = settlements_of(name, memory) if context.forget else []
     memory |= {each.item: each.value for each in settlements}
-    outcome = SurveyedTarget.of(*plan_database(world.server, group.database, batches, memory), tuple(settlements))
-    if outcome.target is not None and not await world.reader.has_database(group.database):
+    outcome = SurveyedTarget.of(*plan_database(context.server, group.database, batches, memory), tuple(settlements))
+    if outcome.target is not None and not await context.reader.has_database(group.database):
         raise refuse(
-            f"server {world.server.name} has no database {group.database!r}",
+            f"server {context.server.name}: database {group.database!r} not found",
             batches[0].source,
-            "look at the databases with `msauto show databases`",
+            "list the databases with `msauto show databases`",
         )
     return outcome
 
 
-async def _nothing() -> None:
-    return None
+async def _evaluate(context: SurveyContext, group: IntentGroup, kind: type[D]) -> list[D]:
+    """Return what the tasks declare of a target that is not an asset: no facts exist."""
+
+    async def find_nothing() -> None:
+        return None
+
+    layers = Layers(context.reader, group.database, find_nothing)
+    evaluated = [await layers.evaluate(member.intent.evaluate) for member in group.members]
+    return [desired for desired in evaluated if isinstance(desired, kind)]

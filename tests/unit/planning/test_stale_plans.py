@@ -36,13 +36,13 @@ def test_nothing_has_changed() -> None:
     [
         (
             {"fields": {"comment": "other"}},
-            "it has changed since the plan was made: field comment was 'raw' and is 'other'",
+            "it has changed since the plan was made: field comment was 'raw', is 'other'",
         ),
         (
             {"create_time": "2026-11-21T08:00:00"},
-            "it is another clip by now: created 2026-11-21T08:00:00, link_id 1",
+            "it is another clip now: created 2026-11-21T08:00:00, link_id 1",
         ),
-        ({"link_id": 2}, "it is another clip by now: created 2026-11-20T08:00:00, link_id 2"),
+        ({"link_id": 2}, "it is another clip now: created 2026-11-20T08:00:00, link_id 2"),
         ({"frames": 251}, None),
     ],
 )
@@ -58,9 +58,9 @@ def test_a_deletion_does_not_hit_a_clip_recorded_since() -> None:
     target = planned(context, {"state": "absent"})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99)
-    assert why(context, target) == "it is another clip by now: created 2026-11-20T08:00:00, link_id 99"
+    assert why(context, target) == "it is another clip now: created 2026-11-20T08:00:00, link_id 99"
     del context.server.clips["Film"]
-    assert why(context, target) == "it is no longer there"
+    assert why(context, target) == "it no longer exists"
 
 
 def test_the_new_title_is_taken_by_now() -> None:
@@ -68,7 +68,7 @@ def test_the_new_title_is_taken_by_now() -> None:
     target = planned(context, {"was": ["Film raw"]})
     assert why(context, target) is None
     context.server.clips["Film"] = replace(FILM, link_id=99, orig_name="Another")
-    assert why(context, target) == "there is another asset called 'Film' by now"
+    assert why(context, target) == "another asset now has the title 'Film'"
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_a_channel_that_has_moved_on() -> None:
     (target,) = context.plan(rss_intent({"channel": "c", "items": [{"guid": "n", "text": "A"}]})).targets
     assert why(context, target) is None
     context.server.channels["c"].append({"guid": "m", "title": "B"})
-    assert why(context, target) == "it has changed since the plan was made, in what was compared of it: items"
+    assert why(context, target) == "it has changed since the plan was made, in one of: items"
 
 
 @pytest.mark.parametrize(
     ("drift", "words"),
     [
-        ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'] and is ['new']"),
-        ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw' and is '{'x' * 59}…"),
-        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in what was compared of it: length, segments"),
+        ({"xmp": {"dc:a": ["new"]}}, "made: xmp dc:a was ['old'], is ['new']"),
+        ({"fields": {"comment": "x" * 99}}, f"made: field comment was 'raw', is '{'x' * 59}…"),
+        ({"segments": {1: {"start": 0, "duration": 9}}}, "made, in one of: length, segments"),
     ],
 )
 def test_what_has_changed_is_told_as_far_as_the_plan_knows(drift: dict[str, Any], words: str) -> None:

@@ -189,14 +189,14 @@ def test_expect(low: int | None, high: int | None) -> None:
 
 def test_an_unknown_folder_is_an_error() -> None:
     found = stage().plan(intent(SelectRef("NEWS", ("Nowhere",)), comment("x")))
-    assert "no folder Nowhere in database NEWS" in str(only(found).error)
+    assert "folder Nowhere not found in database NEWS" in str(only(found).error)
 
 
 def test_a_clip_is_not_deleted_for_a_link_to_it() -> None:
     context = stage(raw("Film", links=["Playout/Film"]), folders={"Raw", "Playout"})
     assert "is a link" in str(only(context.plan(intent(SelectRef("NEWS", ("Playout",)), absent()))).error)
     everywhere = only(context.plan(intent(SelectRef("NEWS", (), recursive=True), absent())))
-    assert "more than one place (Raw/Film, Playout/Film)" in str(everywhere.error)
+    assert "several entries (Raw/Film, Playout/Film)" in str(everywhere.error)
     consented = only(context.plan(intent(SelectRef("NEWS", (), recursive=True), absent(with_links=True))))
     assert consented.requests[0].method == "DELETE"
 
@@ -245,7 +245,7 @@ def test_never_the_wrong_clip() -> None:
 def test_the_database_is_asked_for_before_not_there_is_success() -> None:
     context = stage(databases={"OTHER"})
     found = context.plan(intent(film("A"), absent()), intent(film("B"), comment("x")))
-    assert all("no database 'NEWS'" in str(target.error) for target in found.targets)
+    assert all("database 'NEWS' not found" in str(target.error) for target in found.targets)
 
 
 def test_a_version_without_key_ids_is_an_error() -> None:

@@ -79,7 +79,7 @@ def test_a_title_that_another_clip_has_by_now_is_left_alone_and_all_else_comes_b
     taken = stage.sim.state.databases["NEWS"].add_clip("Film", "Raw", frames=7)
     plan = plan_of_undo(stage)
     assert plan.errors == 0
-    assert "studio: New: the title is left alone, for another clip is called 'Film' by now" in plan.warnings
+    assert "studio: New: the title is not changed, because another clip now has 'Film'" in plan.warnings
     assert stage.undo().ok
     assert stage.sim.state.clip("New").home.fields["comment"] == "raw"
     assert stage.sim.state.clip("Other").home.fields.get("comment", "") == ""
