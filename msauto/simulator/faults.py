@@ -161,7 +161,7 @@ class FaultedRequest:
         await self.exchange.start(answer, max(len(answer.body), most + 1))
         await self.exchange.send_body(answer.body[:most])
         await asyncio.sleep(seconds)
-        await self.exchange.cut(after_sending=True)
+        await self.exchange.close(after_sending=True)
 
 
 async def _status(request: FaultedRequest, code: float, *retry_after: float) -> None:
@@ -179,13 +179,13 @@ async def _delay(request: FaultedRequest, seconds: float, *_: float) -> None:
 
 async def _cut_before(request: FaultedRequest, *_: float) -> None:
     """`cut_before`: close the connection; the work is not done."""
-    await request.exchange.cut()
+    await request.exchange.close()
 
 
 async def _cut_after(request: FaultedRequest, *_: float) -> None:
     """`cut_after`: do the work, then close the connection without an answer."""
     await request.done()
-    await request.exchange.cut()
+    await request.exchange.close()
 
 
 async def _garbage(request: FaultedRequest, *_: float) -> None:
@@ -218,7 +218,7 @@ async def _late(request: FaultedRequest, seconds: float, *_: float) -> None:
         await request.done()
 
     request.background(work_later())
-    await request.exchange.cut()
+    await request.exchange.close()
 
 
 async def _html(request: FaultedRequest, *_: float) -> None:

@@ -76,7 +76,7 @@ class HttpExchange:
         """Send a part of the body."""
         await self.send({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def cut(self, *, after_sending: bool = False) -> None:
+    async def close(self, *, after_sending: bool = False) -> None:
         """Close the connection, at once or after the sent data, and wait until it is closed."""
         transport = self.scope[TRANSPORT]
         transport.close() if after_sending else transport.abort()

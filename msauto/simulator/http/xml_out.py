@@ -15,7 +15,7 @@ _SPECIAL = re.compile('[&<>"\r\n\t\x00-\x1f\ufffe\uffff\ud800-\udfff]')
 _ROOT = re.compile(r"<[\w:.-]+")
 
 
-def text(value: str) -> str:
+def escape_text(value: str) -> str:
     """Escape character data; a character that is not valid in XML becomes U+FFFD."""
     if _SPECIAL.search(value) is None:
         return value
@@ -23,21 +23,21 @@ def text(value: str) -> str:
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
-def attribute(value: str) -> str:
+def escape_attribute(value: str) -> str:
     """Escape an attribute's value, without the quotes; line ends and tabs become references."""
     if _SPECIAL.search(value) is None:
         return value
-    return text(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    return escape_text(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def element(name: str, content: str) -> str:
     """Return `<name>content</name>`, the content escaped."""
-    return f"<{name}>{text(content)}</{name}>"
+    return f"<{name}>{escape_text(content)}</{name}>"
 
 
-def attr(name: str, content: str) -> str:
+def attr_element(name: str, content: str) -> str:
     """Return `<Attr name="...">content</Attr>`."""
-    return f'<Attr name="{attribute(name)}">{text(content)}</Attr>'
+    return f'<Attr name="{escape_attribute(name)}">{escape_text(content)}</Attr>'
 
 
 def document(root: str, dialect: SimDialect) -> bytes:

@@ -7,14 +7,14 @@ import re
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import HttpAnswer, garbage, text_answer, xml_answer
 from msauto.simulator.http.wire import RefusalError, folder_text
-from msauto.simulator.http.xml_out import attr, attribute, element, text
+from msauto.simulator.http.xml_out import attr_element, element, escape_attribute, escape_text
 from msauto.simulator.positions import frame_time
 from msauto.simulator.state.state import LINK_FIELDS, SimClip, SimEntry, SimMarker, SimSegment
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]")
 
 
-def boolean(value: bool, dialect: SimDialect) -> str:
+def write_boolean(value: bool, dialect: SimDialect) -> str:
     """Write a boolean as the dialect does."""
     yes, no = dialect.finalized_word.split("/")
     return yes if value else no
@@ -44,10 +44,9 @@ def attributes_xml(entry: SimEntry, dialect: SimDialect) -> str:
     if dialect.link_fields != "hidden":
         fields = {name: entry.fields.get(name, "") for name in LINK_FIELDS}
         values |= {name: value for name, value in fields.items() if value or dialect.link_fields == "reported"}
-    rows = (
-        f'<Attr name="{name}">{text(str(value))}</Attr>\n' for name, value in values.items() if name not in clip.omitted
-    )
-    return "".join(rows) + ('<Attr name="vendor_mood" unit="lumen">42</Attr>\n' if dialect.extra == "yes" else "")
+    shown = [(name, escape_text(str(value))) for name, value in values.items() if name not in clip.omitted]
+    rows = "".join(f'<Attr name="{name}">{content}</Attr>\n' for name, content in shown)
+    return rows + ('<Attr name="vendor_mood" unit="lumen">42</Attr>\n' if dialect.extra == "yes" else "")
 
 
 def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
@@ -58,14 +57,14 @@ def clip_xml(entry: SimEntry, dialect: SimDialect) -> str:
     root = "/" if dialect.folder_path == "rooted" else ""
     return "".join(
         (
-            f'<Clip folder="{root}{attribute(path)}" hires="{attribute(clip.hires)}" ',
-            f'proxy="{attribute(clip.proxy)}" archive="{attribute(clip.archive)}" ',
-            f'link_id="{entry.link_id}" finalized="{boolean(clip.finalized, dialect)}"',
+            f'<Clip folder="{root}{escape_attribute(path)}" hires="{escape_attribute(clip.hires)}" ',
+            f'proxy="{escape_attribute(clip.proxy)}" archive="{escape_attribute(clip.archive)}" ',
+            f'link_id="{entry.link_id}" finalized="{write_boolean(clip.finalized, dialect)}"',
             ' vendor_hint="7">\n<Vendor><Clip title="none"/></Vendor>\n' if dialect.extra == "yes" else ">\n",
             *(_marker(marker, origin) for marker in clip.markers),
             *(_segment(segment, origin, dialect) for segment in clip.segments),
             attributes_xml(entry, dialect),
-            *(f'<Param name="{attribute(name)}"/>\n' for name in clip.params),
+            *(f'<Param name="{escape_attribute(name)}"/>\n' for name in clip.params),
             "</Clip>",
         )
     )
@@ -92,11 +91,10 @@ def _xmp_elements(fields: dict[str, list[str]], shape: str) -> str:
     if shape == "element":
         return "".join(_one_element(name, values) for name, values in fields.items())
     if shape == "nested":
-        return "".join(
-            f'<Field name="{attribute(name)}"><Bag>{"".join(element("li", value) for value in values)}</Bag></Field>\n'
-            for name, values in fields.items()
-        )
-    return "".join(attr(name, value) + "\n" for name, values in fields.items() for value in values)
+        bags = {name: "".join(element("li", value) for value in values) for name, values in fields.items()}
+        rows = (f'<Field name="{escape_attribute(name)}"><Bag>{bag}</Bag></Field>\n' for name, bag in bags.items())
+        return "".join(rows)
+    return "".join(attr_element(name, value) + "\n" for name, values in fields.items() for value in values)
 
 
 def _one_element(field: str, values: list[str]) -> str:
@@ -106,11 +104,11 @@ def _one_element(field: str, values: list[str]) -> str:
         return "".join(element(name, value) + "\n" for value in values)
     prefix = _NOT_IN_NAMES.sub("_", prefix)
     start = f'<{prefix}:{name} xmlns:{prefix}="urn:xmp:{prefix}">'
-    return "".join(f"{start}{text(value)}</{prefix}:{name}>\n" for value in values)
+    return "".join(f"{start}{escape_text(value)}</{prefix}:{name}>\n" for value in values)
 
 
 def _marker(marker: SimMarker, origin: int) -> str:
-    fields = "".join(attr(name, value) for name, value in marker.fields.items())
+    fields = "".join(attr_element(name, value) for name, value in marker.fields.items())
     return f'<Marker uid="{marker.uid}" pos="{marker.pos - origin}">{fields}</Marker>\n'
 
 
@@ -126,6 +124,6 @@ def _segment(segment: SimSegment, origin: int, dialect: SimDialect) -> str:
     if segment.keywords and dialect.segment_keywords == "reported":
         children += element("keywords", segment.keywords)
     return (
-        f'<Segment seg_num="{segment.number}" seg_name="{attribute(name)}" '
+        f'<Segment seg_num="{segment.number}" seg_name="{escape_attribute(name)}" '
         f'start_frame="{segment.start - origin}" duration="{segment.duration}">{children}</Segment>\n'
     )

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import HttpAnswer
 from msauto.simulator.http.wire import FolderPath, HttpRequest, RefusalError, ResourceNotFoundError, folder_text
-from msauto.simulator.http.xml_out import attribute, chunked, element, stream
+from msauto.simulator.http.xml_out import chunked, element, escape_attribute, stream
 from msauto.simulator.positions import format_length
-from msauto.simulator.resources.asset_xml import attributes_xml, boolean
+from msauto.simulator.resources.asset_xml import attributes_xml, write_boolean
 from msauto.simulator.state.state import MIME_TYPES, Folder, ServerState, SimDatabase, SimEntry
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?")
@@ -53,7 +53,7 @@ def _streamed(parts: Iterator[str], dialect: SimDialect) -> HttpAnswer:
 def _databases(state: ServerState, dialect: SimDialect) -> Iterator[str]:
     yield "<Databases>\n"
     for database in list(state.databases.values()):
-        yield f'<Database name="{attribute(database.name)}">\n'
+        yield f'<Database name="{escape_attribute(database.name)}">\n'
         yield from _stored_tree(database.root, (), lambda _: True, dialect)
         yield "</Database>\n"
     yield "</Databases>"
@@ -65,10 +65,10 @@ def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: 
         chain = (folder.name,)
     elif dialect.listing_paths == "absolute":
         chain = ("", *path)
-    yield f'<StoredTree query_root="{attribute(folder_text(path))}">\n'
+    yield f'<StoredTree query_root="{escape_attribute(folder_text(path))}">\n'
     if dialect.extra == "yes":
         yield '<Statistics clips="-1"><Folder name="not a folder"/></Statistics>\n'
-    yield from (f'<Folder name="{attribute(name)}">\n' for name in chain)
+    yield from (f'<Folder name="{escape_attribute(name)}">\n' for name in chain)
     yield from _content(folder, keep, dialect)
     yield "</Folder>\n" * len(chain) + "</StoredTree>"
 
@@ -76,7 +76,7 @@ def _stored_tree(folder: Folder, path: FolderPath, keep: _Keep | None, dialect: 
 def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterator[str]:
     # Copies: a long listing is sent in pieces, and other requests can change the folder in between.
     for child in list(folder.folders.values()):
-        yield f'<Folder name="{attribute(child.name)}">\n'
+        yield f'<Folder name="{escape_attribute(child.name)}">\n'
         if dialect.listing_depth == "deep":
             yield from _content(child, keep, dialect)
         yield "</Folder>\n"
@@ -85,7 +85,7 @@ def _content(folder: Folder, keep: _Keep | None, dialect: SimDialect) -> Iterato
 
 
 def _clip(entry: SimEntry, dialect: SimDialect) -> str:
-    start = f'<Clip link_id="{entry.link_id}" finalized="{boolean(entry.clip.finalized, dialect)}">\n'
+    start = f'<Clip link_id="{entry.link_id}" finalized="{write_boolean(entry.clip.finalized, dialect)}">\n'
     return f"{start}{attributes_xml(entry, dialect)}</Clip>\n"
 
 

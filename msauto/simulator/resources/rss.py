@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from msauto.simulator.dialect import SimDialect
 from msauto.simulator.http.answers import HttpAnswer, xml_answer
 from msauto.simulator.http.wire import RefusalError, ResourceNotFoundError
-from msauto.simulator.http.xml_out import attribute, element, text
+from msauto.simulator.http.xml_out import element, escape_attribute, escape_text
 from msauto.simulator.state.state import Item, ServerState, SimChannel
 
 _ATOM = "http://www.w3.org/2005/Atom"
@@ -17,7 +17,7 @@ _RSS = "http://backend.userland.com/rss2"
 def channels_answer(state: ServerState, dialect: SimDialect) -> HttpAnswer:
     """GET /rss."""
     rows = "".join(
-        f'<channel name="{attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
+        f'<channel name="{escape_attribute(channel.name)}">{element("title", channel.title)}</channel>\n'
         for channel in state.channels.values()
     )
     return xml_answer(f"<channels>\n{rows}</channels>", dialect)
@@ -107,7 +107,7 @@ def parse_document(body: bytes) -> ET.Element:
 
 def _rss_item(item: Item, dialect: SimDialect) -> str:
     shown = shown_guid(item, dialect)
-    guid = f'<guid isPermaLink="false">{text(shown)}</guid>' if shown else ""
+    guid = f'<guid isPermaLink="false">{escape_text(shown)}</guid>' if shown else ""
     more = element("link", item.link) if item.link else ""
     more += element("pubDate", item.pub_date) if item.pub_date else ""
     more += "<x-rank>9</x-rank>" if dialect.extra == "yes" else ""
@@ -119,7 +119,7 @@ def _atom_entry(item: Item, dialect: SimDialect) -> str:
     shown = shown_guid(item, dialect)
     inner = (element("id", shown) if shown else "") + element("title", item.title)
     inner += element("summary", item.description)
-    inner += f'<link href="{attribute(item.link)}"/>' if item.link else ""
+    inner += f'<link href="{escape_attribute(item.link)}"/>' if item.link else ""
     inner += element("updated", item.pub_date) if item.pub_date else ""
     return f"<entry>{inner}</entry>\n"
 

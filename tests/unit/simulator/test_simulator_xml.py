@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from msauto.simulator import SimDialect, Simulator
-from msauto.simulator.http.xml_out import attribute, text
+from msauto.simulator.http.xml_out import escape_attribute, escape_text
 from tests.unit.simulator.asking import Asker, asset
 
 TITLE = "Новости дня"
@@ -77,7 +77,7 @@ AWKWARD = "a<b>&\"'\n\r\n\té\x00\x1b\ud800\ufffe]]>"
 
 
 def test_escaping_survives_a_parser() -> None:
-    root = ET.fromstring(f'<r a="{attribute(AWKWARD)}">{text(AWKWARD)}</r>')
+    root = ET.fromstring(f'<r a="{escape_attribute(AWKWARD)}">{escape_text(AWKWARD)}</r>')
     expected = "a<b>&\"'\n\r\n\té\ufffd\ufffd\ufffd\ufffd]]>"
     assert root.get("a") == expected
     assert root.text == expected
