@@ -85,7 +85,9 @@ def test_one_that_is_cut_short_is_asked_for_again(dest: Path, whole: bytes) -> N
 
 
 def test_one_that_is_always_cut_short_has_failed(dest: Path) -> None:
-    with pytest.raises(InDoubtError, match=r"the download was interrupted: \d+ bytes arrived, and the file is incomplete"):
+    with pytest.raises(
+        InDoubtError, match=r"the download was interrupted: \d+ bytes arrived, and the file is incomplete"
+    ):
         fetch(dest, closing(MOVIE[:-9]))
     assert dest.read_bytes() == OLD
     assert alone(dest)
