@@ -167,5 +167,6 @@ def refusal_reason(refusal: Refusal) -> str:
     if isinstance(count, int) and noun:
         count = count_deletions(count - refusal.links, refusal.links) if refusal.links else plural(count, noun)
         return reason.format(count=count, limit=refusal.limit)
-    default = f"{refusal.code.replace('_', ' ')}: {{count}}; the limit is {{limit}}"
-    return _REASONS.get(refusal.code, default).format(count=count, limit=refusal.limit)
+    if refusal.code in _REASONS:
+        return _REASONS[refusal.code].format(count=count, limit=refusal.limit)
+    return f"{refusal.code.replace('_', ' ')}: {count}; the limit is {refusal.limit}"
