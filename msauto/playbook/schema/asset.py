@@ -40,9 +40,9 @@ from msauto.playbook.schema.values import (
     UnrenderedTemplate,
     Value,
     When,
+    invalid,
     one_or_list,
     reportable,
-    sourced,
 )
 
 State = Literal["present", "absent"]
@@ -139,15 +139,15 @@ def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
     name = reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
-        raise sourced(
+        raise invalid(
             f"{str(value)[:60]!r} is not a valid attribute name", "use a text without leading or trailing spaces"
         )
     if name.casefold() in _MARKER_KEYS:
-        raise sourced(
+        raise invalid(
             f"{name} cannot be an additional attribute", f"write it next to attributes, as {name.casefold()}: …"
         )
     if name.casefold() in _MARKER_PARAMETERS:
-        raise sourced(f"{name} is a parameter of the command", "rename the attribute")
+        raise invalid(f"{name} is a parameter of the command", "rename the attribute")
     return name
 
 

@@ -23,16 +23,16 @@ from msauto.playbook.schema.values import (
     Seconds,
     SecretText,
     Value,
-    sourced,
+    invalid,
 )
 
 
 def _version(value: Any) -> tuple[int, ...]:
     if isinstance(value, bool) or not isinstance(value, str):
         written = getattr(value, "text", str(value).lower())
-        raise sourced(f"must be text, not {written}", f'quote it: "{written}"')
+        raise invalid(f"must be text, not {written}", f'quote it: "{written}"')
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
-        raise sourced(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
+        raise invalid(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
     return tuple(int(part) for part in value.strip().split("."))
 
 
@@ -41,14 +41,14 @@ def _timezone(value: Any) -> str:
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise sourced(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+        raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
     return name
 
 
 def _separator(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
-    raise sourced("must be text with at least one character")
+    raise invalid("must be text with at least one character")
 
 
 def _url(value: Any) -> str:
@@ -63,7 +63,7 @@ def _proxy_url(value: Any) -> str:
         value, ("http",), example, "set it next to the URL: proxy: {url: ..., username: ..., password: ...}"
     )
     if found.port is None:
-        raise sourced("must begin with http://, name a host and a port", f"write {example}")
+        raise invalid("must begin with http://, name a host and a port", f"write {example}")
     return found.shown()
 
 
@@ -72,9 +72,9 @@ def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -
     try:
         found = parse_server_url(value if isinstance(value, str) else "", schemes)
     except UrlError as error:
-        raise sourced(str(error), f"write {example}") from error
+        raise invalid(str(error), f"write {example}") from error
     if found.username is not None:
-        raise sourced("must not contain a password", password)
+        raise invalid("must not contain a password", password)
     return found
 
 

@@ -33,8 +33,8 @@ from msauto.playbook.schema.values import (
     Texts,
     UnrenderedTemplate,
     Value,
+    invalid,
     one_or_list,
-    sourced,
 )
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
@@ -141,7 +141,7 @@ class HandlerArgs(_TaskKeys):
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
         if isinstance(self.name, UnrenderedTemplate):
-            raise sourced("the name of a handler cannot be a template", "write the name directly", key="name")
+            raise invalid("the name of a handler cannot be a template", "write the name directly", key="name")
         return self
 
 
