@@ -57,7 +57,7 @@ def _url(value: Any) -> str:
 
 
 def _proxy_url(value: Any) -> str:
-    """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
+    """Scheme, host and port of an HTTP proxy; the port is required, because proxies have no common default."""
     example = "http://proxy:3128"
     found = _read_url(
         value, ("http",), example, "set it next to the URL: proxy: {url: ..., username: ..., password: ...}"
@@ -68,7 +68,7 @@ def _proxy_url(value: Any) -> str:
 
 
 def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -> ServerUrl:
-    """Return a URL without a user; ``password`` tells where a password is declared instead."""
+    """Return a URL without a user; ``password`` is the remedy for a password in it."""
     try:
         found = parse_server_url(value if isinstance(value, str) else "", schemes)
     except UrlError as error:
@@ -99,19 +99,19 @@ TimezoneName = Annotated[str, PlainValidator(_timezone), WithJsonSchema({"type":
 _Separator = Annotated[str, PlainValidator(_separator), WithJsonSchema({"type": "string", "minLength": 1})]
 
 _DIALECT_WORDS = {
-    "not_found": "how the server tells that there is no such thing",
-    "xmp_read": "whether XMP fields are read",
-    "list_separator": "what separates the values of an XMP field",
+    "not_found": "how the server reports that a resource was not found",
+    "xmp_read": "whether XMP fields can be read",
+    "list_separator": "separator of the values of an XMP field",
     "segment_update": "how an existing segment is changed",
     "marker_update": "which fields are sent for an existing marker",
-    "folder_missing": "what a link into an unknown folder means",
+    "folder_missing": "how a link into an unknown folder is handled",
     "link_delete": "how a link is removed",
     "link_title": "how a link's new title is written",
-    "listing_depth": "whether a listing shows the folders below as well",
+    "listing_depth": "whether a listing includes subfolders",
     "rss_update": "how an existing RSS item is replaced",
     "rss_guid": "what identifies an RSS item",
-    "rss_body": "what an RSS item is sent as",
-    "position_origin": "where positions count from",
+    "rss_body": "the form in which an RSS item is sent",
+    "position_origin": "the origin of positions",
     "title_address": "how a title with a colon is written in an address",
 }
 
@@ -126,12 +126,14 @@ def _dialect_fields() -> dict[str, Any]:
     return found
 
 
-DialectArgs = create_model("DialectArgs", __base__=Model, __doc__="How the server answers.", **_dialect_fields())
+DialectArgs = create_model(
+    "DialectArgs", __base__=Model, __doc__="Server behavior that the interface does not specify.", **_dialect_fields()
+)
 
 
-_IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
-_IN_FILE = "a file that holds the password, beside the inventory"
-_IN_KEYRING = "the service under which the system keyring holds the user's password"
+_IN_PLACE = "password; take it from the environment: {{ env.NAME }}"
+_IN_FILE = "file with the password, relative to the inventory"
+_IN_KEYRING = "service name of the password in the system keyring"
 _SOURCES = ("password", "password_file", "password_keyring")
 _BOTH = ("has both {0} and {1}", "keep one of them")
 
@@ -141,14 +143,14 @@ class BasicArgs(Model):
 
     rules: ClassVar = (OneOf(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),)
 
-    username: Value[Quoted] = need("the user")
+    username: Value[Quoted] = need("user name")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
 class HttpProxyArgs(Model):
-    """An HTTP proxy on the way to the server."""
+    """An HTTP proxy between msauto and the server."""
 
     rules: ClassVar = (
         OneOf(_SOURCES, _BOTH),
@@ -156,73 +158,73 @@ class HttpProxyArgs(Model):
     )
 
     url: Value[_ProxyUrl] = need("http://host:port")
-    username: Opt[Quoted] = key("the user that the proxy wants")
+    username: Opt[Quoted] = key("user name for the proxy")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
 class AuthArgs(Model):
-    """How to get in: basic or bearer, and any headers."""
+    """Authentication: basic or bearer, and additional headers."""
 
     rules: ClassVar = (OneOf(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
-    bearer: Opt[SecretText] = key("a bearer token")
-    bearer_file: Opt[Name] = key("a file that holds the bearer token, beside the inventory")
-    bearer_keyring: Opt[Name] = key("the service under which the system keyring holds the token of this host")
-    headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
+    bearer: Opt[SecretText] = key("bearer token")
+    bearer_file: Opt[Name] = key("file with the bearer token, relative to the inventory")
+    bearer_keyring: Opt[Name] = key("service name of this host's token in the system keyring")
+    headers: Opt[dict[str, Value[SecretText]]] = key("additional headers")
 
 
 class TlsArgs(Model):
-    """TLS towards an https server; paths of PEM files beside the inventory."""
+    """TLS options of an https server; paths of PEM files are relative to the inventory."""
 
-    verify: Opt[Flag] = key("check the server's certificate; default true")
-    ca: Opt[Name] = key("the authority to trust")
-    cert: Opt[Name] = key("our own certificate")
-    key_password: Opt[SecretText] = key("what opens the key, if it is encrypted")
-    key: Opt[Name] = key("the key of our certificate")
+    verify: Opt[Flag] = key("verify the server certificate; default true")
+    ca: Opt[Name] = key("certificate authority to trust")
+    cert: Opt[Name] = key("client certificate")
+    key_password: Opt[SecretText] = key("password of an encrypted key")
+    key: Opt[Name] = key("key of the client certificate")
 
 
 class TimeoutArgs(Model):
-    """Time-outs in seconds: more than 0, a week (604800) at most."""
+    """Timeouts in seconds: more than 0, at most a week (604800)."""
 
-    connect: Opt[Seconds] = key("to connect; default 5")
-    read: Opt[Seconds] = key("between bytes of an answer; default 30")
-    listing: Opt[Seconds] = key("for a listing; default 300")
-    proxy: Opt[Seconds] = key("for a viewing copy that is made meanwhile; default 3600")
+    connect: Opt[Seconds] = key("connecting; default 5")
+    read: Opt[Seconds] = key("between bytes of a response; default 30")
+    listing: Opt[Seconds] = key("a listing; default 300")
+    proxy: Opt[Seconds] = key("a viewing copy that the server creates; default 3600")
 
 
 class ServerArgs(Model):
     """A media server."""
 
-    url: Value[_Url] = need("http://host or https://host; port 7901 if none is given")
-    version: Opt[_Version] = key('the product version, quoted: "2.9.87"; default: the newest')
-    timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
-    auth: Opt[AuthArgs] = key("how to get in")
-    tls: Opt[TlsArgs] = key("TLS")
-    proxy: Opt[HttpProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
-    timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
-    connections: Opt[_Connections] = key("connections at once, 1 to 1024; default 16")
-    request_line: Opt[_RequestLine] = key("the longest request line in bytes, 256 to 1048576; default 8000")
-    dialect: Opt[DialectArgs] = key("how the server answers where the interface is silent")
+    url: Value[_Url] = need("http://host or https://host; default port 7901")
+    version: Opt[_Version] = key('product version, quoted: "2.9.87"; default: the newest')
+    timezone: Opt[TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
+    auth: Opt[AuthArgs] = key("authentication")
+    tls: Opt[TlsArgs] = key("TLS options")
+    proxy: Opt[HttpProxyArgs] = key("HTTP proxy; default none, and the environment is ignored")
+    timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
+    connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
+    request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
+    dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 
 
 class HostArgs(Model):
-    """A host: its server and any other variables."""
+    """A host: its server, and variables."""
 
     model_config = ConfigDict(extra="allow")
 
-    server: Opt[ServerArgs] = key("the media server")
+    server: Opt[ServerArgs] = key("media server")
 
 
 class GroupArgs(Model):
     """A group of hosts."""
 
-    hosts: dict[str, HostArgs | None] | None = key("hosts, each with its variables")
-    vars: dict[str, Any] | None = key("variables of all hosts in it")
-    children: dict[str, GroupArgs | None] | None = key("groups in it")
+    hosts: dict[str, HostArgs | None] | None = key("hosts with their variables")
+    vars: dict[str, Any] | None = key("variables of all hosts of the group")
+    children: dict[str, GroupArgs | None] | None = key("groups inside the group")
 
 
 class InventoryArgs(RootModel[dict[str, GroupArgs | None]]):
-    """An inventory: groups at the top, usually only ``all``."""
+    """An inventory: groups at the top level, usually only ``all``."""
