@@ -1,4 +1,4 @@
-"""Reads files for playbooks: each once, remembered with its SHA-256, and never outside the repository."""
+"""Reads the files of a run: each once, with its SHA-256, and only inside the repository and allowed folders."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from msauto.playbook.yaml.document import Document, Problems
 from msauto.playbook.yaml.loader import parse_yaml
 
 FILE_MIB = 64
-"""The largest file that is read, in MiB, where msauto.toml does not say `file_mib`: 50,000 tasks take some 20."""
+"""The largest file that is read, in MiB, by default: 50,000 tasks take about 20."""
 MOST_FILE_MIB = 4096
 _MARKS = (".git", "msauto.toml")
 
 
 class Files:
-    """The files of one run. Paths are kept as given, so that messages and plans show what people typed.
+    """The files of one run. Paths are kept as given, so that messages and plans show them as typed.
 
-    ``opened`` are folders outside the repository that playbooks may read from (``[lookup] folders``); ``mib`` is the
-    largest file that is read (``file_mib`` of msauto.toml). ``marks`` are the secrets of the run, those that the files
-    themselves hold first.
+    ``opened`` are folders outside the repository that playbooks may read (``[lookup] folders``); ``mib`` is the
+    largest file that is read (``file_mib`` of msauto.toml). ``marks`` are the secrets of the run, at first those in
+    the files.
     """
 
     def __init__(self, opened: Sequence[str] = (), mib: int = FILE_MIB) -> None:
@@ -36,9 +36,9 @@ class Files:
         self._documents: dict[str, Document] = {}
 
     def may_be_named(self, path: str, playbook: str) -> bool:
-        """Tell whether a playbook may name a file: one of its own repository, or of an opened folder, links followed.
+        """Tell whether a playbook may name a file: in its repository or an allowed folder, symbolic links resolved.
 
-        A playbook may come from somebody whom nobody trusts, and what it imports it can send wherever it likes.
+        A playbook may be untrusted, and can send the content of a file anywhere.
         """
         try:
             real = Path(path).resolve()
@@ -56,7 +56,7 @@ class Files:
     def document(self, path: str, flaws: Problems | None = None) -> Document:
         """Return a YAML file with its places; raises :class:`InputError`.
 
-        Flaws that leave every value known (a key that stands twice) are kept in ``flaws`` where it is given.
+        Flaws that leave every value known (a duplicate key) are added to ``flaws``, if given.
         """
         document = self.flawed(path)
         if document.flaws and (flaws is None or document.broken):
@@ -66,7 +66,7 @@ class Files:
         return document
 
     def flawed(self, path: str) -> Document:
-        """Return a YAML file as far as it can be read: whoever calls this tells its flaws."""
+        """Return a YAML file as far as it can be read; the caller reports its flaws."""
         if path not in self._documents:
             self._documents[path] = parse_yaml(self.read(path), path)
             self.taint.add_tagged(self._documents[path].data)
@@ -99,7 +99,7 @@ def _unreadable(path: str, why: str, remedy: str) -> Problem:
 
 
 def how_to_find(path: str) -> str:
-    """Return what to do about a path that leads to nothing: the name that may be meant, or where it went wrong."""
+    """Return the remedy for a path that does not exist: a similar name, or the missing folder."""
     folder, name = Path(path).parent, Path(path).name
     try:
         if not folder.is_dir():
@@ -111,19 +111,19 @@ def how_to_find(path: str) -> str:
 
 
 def beside(file: str, name: str) -> str:
-    """Return the path of a file named in another: relative names are beside it."""
+    """Return the path of a file that another file names, relative to that file."""
     return os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(name)))  # noqa: PTH111, PTH118, PTH120 - keeps what was typed
 
 
 OUTSIDE = "copy it into the repository, or allow its folder in msauto.toml: [lookup] folders"
-"""What to do about a file outside the playbook's repository."""
+"""The remedy for a file outside the playbook's repository."""
 
 
 def repository_of(folder: Path) -> Path:
-    """Return the repository that a folder belongs to: the nearest above with .git or msauto.toml.
+    """Return the repository of a folder: the nearest folder above with .git or msauto.toml.
 
-    Where there is none: the folder that we stand in, if it holds this one (but no root and no home), else the parent
-    of a folder called ``playbooks``, else the folder itself.
+    Without one: the working folder, if it holds this one and is neither a root nor the home folder; else the parent
+    of a folder named ``playbooks``; else the folder itself.
     """
     start = folder.resolve()
     for candidate in (start, *start.parents):

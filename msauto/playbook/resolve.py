@@ -1,4 +1,4 @@
-"""Playbooks and inventory to intents. No server is asked; all that can be wrong without one is told at once."""
+"""Resolves playbooks and inventory to intents, without a server; raises all problems at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.values import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader, Play, Task
-from msauto.playbook.tasks.serial import Batches, BatchSizes, read_pace
+from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
 from msauto.playbook.tasks.task_secrets import shown
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
@@ -100,7 +100,7 @@ def resolve_plays(
 def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
     """Return the hosts that the options name; raises :class:`InputError`.
 
-    ``flaws``, where given, takes what is wrong with the texts alone (a key that stands twice).
+    ``flaws``, if given, collects flaws of the texts (a duplicate key).
     """
     problems = Problems()
     extra: list[Variable] = []
@@ -145,7 +145,7 @@ class _Resolver:
         self._played += 1
 
     def check_limit(self) -> None:
-        """Raise for a limit that leaves no host of any play."""
+        """Raise for a limit that matches no host of any play."""
         if self._played and self._limit and not self._played_on and self._options.limit is not None:
             raise outside_node("--limit", self._options.limit).error(
                 "the limit matches no host of any play", "use a host or group of the plays"
@@ -160,15 +160,15 @@ class _Resolver:
         return self._batches.all()
 
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
-        """Return the number of each host's batch; problems are kept, and the tasks are looked at all the same."""
+        """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         if not hosts:
             return {}
         scope = self._play_scope(play, self._hosts.scope(hosts[0], str(Path(play.file).parent)))
-        pace = BatchSizes()
+        sizes = BatchSizes()
         with self._problems.gather():
-            sourced = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            pace = read_pace(_render_constant(sourced, scope, play.node), play.node)
-        return self._batches.add(_play_name(play, scope), hosts, pace)
+            values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
+            sizes = read_batch_sizes(_render_constant(values, scope, play.node), play.node)
+        return self._batches.add(_play_name(play, scope), hosts, sizes)
 
     def work(self) -> tuple[ServerIntents, ...]:
         """Return the work of each server, in the order of the inventory."""
@@ -193,16 +193,16 @@ class _Resolver:
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
-            setting = TaskContext(server, scope, _DatabaseLookup(play, name), batch=batch)
-            setting = replace(setting, handlers=self._handlers(play, setting))
+            context = TaskContext(server, scope, _DatabaseLookup(play, name), batch=batch)
+            context = replace(context, handlers=self._handlers(play, context))
             for task in play.tasks:
-                if chosen(task.around.tags, self._options.tags, self._options.skip_tags):
-                    self._task(task, setting, intents)
+                if chosen(task.inherited.tags, self._options.tags, self._options.skip_tags):
+                    self._task(task, context, intents)
                 elif self._check_only:
-                    self._task(task, setting, [])
+                    self._task(task, context, [])
 
     def _stand_in(self, name: str, folder: str) -> ServerSpec:
-        """Return a server without what cannot be known here; checks of values need its list separator alone."""
+        """Return a server with only its list separator, which checks of values need."""
         variable = self._hosts.scope(name, folder).variables.winner("server")
         block = variable.value if variable is not None else None
         dialect = block.get("dialect") if isinstance(block, Mapping) else None
@@ -210,21 +210,21 @@ class _Resolver:
         known = isinstance(separator, str) and separator and not isinstance(separator, UnrenderedTemplate)
         return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
 
-    def _handlers(self, play: Play, setting: TaskContext) -> dict[str, list[Handler]]:
-        """Return the handlers of a play on one host by their names; they run whatever the tags are."""
+    def _handlers(self, play: Play, context: TaskContext) -> dict[str, list[Handler]]:
+        """Return the handlers of a play on one host by name; they ignore tags."""
         found: dict[str, list[Handler]] = {}
         for index, task in enumerate(play.handlers):
             handlers = found.setdefault(str(task.data["name"]), [])
             with self._problems.gather():
-                handlers.extend(task_handlers(task, setting, (self._played, index)))
+                handlers.extend(task_handlers(task, context, (self._played, index)))
         return found
 
-    def _task(self, task: Task, setting: TaskContext, intents: list[Intent]) -> None:
+    def _task(self, task: Task, context: TaskContext, intents: list[Intent]) -> None:
         with self._problems.gather():
-            intents.extend(task_intents(task, setting))
+            intents.extend(task_intents(task, context))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
-        inner = scope.with_variables(play.around.variables)
+        inner = scope.with_variables(play.inherited.variables)
         if "vars_files" in play.data:
             inner = inner.with_variables(self._vars_files(play, inner))
         return inner.with_variables(_database_key(play, inner))
@@ -235,7 +235,7 @@ class _Resolver:
         found: list[Variable] = []
         for index, name in enumerate(names):
             path = beside(play.file, str(name))
-            if not self._files.may_be_named(path, play.around.files[0] if play.around.files else play.file):
+            if not self._files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
                 raise node.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
             found += self._vars_file(path, node.child(index))
         return found
@@ -248,12 +248,12 @@ class _Resolver:
 
 
 def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
-    """Return the play's ``database:`` as a variable; it may be made of a weaker variable of the same name."""
+    """Return the play's ``database:`` as a variable; its template may use a weaker variable of the same name."""
     if "database" not in play.data:
         return []
     node = play.node.child("database")
     value = play.data["database"]
-    with suppress(InputError, UsesAssetError):  # told where a task needs it
+    with suppress(InputError, UsesAssetError):  # reported for the task that needs it
         value = render_data(value, scope, node)
     return [Variable("database", value, Level.PLAY_KEY, node)]
 
@@ -309,7 +309,7 @@ def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str])
 
 
 def _unknown_tags(options: ResolveOptions, plays: Sequence[Play]) -> Iterator[str]:
-    known = {tag for play in plays for task in play.tasks for tag in task.around.tags}
+    known = {tag for play in plays for task in play.tasks for tag in task.inherited.tags}
     for tag in (*options.tags, *options.skip_tags):
         if tag not in known | _SPECIAL_TAGS:
             hint = nearest(tag, known)

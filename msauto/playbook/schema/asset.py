@@ -51,9 +51,9 @@ from msauto.playbook.schema.values import (
     UnrenderedTemplate,
     Value,
     When,
+    invalid,
     one_or_list,
     reportable,
-    sourced,
 )
 
 State = Literal["present", "absent"]
@@ -87,27 +87,33 @@ def _true_or_map(value: Any) -> str:
 
 
 class ExpectedCount(Model):
-    """How many assets a selection may find; anything else stops the run."""
+    """How many assets a selection may find. Any other number is a planning error."""
 
-    min: Opt[Count] = key("fewest assets that must be found")
-    max: Opt[Count] = key("most assets that may be found")
+    min: Opt[Count] = key("minimum number of assets")
+    max: Opt[Count] = key("maximum number of assets")
 
 
 class SelectArgs(Model):
-    """Which assets of a listing are meant."""
+    """Selects assets of a listing."""
 
-    folder: Opt[FolderText] = key("folder to look in, such as Raw/2026; an unknown one is an error; default: the root")
-    recursive: Opt[Flag] = key("look in the folders below as well; default false")
-    created_after: Opt[When] = key("only assets created after this date or time (the server's own time if no zone)")
-    created_before: Opt[When] = key("only assets created before this date or time")
-    created_within: Opt[Span] = key("only assets created within this span before now: 90s, 30m, 2h, 3d")
+    folder: Opt[FolderText] = key(
+        "folder to search, such as Raw/2026; an unknown folder is an error; default: the root"
+    )
+    recursive: Opt[Flag] = key("search subfolders too; default false")
+    created_after: Opt[When] = key(
+        "only assets created after this date or time; without a zone, in the time zone of the server"
+    )
+    created_before: Opt[When] = key(
+        "only assets created before this date or time; without a zone, in the time zone of the server"
+    )
+    created_within: Opt[Span] = key("only assets created within this duration before now: 90s, 30m, 2h, 3d")
     mimetype: Opt[
         Annotated[
             Annotated[list[Value[MimeType]], Tag("list")] | Annotated[MimeType, Tag("one")],
             Discriminator(one_or_list),
         ]
-    ] = key("one or several kinds of assets")
-    where: Plain[Expressions] = key("an expression over asset, without braces: asset.frames > 250")
+    ] = key("one or more types of assets")
+    where: Plain[Expressions] = key("condition on asset, an expression without braces: asset.frames > 250")
     expect: Opt[ExpectedCount] = key("how many assets may be found")
 
 
@@ -134,7 +140,7 @@ class SegmentKeys(Model):
 
 
 class SegmentArgs(SegmentKeys):
-    """A segment: its number, or its start and duration."""
+    """A segment, identified by its number, or by its start and duration."""
 
     rules: ClassVar = (
         WhenValue("state", "present", (AllOf(("start", "duration"), "the segment has no"),), default=True),
@@ -145,10 +151,10 @@ class SegmentArgs(SegmentKeys):
 
 
 class SegmentationArgs(Model):
-    """The whole asset in segments of equal duration."""
+    """Segments of equal duration over the whole asset."""
 
-    duration: Value[Pos] = need("how long each segment is: a time code or frames")
-    title: Opt[Text] = key("the title of the segments")
+    duration: Value[Pos] = need("duration of each segment: a time code or frames")
+    title: Opt[Text] = key("title of the segments")
 
 
 _MARKER_KEYS = frozenset({*names(MARKER_ATTRIBUTES), "track"})
@@ -159,15 +165,15 @@ def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
     name = reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
-        raise sourced(
+        raise invalid(
             f"{str(value)[:60]!r} is not a valid attribute name", "use a text without leading or trailing spaces"
         )
     if name.casefold() in _MARKER_KEYS:
-        raise sourced(
+        raise invalid(
             f"{name} cannot be an additional attribute", f"write it next to attributes, as {name.casefold()}: …"
         )
     if name.casefold() in _MARKER_PARAMETERS:
-        raise sourced(f"{name} is a parameter of the command", "rename the attribute")
+        raise invalid(f"{name} is a parameter of the command", "rename the attribute")
     return name
 
 
@@ -194,7 +200,7 @@ class MarkerKeys(Model):
 
 
 class MarkerArgs(MarkerKeys):
-    """A key frame marker: its uid, or its position and track."""
+    """A key frame marker, identified by its uid, or by its position and track."""
 
     rules: ClassVar = (
         AnyOf(
@@ -219,28 +225,28 @@ class LinkArgs(FieldsArgs):
 
 
 class MarkersExactly(Model):
-    """Which markers are complete."""
+    """The types of markers of which the list is complete."""
 
     tracks: Value[list[Value[Track]]] = need("only markers of these types are removed")
 
 
 class ExactlyArgs(Model):
-    """Which lists are complete: nothing but what they name may be there."""
+    """The lists that are complete: items that they do not name are removed."""
 
-    segments: Opt[Flag] = key("no other segments")
+    segments: Opt[Flag] = key("remove other segments")
     markers: Opt[
         Annotated[
             Annotated[MarkersExactly, Tag("map")] | Annotated[Flag, Tag("flag")],
             Discriminator(_true_or_map),
         ]
-    ] = key("no other markers; {tracks: [...]} narrows it to these types")
-    links: Opt[Flag] = key("no other links")
+    ] = key("remove other markers; {tracks: [...]} limits it to these types")
+    links: Opt[Flag] = key("remove other links")
 
 
 class RestoreArgs(Model):
-    """How to wait for a file from the archive."""
+    """How long to wait for a file from the archive."""
 
-    wait: Opt[Span] = key("how long the proof may wait for the file: 90s, 30m, 2h; default 30m")
+    wait: Opt[Span] = key("how long verification waits for the file: 90s, 30m, 2h; default 30m")
 
 
 ONE_TARGET = OneOf(
@@ -253,7 +259,7 @@ _ABSENT_HAS_NO = "{} cannot be used with state: absent"
 
 
 class AssetArgs(Model):
-    """An asset as it should be. What is not named is not managed; an empty value clears."""
+    """The desired state of an asset. Keys that are not named are not managed; an empty value clears."""
 
     rules: ClassVar = (
         ONE_TARGET,
@@ -268,40 +274,42 @@ class AssetArgs(Model):
         WhenValue("state", "absent", (NoneOf(_CONTENT, _ABSENT_HAS_NO, "remove one of the two"),)),
     )
 
-    title: Opt[Name] = key("the asset's title: which asset is meant")
-    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
-    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
-    was: Opt[Texts] = key("former titles: one of them found instead is renamed to title")
-    folder: Opt[FolderText] = key("a guard: the clip must live in this folder")
+    title: Opt[Name] = key("title of the asset")
+    id: Opt[KeyId] = key("key field and value, NS:ID, instead of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, instead of a title")
+    was: Opt[Texts] = key("former titles: an asset found under one of them is renamed to title")
+    folder: Opt[FolderText] = key("guard: the home folder of the clip must be this folder")
     fields: Opt[FieldsArgs] = key("link fields")
-    xmp: Opt[dict[NsName, Value[Texts]]] = key("XMP fields by ns:name; a text, or a list of texts")
+    xmp: Opt[dict[NsName, Value[Texts]]] = key("XMP fields by ns:name; text, or a list of texts")
     segments: Opt[list[Value[SegmentArgs]]] = key("segments")
-    segmentation: Opt[SegmentationArgs] = key("the whole asset in segments of equal duration")
+    segmentation: Opt[SegmentationArgs] = key("segments of equal duration over the whole asset")
     markers: Opt[list[Value[MarkerArgs]]] = key("key frame markers")
-    links: Opt[list[Value[LinkArgs]]] = key("shortcuts to the asset in folders")
+    links: Opt[list[Value[LinkArgs]]] = key("links to the asset in folders")
     exactly: Opt[
         Annotated[
             Annotated[list[Value[Literal["segments", "markers", "links"]]], Tag("list")]
             | Annotated[ExactlyArgs, Tag("map")],
             Discriminator(_list_or_map),
         ]
-    ] = key("lists that are complete: what they do not name is removed")
-    origin: Opt[Pos] = key("the time code of the clip's first frame in this task; default 0")
+    ] = key("lists that are complete: items that they do not name are removed")
+    origin: Opt[Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
     restore: Opt[
         Annotated[
             Annotated[RestoreArgs, Tag("map")] | Annotated[Flag, Tag("flag")],
             Discriminator(_true_or_map),
         ]
-    ] = key("the high-resolution file is on disk, brought from the archive if need be")
-    missing: Opt[Literal["error", "skip"]] = key("what an unknown title means; default error")
-    unfinalized: Opt[Literal["error", "skip", "allow"]] = key("what a clip still being recorded means; default error")
-    lossy: Opt[Flag] = key("allow changes that lose what the interface cannot write back")
+    ] = key("the high-resolution file is on disk; if not, restore it from the archive")
+    missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
+    unfinalized: Opt[Literal["error", "skip", "allow"]] = key(
+        "how to handle a clip that is still being recorded; default error"
+    )
+    lossy: Opt[Flag] = key("allow changes that lose data that the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
-    with_links: Opt[Flag] = key("state: absent deletes the asset although links show it; default false")
+    with_links: Opt[Flag] = key("delete the asset with state: absent even if links show it; default false")
 
 
 def exactly_lists(args: AssetArgs) -> list[str]:
-    """Return the lists that are complete, as far as they are known yet."""
+    """Return the names of the lists that are complete, as far as they are rendered."""
     if isinstance(args.exactly, list):
         return [str(name) for name in args.exactly if not isinstance(name, UnrenderedTemplate)]
     if isinstance(args.exactly, ExactlyArgs):

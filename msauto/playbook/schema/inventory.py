@@ -23,16 +23,16 @@ from msauto.playbook.schema.values import (
     Seconds,
     SecretText,
     Value,
-    sourced,
+    invalid,
 )
 
 
 def _version(value: Any) -> tuple[int, ...]:
     if isinstance(value, bool) or not isinstance(value, str):
         written = getattr(value, "text", str(value).lower())
-        raise sourced(f"must be text, not {written}", f'quote it: "{written}"')
+        raise invalid(f"must be text, not {written}", f'quote it: "{written}"')
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,5}", value.strip()):
-        raise sourced(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
+        raise invalid(f"{value[:40]!r} is not a valid version", 'write it as "2.9.87"')
     return tuple(int(part) for part in value.strip().split("."))
 
 
@@ -41,14 +41,14 @@ def _timezone(value: Any) -> str:
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise sourced(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
+        raise invalid(f"unknown time zone {str(value)[:40]!r}", "use an IANA name such as Europe/Oslo") from error
     return name
 
 
 def _separator(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
-    raise sourced("must be text with at least one character")
+    raise invalid("must be text with at least one character")
 
 
 def _url(value: Any) -> str:
@@ -57,24 +57,24 @@ def _url(value: Any) -> str:
 
 
 def _proxy_url(value: Any) -> str:
-    """Scheme, host and port of an HTTP proxy; there is no port that all proxies have."""
+    """Scheme, host and port of an HTTP proxy; the port is required, because proxies have no common default."""
     example = "http://proxy:3128"
     found = _read_url(
         value, ("http",), example, "set it next to the URL: proxy: {url: ..., username: ..., password: ...}"
     )
     if found.port is None:
-        raise sourced("must begin with http://, name a host and a port", f"write {example}")
+        raise invalid("must begin with http://, name a host and a port", f"write {example}")
     return found.shown()
 
 
 def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -> ServerUrl:
-    """Return a URL without a user; ``password`` tells where a password is declared instead."""
+    """Return a URL without a user; ``password`` is the remedy for a password in it."""
     try:
         found = parse_server_url(value if isinstance(value, str) else "", schemes)
     except UrlError as error:
-        raise sourced(str(error), f"write {example}") from error
+        raise invalid(str(error), f"write {example}") from error
     if found.username is not None:
-        raise sourced("must not contain a password", password)
+        raise invalid("must not contain a password", password)
     return found
 
 
@@ -109,12 +109,14 @@ def _dialect_fields() -> dict[str, Any]:
     return found
 
 
-DialectArgs = create_model("DialectArgs", __base__=Model, __doc__="How the server answers.", **_dialect_fields())
+DialectArgs = create_model(
+    "DialectArgs", __base__=Model, __doc__="Server behavior that the interface does not specify.", **_dialect_fields()
+)
 
 
-_IN_PLACE = "the password: take it from the environment, {{ env.NAME }}"
-_IN_FILE = "a file that holds the password, beside the inventory"
-_IN_KEYRING = "the service under which the system keyring holds the user's password"
+_IN_PLACE = "password; take it from the environment: {{ env.NAME }}"
+_IN_FILE = "file with the password, relative to the inventory"
+_IN_KEYRING = "service name of the password in the system keyring"
 _SOURCES = ("password", "password_file", "password_keyring")
 _BOTH = ("has both {0} and {1}", "keep one of them")
 
@@ -124,14 +126,14 @@ class BasicArgs(Model):
 
     rules: ClassVar = (OneOf(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),)
 
-    username: Value[Quoted] = need("the user")
+    username: Value[Quoted] = need("user name")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
 class HttpProxyArgs(Model):
-    """An HTTP proxy on the way to the server."""
+    """An HTTP proxy between msauto and the server."""
 
     rules: ClassVar = (
         OneOf(_SOURCES, _BOTH),
@@ -139,73 +141,73 @@ class HttpProxyArgs(Model):
     )
 
     url: Value[_ProxyUrl] = need("http://host:port")
-    username: Opt[Quoted] = key("the user that the proxy wants")
+    username: Opt[Quoted] = key("user name for the proxy")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
 
 
 class AuthArgs(Model):
-    """How to get in: basic or bearer, and any headers."""
+    """Authentication: basic or bearer, and additional headers."""
 
     rules: ClassVar = (OneOf(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
-    bearer: Opt[SecretText] = key("a bearer token")
-    bearer_file: Opt[Name] = key("a file that holds the bearer token, beside the inventory")
-    bearer_keyring: Opt[Name] = key("the service under which the system keyring holds the token of this host")
-    headers: Opt[dict[str, Value[SecretText]]] = key("headers to send along")
+    bearer: Opt[SecretText] = key("bearer token")
+    bearer_file: Opt[Name] = key("file with the bearer token, relative to the inventory")
+    bearer_keyring: Opt[Name] = key("service name of this host's token in the system keyring")
+    headers: Opt[dict[str, Value[SecretText]]] = key("additional headers")
 
 
 class TlsArgs(Model):
-    """TLS towards an https server; paths of PEM files beside the inventory."""
+    """TLS options of an https server; paths of PEM files are relative to the inventory."""
 
-    verify: Opt[Flag] = key("check the server's certificate; default true")
-    ca: Opt[Name] = key("the authority to trust")
-    cert: Opt[Name] = key("our own certificate")
-    key_password: Opt[SecretText] = key("what opens the key, if it is encrypted")
-    key: Opt[Name] = key("the key of our certificate")
+    verify: Opt[Flag] = key("verify the server certificate; default true")
+    ca: Opt[Name] = key("certificate authority to trust")
+    cert: Opt[Name] = key("client certificate")
+    key_password: Opt[SecretText] = key("password of an encrypted key")
+    key: Opt[Name] = key("key of the client certificate")
 
 
 class TimeoutArgs(Model):
-    """Time-outs in seconds: more than 0, a week (604800) at most."""
+    """Timeouts in seconds: more than 0, at most a week (604800)."""
 
-    connect: Opt[Seconds] = key("to connect; default 5")
-    read: Opt[Seconds] = key("between bytes of an answer; default 30")
-    listing: Opt[Seconds] = key("for a listing; default 300")
-    proxy: Opt[Seconds] = key("for a viewing copy that is made meanwhile; default 3600")
+    connect: Opt[Seconds] = key("connecting; default 5")
+    read: Opt[Seconds] = key("between bytes of a response; default 30")
+    listing: Opt[Seconds] = key("a listing; default 300")
+    proxy: Opt[Seconds] = key("a viewing copy that the server creates; default 3600")
 
 
 class ServerArgs(Model):
     """A media server."""
 
-    url: Value[_Url] = need("http://host or https://host; port 7901 if none is given")
-    version: Opt[_Version] = key('the product version, quoted: "2.9.87"; default: the newest')
-    timezone: Opt[TimezoneName] = key("the time zone of the server's times, such as Europe/Oslo")
-    auth: Opt[AuthArgs] = key("how to get in")
-    tls: Opt[TlsArgs] = key("TLS")
-    proxy: Opt[HttpProxyArgs] = key("an HTTP proxy on the way; default none, and the environment is not looked at")
-    timeouts: Opt[TimeoutArgs] = key("time-outs in seconds")
-    connections: Opt[_Connections] = key("connections at once, 1 to 1024; default 16")
-    request_line: Opt[_RequestLine] = key("the longest request line in bytes, 256 to 1048576; default 8000")
-    dialect: Opt[DialectArgs] = key("how the server answers where the interface is silent")
+    url: Value[_Url] = need("http://host or https://host; default port 7901")
+    version: Opt[_Version] = key('product version, quoted: "2.9.87"; default: the newest')
+    timezone: Opt[TimezoneName] = key("time zone of the times that the server reports, such as Europe/Oslo")
+    auth: Opt[AuthArgs] = key("authentication")
+    tls: Opt[TlsArgs] = key("TLS options")
+    proxy: Opt[HttpProxyArgs] = key("HTTP proxy; default none, and the environment is ignored")
+    timeouts: Opt[TimeoutArgs] = key("timeouts in seconds")
+    connections: Opt[_Connections] = key("maximum number of connections, 1 to 1024; default 16")
+    request_line: Opt[_RequestLine] = key("maximum length of a request line in bytes, 256 to 1048576; default 8000")
+    dialect: Opt[DialectArgs] = key("server behavior that the interface does not specify")
 
 
 class HostArgs(Model):
-    """A host: its server and any other variables."""
+    """A host: its server, and variables."""
 
     model_config = ConfigDict(extra="allow")
 
-    server: Opt[ServerArgs] = key("the media server")
+    server: Opt[ServerArgs] = key("media server")
 
 
 class GroupArgs(Model):
     """A group of hosts."""
 
-    hosts: dict[str, HostArgs | None] | None = key("hosts, each with its variables")
-    vars: dict[str, Any] | None = key("variables of all hosts in it")
-    children: dict[str, GroupArgs | None] | None = key("groups in it")
+    hosts: dict[str, HostArgs | None] | None = key("hosts with their variables")
+    vars: dict[str, Any] | None = key("variables of all hosts of the group")
+    children: dict[str, GroupArgs | None] | None = key("groups inside the group")
 
 
 class InventoryArgs(RootModel[dict[str, GroupArgs | None]]):
-    """An inventory: groups at the top, usually only ``all``."""
+    """An inventory: groups at the top level, usually only ``all``."""

@@ -26,7 +26,7 @@ VARIABLES = ("vars",)
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates may stand for values.
+    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates are accepted in place of values.
 
     >>> json_schema("playbook")["title"]
     'msauto playbook'
@@ -41,7 +41,7 @@ def json_schema(name: str) -> dict[str, Any]:
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of one model: its keys, and its rules for keys that depend on each other."""
+    """Return the JSON Schema of one model, with its rules for keys."""
     return _with_rules(_tidy(model.model_json_schema(by_alias=True)))
 
 

@@ -1,4 +1,4 @@
-"""The keys of the modules that run something, or ask: thumbnail, proxy, command, assert, xmp_batch."""
+"""The keys of the modules thumbnail, proxy, command, assert and xmp_batch."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ _OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
 
 
 class TargetKeys(Model):
-    """Which asset is meant."""
+    """The keys that name an asset."""
 
     rules: ClassVar[tuple[KeyRule, ...]] = (ONE_TARGET,)
 
-    title: Opt[Name] = key("the asset's title")
-    id: Opt[KeyId] = key("a key field and its value, NS:ID, in place of a title")
-    select: Opt[SelectArgs] = key("all assets of a listing, in place of a title")
+    title: Opt[Name] = key("title of the asset")
+    id: Opt[KeyId] = key("key field and value, NS:ID, instead of a title")
+    select: Opt[SelectArgs] = key("all assets of a listing, instead of a title")
 
 
 class RunTarget(TargetKeys):
-    """Which asset is meant, and what it means where it is not there."""
+    """The keys that name an asset, and how to handle a missing one."""
 
-    missing: Opt[Literal["error", "skip"]] = key("what an unknown title means; default error")
+    missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
 
 
 class ThumbnailOnly(Model):
-    """A still image of the asset that called a handler (interface, «PNG thumbnail»)."""
+    """A still image of the asset that changed (interface, «PNG thumbnail»)."""
 
     hints: ClassVar = _OF_HANDLERS
 
-    pos: Opt[Pos] = key("the position: a time code or frames")
-    dur: Opt[Pos] = key("the composition's duration, for graphic templates")
-    w: Opt[_Pixels] = key("width in pixels; default the original width")
-    h: Opt[_Pixels] = key("height in pixels; default the original height")
+    pos: Opt[Pos] = key("position of the image: a time code or frames")
+    dur: Opt[Pos] = key("duration of the composition, for graphic templates")
+    w: Opt[_Pixels] = key("width in pixels; default: the original width")
+    h: Opt[_Pixels] = key("height in pixels; default: the original height")
     params: Opt[dict[str, Value[Text]]] = key("values for the elements of a graphic template")
-    dest: Value[Name] = need("the file to write, beside the playbook")
+    dest: Value[Name] = need("file to write, relative to the playbook")
 
 
 class ThumbnailArgs(RunTarget, ThumbnailOnly):
@@ -52,12 +52,12 @@ class ThumbnailArgs(RunTarget, ThumbnailOnly):
 
 
 class ProxyOnly(Model):
-    """A viewing copy of the asset that called a handler (interface, «Web proxy»)."""
+    """A viewing copy of the asset that changed (interface, «Web proxy»)."""
 
     hints: ClassVar = _OF_HANDLERS
 
-    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("the web profile")
-    dest: Value[Name] = need("the file to write, beside the playbook")
+    profile: Value[Literal["WP1", "WP2", "WP3", "WP4", "WP5", "WP6", "WP7", "WP8"]] = need("web profile")
+    dest: Value[Name] = need("file to write, relative to the playbook")
 
 
 class ProxyArgs(RunTarget, ProxyOnly):
@@ -106,36 +106,38 @@ _COMMAND_RULES: tuple[KeyRule, ...] = (
 
 
 class CommandOnly(Model):
-    """A command on the asset that called a handler (interface, «Asset commands»)."""
+    """A command on the asset that changed (interface, «Asset commands»)."""
 
     hints: ClassVar = _OF_HANDLERS
     rules: ClassVar = _COMMAND_RULES
 
-    name: Value[Command] = need("the command")
-    params: Opt[dict[str, Value[Text]]] = key("parameters of the command; ns and id follow the asset's address")
+    name: Value[Command] = need("name of the command")
+    params: Opt[dict[str, Value[Text]]] = key(
+        "parameters of the command; ns and id are set from the address of the asset"
+    )
     run: Opt[Literal["always", "once", "changed"]] = key(
-        "always (default), once in the life of the asset, or changed: where this run changes the asset"
+        "always (default); once: once per asset; changed: if this run changes the asset"
     )
 
 
 class CommandArgs(RunTarget, CommandOnly):
-    """A command that is run rather than compared (interface, «Asset commands»)."""
+    """A command that is run, not compared (interface, «Asset commands»)."""
 
     hints: ClassVar = {}
     rules: ClassVar = (ONE_TARGET, *_COMMAND_RULES)
 
 
 class AssertArgs(TargetKeys):
-    """Conditions that must hold, or the plan is refused. Without an asset they are about variables alone."""
+    """Conditions that must be true, or planning fails. Without an asset, they use only variables."""
 
     rules: ClassVar = (OneOf(ONE_TARGET.keys, ONE_TARGET.both),)
 
-    that: Plain[Expressions] = need("expressions, without braces, that must all hold")
-    msg: Opt[Text] = key("what to say where one does not")
+    that: Plain[Expressions] = need("expressions without braces; all must be true")
+    msg: Opt[Text] = key("message if a condition is false")
 
 
 class XmpBatchArgs(Model):
-    """XMP metadata loaded through a connector (interface, «Load XMP metadata in batch»)."""
+    """XMP metadata to load through a connector (interface, «Load XMP metadata in batch»)."""
 
-    connector: Value[Name] = need("the metadata connector's name")
-    src: Value[Name] = need("the file to load, beside the playbook; its content is loaded once")
+    connector: Value[Name] = need("name of the metadata connector")
+    src: Value[Name] = need("file to load, relative to the playbook; the same content is loaded only once")

@@ -1,4 +1,4 @@
-"""The keys of plays and tasks, and of the modules other than ``asset`` and ``rss``."""
+"""The keys of plays, tasks and handlers."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from msauto.playbook.schema.values import (
     Texts,
     UnrenderedTemplate,
     Value,
+    invalid,
     one_or_list,
-    sourced,
 )
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
-"""What a task may do: exactly one of these."""
+"""The modules of tasks: each task has exactly one."""
 _LOOPLESS = ("block", "import_tasks")
 HANDLER_MODULES = ("command", "thumbnail", "proxy")
-"""What a handler may do, on the asset whose change called it."""
+"""The modules of handlers, which run on the asset that changed."""
 
 
 class LoopControl(Model):
-    """How a loop names its item."""
+    """The names of a loop's variables."""
 
-    loop_var: Plain[Name] = key("the variable that holds the item; default item")
-    index_var: Plain[Name] = key("a variable that holds the item's number, from 0")
-    label: Opt[Text] = key("how an item is shown")
+    loop_var: Plain[Name] = key("variable that holds the item; default item")
+    index_var: Plain[Name] = key("variable that holds the index of the item, from 0")
+    label: Opt[Text] = key("text that names the item in plans")
 
 
 _HINTS = {
@@ -64,13 +64,13 @@ _HINTS = {
 
 
 class _TaskKeys(Model):
-    """What tasks and handlers share."""
+    """The keys of both tasks and handlers."""
 
-    name: Opt[Label] = key("what the task is for, in a person's words")
-    when: Plain[Expressions] = key("an expression, or several that must all hold, without braces")
+    name: Opt[Label] = key("description of the task, for plans and reports")
+    when: Plain[Expressions] = key("condition: one or more expressions without braces; all must be true")
     vars: Plain[dict[str, Any]] = key("variables of this task")
-    loop: Opt[list[Any]] = key("the task is done once for each item of this list")
-    loop_control: Plain[LoopControl] = key("how the loop names its item")
+    loop: Opt[list[Any]] = key("list: the task runs once for each item")
+    loop_control: Plain[LoopControl] = key("names of the loop's variables")
 
 
 def _one_module(modules: tuple[str, ...], what: str) -> OneOf:
@@ -85,7 +85,7 @@ _NEEDS_LOOP = Needs("loop_control", ("loop",), "loop_control requires loop", rem
 
 
 class TaskArgs(_TaskKeys):
-    """A task: a name, one module, and when it applies."""
+    """A task: one module with its arguments, and the conditions of the task."""
 
     hints: ClassVar = _HINTS
     rules: ClassVar = (
@@ -101,17 +101,17 @@ class TaskArgs(_TaskKeys):
         ),
     )
 
-    tags: Opt[Texts] = key("tags to choose tasks by (--tags, --skip-tags); always and never are special")
-    notify: Opt[Texts] = key("handlers that run where this task changed something")
-    asset: Plain[AssetArgs] = key("an asset as it should be")
-    rss: Plain[RssArgs] = key("an RSS channel as it should be")
+    tags: Opt[Texts] = key("tags for --tags and --skip-tags; always and never are special")
+    notify: Opt[Texts] = key("handlers that run for each target that this task changes")
+    asset: Plain[AssetArgs] = key("desired state of an asset")
+    rss: Plain[RssArgs] = key("desired state of an RSS channel")
     thumbnail: Plain[ThumbnailArgs] = key("a still image of an asset")
     proxy: Plain[ProxyArgs] = key("a viewing copy of an asset")
-    xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata loaded through a connector")
-    command: Plain[CommandArgs] = key("a command that is run rather than compared")
-    assert_: Plain[AssertArgs] = key("conditions that must hold, or the plan is refused", alias="assert")
+    xmp_batch: Plain[XmpBatchArgs] = key("XMP metadata to load through a connector")
+    command: Plain[CommandArgs] = key("a command that is run, not compared")
+    assert_: Plain[AssertArgs] = key("conditions that must be true, or planning fails", alias="assert")
     block: Plain[list[TaskArgs]] = key("tasks that share when, tags and vars")
-    import_tasks: Opt[Name] = key("a file with a list of tasks, beside this one")
+    import_tasks: Opt[Name] = key("file with a list of tasks, relative to this file")
 
 
 class HandlerArgs(_TaskKeys):
@@ -132,16 +132,16 @@ class HandlerArgs(_TaskKeys):
         "import_tasks": ("handlers cannot be imported", "write them in the play; import the whole play to share them"),
     }
 
-    name: Value[Quoted] = need("what tasks call it by, under notify")
+    name: Value[Quoted] = need("name that tasks use in notify")
     thumbnail: Plain[ThumbnailOnly] = key("a still image of the asset")
     proxy: Plain[ProxyOnly] = key("a viewing copy of the asset")
-    command: Plain[CommandOnly] = key("a command that is run rather than compared")
-    before: Opt[Flag] = key("it runs before a deletion of the asset: always so, and may be said")
+    command: Plain[CommandOnly] = key("a command that is run, not compared")
+    before: Opt[Flag] = key("the handler runs before a deletion of the asset; always true")
 
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
         if isinstance(self.name, UnrenderedTemplate):
-            raise sourced("the name of a handler cannot be a template", "write the name directly", key="name")
+            raise invalid("the name of a handler cannot be a template", "write the name directly", key="name")
         return self
 
 
@@ -153,22 +153,22 @@ _Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Quoted, Tag("tex
 
 
 class BatchKeys(Model):
-    """How a play goes through its servers."""
+    """How a play divides its servers into batches."""
 
     serial: Opt[
         Annotated[
             Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(one_or_list)
         ]
-    ] = key("how many servers at a time: a number or a percentage")
-    max_fail_percentage: Opt[Number] = key("stop when more than this percentage of servers failed")
-    any_errors_fatal: Opt[Flag] = key("stop at the first server that failed")
+    ] = key("number or percentage of servers at a time")
+    max_fail_percentage: Opt[Number] = key("stop if more than this percentage of servers failed")
+    any_errors_fatal: Opt[Flag] = key("stop if a server failed")
 
 
 _TO_A_PLAY = "put it under tasks: of a play with hosts:, or let a play import this file with import_tasks"
 
 
 class PlayArgs(BatchKeys):
-    """A play: on which servers, and what is done there. Or the import of another playbook."""
+    """A play: its servers and tasks; or the import of another playbook."""
 
     rules: ClassVar = (
         AnyOf(
@@ -191,16 +191,16 @@ class PlayArgs(BatchKeys):
         **{name: (f"this is a task ({name}), but a playbook is a list of plays", _TO_A_PLAY) for name in MODULES},
     }
 
-    name: Opt[Label] = key("what the play is for, in a person's words")
-    import_playbook: Opt[Name] = key("another playbook, beside this one, in place of a play")
-    hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (both), a:!b (but not)")
-    database: Opt[Name] = key("the media database; default: the host variable database")
+    name: Opt[Label] = key("description of the play, for plans and reports")
+    import_playbook: Opt[Name] = key("another playbook, relative to this one, instead of a play")
+    hosts: Opt[Texts] = key("hosts, groups and globs: a:b (union), a:&b (intersection), a:!b (difference)")
+    database: Opt[Name] = key("media database; default: the host variable database")
     vars: Plain[dict[str, Any]] = key("variables of this play")
-    vars_files: Opt[Texts] = key("files with variables, beside the playbook")
-    tags: Opt[Texts] = key("tags of all tasks in it")
-    when: Plain[Expressions] = key("an expression for all plays of an imported playbook")
-    tasks: Plain[list[TaskArgs]] = key("the tasks")
-    handlers: Plain[list[HandlerArgs]] = key("what runs once for each target that changed")
+    vars_files: Opt[Texts] = key("files with variables, relative to the playbook")
+    tags: Opt[Texts] = key("tags of all tasks of the play")
+    when: Plain[Expressions] = key("condition for all plays of an imported playbook")
+    tasks: Plain[list[TaskArgs]] = key("tasks of the play")
+    handlers: Plain[list[HandlerArgs]] = key("handlers: they run once for each target that changed")
 
 
 class Playbook(RootModel[list[PlayArgs]]):

@@ -14,10 +14,10 @@ _EMPTY = "add items: [] to empty the channel"
 class RssBody(Model):
     """An RSS item as a document."""
 
-    title: Opt[Text] = key("its title")
-    description: Opt[Text] = key("its description")
-    link: Opt[Text] = key("its link")
-    pub_date: Opt[Text] = key("its date: ISO 8601 or as RSS writes it", alias="pubDate")
+    title: Opt[Text] = key("title")
+    description: Opt[Text] = key("description")
+    link: Opt[Text] = key("link")
+    pub_date: Opt[Text] = key("publication date: ISO 8601 or RFC 822", alias="pubDate")
 
 
 class RssItemArgs(Model):
@@ -37,20 +37,18 @@ class RssItemArgs(Model):
         ),
     )
 
-    guid: Value[Name] = need("what identifies the item in the channel")
-    file: Opt[Name] = key(
-        "the file name it is added under; default: the guid (if no file name: made safe) with .txt or .xml"
-    )
-    text: Opt[Text] = key("its text, for a .txt file")
-    item: Opt[RssBody] = key("its fields, for an .xml file")
-    state: Opt[Literal["present", "absent"]] = key("present (default) or absent: not there")
+    guid: Value[Name] = need("identifier of the item in the channel")
+    file: Opt[Name] = key("file name of the item; default: the guid, made a safe file name, with .txt or .xml")
+    text: Opt[Text] = key("text of the item, for a .txt file")
+    item: Opt[RssBody] = key("fields of the item, for an .xml file")
+    state: Opt[Literal["present", "absent"]] = key("present (default) or absent: the item is removed")
 
 
 class RssArgs(Model):
-    """A channel as it should be."""
+    """The desired state of an RSS channel."""
 
     rules: ClassVar = (WhenValue("exactly", True, (Needs("exactly", ("items",), "exactly requires items", _EMPTY),)),)
 
-    channel: Value[Name] = need("the channel's name")
-    items: Opt[list[Value[RssItemArgs]]] = key("its items")
-    exactly: Opt[Flag] = key("nothing but these items: others are removed")
+    channel: Value[Name] = need("name of the channel")
+    items: Opt[list[Value[RssItemArgs]]] = key("items of the channel")
+    exactly: Opt[Flag] = key("remove other items")

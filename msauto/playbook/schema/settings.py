@@ -10,7 +10,7 @@ from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from msauto.playbook.files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, sourced
+from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, invalid
 
 MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -18,13 +18,13 @@ DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _clock(value: Any) -> time:
-    """Read a time of day; its zone is said beside it (`tz`), where it follows the changes of the clocks."""
+    """Read a time of day without a zone; `tz` names the zone, with its daylight saving time."""
     try:
         read = value if isinstance(value, time) else time.fromisoformat(value if isinstance(value, str) else "")
     except ValueError as error:
-        raise sourced("must be a time of day such as 18:00") from error
+        raise invalid("must be a time of day such as 18:00") from error
     if read.tzinfo is not None:
-        raise sourced("must be a time of day without a zone, such as 18:00", "set the zone with tz")
+        raise invalid("must be a time of day without a zone, such as 18:00", "set the zone with tz")
     return read
 
 
@@ -32,7 +32,7 @@ _Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string
 
 
 class LimitArgs(Model):
-    """What a run may do without a person's word."""
+    """What a run may do without a flag."""
 
     delete_assets: Plain[Count] = key("assets that a run may delete; default 0")
     remove_items: Plain[Count] = key("list items that exactly may remove in a run; default 50")
@@ -40,16 +40,16 @@ class LimitArgs(Model):
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
 
 
-def _some(days: list[Day]) -> list[Day]:
+def _at_least_one(days: list[Day]) -> list[Day]:
     if not days:
-        raise sourced("names no day, so the freeze never applies", "remove `days` for every day, or remove the freeze")
+        raise invalid("names no day, so the freeze never applies", "remove `days` for every day, or remove the freeze")
     return days
 
 
 class FreezeArgs(Model):
-    """When nothing may be changed."""
+    """A period of the week in which nothing may be changed."""
 
-    days: Plain[Annotated[list[Day], AfterValidator(_some)]] = key(
+    days: Plain[Annotated[list[Day], AfterValidator(_at_least_one)]] = key(
         "days of the week, mon to sun; default all", json_schema_extra={"minItems": 1}
     )
     start: _Clock = need("from this time of day", alias="from")
@@ -58,38 +58,38 @@ class FreezeArgs(Model):
 
 
 class DownloadArgs(Model):
-    """Where downloads may be written to."""
+    """Where downloads may be written outside the repository."""
 
-    folders: Plain[list[Name]] = key("folders outside the repository that dest may name, beside this file")
+    folders: Plain[list[Name]] = key("folders outside the repository that dest may name, relative to this file")
 
 
 class StateArgs(Model):
     """The ledger."""
 
-    require: Plain[Flag] = key("refuse an empty ledger: for containers that forgot to mount it")
+    require: Plain[Flag] = key("refuse an empty ledger, for example in a container without its volume")
     keep_runs: Plain[Count] = key("runs that the ledger keeps; default all")
-    keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default for good")
+    keep_days: Plain[Count] = key("days for which the ledger keeps its runs; default unlimited")
 
 
 class LookupArgs(Model):
-    """What lookup() may read beside the repository of the playbooks."""
+    """What lookup() may read outside the repository of the playbooks."""
 
-    folders: Plain[list[Name]] = key("folders outside the repository that lookup() may read, beside this file")
+    folders: Plain[list[Name]] = key("folders outside the repository that lookup() may read, relative to this file")
 
 
 class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
-    inventory: Plain[Texts] = key("inventories, beside this file")
+    inventory: Plain[Texts] = key("inventories, relative to this file")
     forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
-    state_dir: Plain[Name] = key("where the ledger is kept, beside this file")
+    state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
     file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
         "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
     )
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
-    limits: Plain[LimitArgs] = key("what a run may do without a person's word")
+    limits: Plain[LimitArgs] = key("what a run may do without a flag")
     protected: Plain[list[Name]] = key("as limits.protected")
-    freeze: Plain[list[FreezeArgs]] = key("when nothing may be changed")
+    freeze: Plain[list[FreezeArgs]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
-    lookup: Plain[LookupArgs] = key("what lookup() may read beside the repository")
-    download: Plain[DownloadArgs] = key("where downloads may be written to beside the repository")
+    lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
+    download: Plain[DownloadArgs] = key("where downloads may be written outside the repository")

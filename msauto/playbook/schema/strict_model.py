@@ -67,7 +67,7 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Publish the rules with the keys."""
+        """Return the JSON Schema with the rules for keys."""
         found = handler(schema)
         if cls.rules:
             handler.resolve_ref_schema(found)["allOf"] = [rule.schema() for rule in cls.rules]
@@ -81,41 +81,44 @@ def keys_of(model: type[BaseModel]) -> frozenset[str]:
 
 
 def key(description: str, **more: Any) -> Any:
-    """Return a field that may be left out."""
+    """Return an optional field."""
     return Field(default=None, description=description, **more)
 
 
 def need(description: str, **more: Any) -> Any:
-    """Return a field that must be there."""
+    """Return a required field."""
     return Field(description=description, **more)
 
 
 # Rules for keys --------------------------------------------------------------------------------------------------
 
 Given = Mapping[str, Any]
-"""A mapping as it is written: the keys that are there, and their values."""
+"""A mapping before validation: its keys and their values."""
 JsonSchema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRule:
-    """A rule that does not hold: what is wrong, the remedy, and the way from the mapping to what it is about.
+    """A rule that does not hold: message, remedy, and the path from the mapping to the value that it is about.
 
-    ``lacks``: something is missing; where an unknown key stands in the mapping, that may be a misspelling of it.
+    ``lacks``: a key is missing; an unknown key in the mapping may be a misspelling of it.
     """
 
     message: str
     remedy: str = ""
-    way: tuple[str | int, ...] = ()
+    path: tuple[str | int, ...] = ()
     on_key: bool = False
     lacks: bool = False
 
 
 class KeyRule(Protocol):
-    """A rule for the keys of one mapping."""
+    """A rule for the keys of one mapping, checked before validation and published as JSON Schema.
+
+    A template decides nothing before it is rendered. The schemas use ``if`` and ``then``, which editors support.
+    """
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -123,7 +126,7 @@ class KeyRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """At most one of the keys; with ``none`` (message and remedy where none is there) exactly one."""
+    """At most one of the keys; with ``none`` (message and remedy for a missing key), exactly one."""
 
     keys: tuple[str, ...]
     both: tuple[str, str]
@@ -131,7 +134,7 @@ class OneOf:
     none: tuple[str, str] | None = None
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         named = [key for key in self.keys if key in given]
         if not named and self.none is not None:
             yield BrokenRule(*self.none, lacks=True)
@@ -147,7 +150,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Where ``key`` is, one of ``others`` is as well."""
+    """If ``key`` is present, one of ``others`` is."""
 
     key: str
     others: tuple[str, ...]
@@ -155,7 +158,7 @@ class Needs:
     remedy: str = ""
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         if self.key in given and not _there(self.others, given):
             yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
 
@@ -166,7 +169,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Excludes:
-    """Where ``key`` is, none of ``others`` is. The message has ``{key}`` and ``{other}``, and is about the latter."""
+    """If ``key`` is present, none of ``others`` is. The message may hold ``{key}`` and ``{other}``."""
 
     key: str
     others: tuple[str, ...]
@@ -174,7 +177,7 @@ class Excludes:
     remedy: str = ""
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         for other in _there(self.others, given) if self.key in given else ():
             yield BrokenRule(self.message.format(key=self.key, other=other), self.remedy, (other,), on_key=True)
 
@@ -185,14 +188,14 @@ class Excludes:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """All the keys are there. The message ends with those that are missing: ``the segment has no``."""
+    """All the keys are present. The missing keys are appended to the message: ``the segment has no``."""
 
     keys: tuple[str, ...]
     message: str
     remedy: str = "add it"
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         missing = [key for key in self.keys if key not in given]
         if missing:
             yield BrokenRule(f"{self.message} {' and no '.join(missing)}", self.remedy, lacks=True)
@@ -204,14 +207,14 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of these sets of keys is there as a whole."""
+    """At least one of these sets of keys is complete."""
 
     sets: tuple[tuple[str, ...], ...]
     message: str
     remedy: str = ""
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         if not any(given.keys() >= set(keys) for keys in self.sets):
             yield BrokenRule(self.message, self.remedy, lacks=True)
 
@@ -222,14 +225,14 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class NoneOf:
-    """None of the keys is there. The message has ``{}`` for the key that is."""
+    """None of the keys is present. The message has ``{}`` for the key."""
 
     keys: tuple[str, ...]
     message: str
     remedy: str = ""
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         for key in _there(self.keys, given):
             yield BrokenRule(self.message.format(key), self.remedy, (key,), on_key=True)
 
@@ -240,7 +243,7 @@ class NoneOf:
 
 @dataclass(frozen=True, slots=True)
 class WhenValue:
-    """The rules hold where ``key`` has this value; with ``default`` also where it is not there."""
+    """The rules hold if ``key`` has this value; with ``default``, also if the key is missing."""
 
     key: str
     value: Any
@@ -248,7 +251,7 @@ class WhenValue:
     default: bool = False
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         if _same(given[self.key], self.value) if self.key in given else self.default:
             for rule in self.rules:
                 yield from rule.broken(given)
@@ -263,7 +266,7 @@ class WhenValue:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """A key never has this value, which its type allows."""
+    """A key does not have this value, although its type allows it."""
 
     key: str
     value: Any
@@ -271,7 +274,7 @@ class Never:
     remedy: str = ""
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         if self.key in given and _same(given[self.key], self.value):
             yield BrokenRule(self.message, self.remedy, (self.key,), on_key=True)
 
@@ -282,16 +285,16 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """``exactly`` names a list: then the list, or what makes it, is there."""
+    """If ``exactly`` names a list, one of ``lists`` is present."""
 
     name: str
     lists: tuple[str, ...]
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
-        sourced = given.get("exactly")
+        """Yield each way in which a mapping breaks the rule."""
+        exactly = given.get("exactly")
         value = (
-            sourced.get(self.name) if isinstance(sourced, dict) else isinstance(sourced, list) and self.name in sourced
+            exactly.get(self.name) if isinstance(exactly, dict) else isinstance(exactly, list) and self.name in exactly
         )
         if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
             message = f"exactly names {self.name}, but there is no list {self.name}"
@@ -308,7 +311,7 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class AllOrNone:
-    """Of a list of mappings, all have the key or none has."""
+    """All mappings of a list have the key, or none has."""
 
     items: str
     key: str
@@ -316,9 +319,9 @@ class AllOrNone:
     remedy: str
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
-        sourced = given.get(self.items)
-        pairs = enumerate(sourced if isinstance(sourced, list) else [])
+        """Yield each way in which a mapping breaks the rule."""
+        items = given.get(self.items)
+        pairs = enumerate(items if isinstance(items, list) else [])
         has = {index: self.key in item for index, item in pairs if isinstance(item, dict)}
         if any(has.values()) and not all(has.values()):
             first = next(index for index, there in has.items() if not there)
@@ -337,9 +340,9 @@ class AllOrNone:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The rules hold for the mapping under ``key``; ``known``, where given, are the only keys that it may have.
+    """The rules hold for the mapping under ``key``, which has no keys but ``known``, if given.
 
-    ``unknown`` returns message and remedy for one that is not among them.
+    ``unknown`` returns message and remedy for any other key.
     """
 
     key: str
@@ -348,7 +351,7 @@ class Inside:
     unknown: Callable[[str], tuple[str, str]] | None = None
 
     def broken(self, given: Given) -> Iterator[BrokenRule]:
-        """Yield how a mapping breaks the rule."""
+        """Yield each way in which a mapping breaks the rule."""
         inner = given.get(self.key)
         if not isinstance(inner, dict):
             return
@@ -357,7 +360,7 @@ class Inside:
                 yield BrokenRule(*self.unknown(name), (self.key, name), on_key=True)
         for rule in self.rules:
             for each in rule.broken(inner):
-                yield BrokenRule(each.message, each.remedy, (self.key, *each.way), each.on_key, each.lacks)
+                yield BrokenRule(each.message, each.remedy, (self.key, *each.path), each.on_key, each.lacks)
 
     def schema(self) -> JsonSchema:
         """Return the same rule as JSON Schema."""
@@ -371,7 +374,7 @@ def _there(keys: Sequence[str], given: Given) -> list[str]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two literals are one; 1 is not true."""
+    """Tell whether two literals are equal; 1 is not true."""
     return isinstance(one, type(other)) and bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 

@@ -69,10 +69,10 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
 def _rule_findings(
     data: Any, node: SourceNode, broken: Mapping[int, Sequence[BrokenRule]], path: Path
 ) -> Iterator[SchemaProblem]:
-    """Yield the rules that do not hold, of a mapping and of all in it."""
+    """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
         about = _about(each.message, path)
-        target = node.child(*path, *each.way)
+        target = node.child(*path, *each.path)
         yield SchemaProblem(target.path, target.problem(about, each.remedy, key=each.on_key))
     pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in pairs:
@@ -83,7 +83,7 @@ _GROUPS = ("block", "import_tasks")
 
 
 def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
-    """Tell whether an error asks for a key where a group stands that cannot: it says nothing new."""
+    """Tell whether an error misses a key of a block or import that is refused anyway."""
     return error["type"] == "missing" and error["loc"][:-1] in groups
 
 
@@ -94,7 +94,7 @@ _Mappings = Mapping[int, tuple[Any, type[Model]]]
 def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> SchemaProblem:
     path, on_key = _walk(error["loc"], data)
     context = error.get("ctx", {})
-    message, remedy, on_key = _words(error, path, on_key, data, mappings)
+    message, remedy, on_key = _message(error, path, on_key, data, mappings)
     if context.get("key") and isinstance(_at(data, path), dict):
         path, on_key = (*path, context["key"]), True
     target = node.child(*path)
@@ -102,7 +102,7 @@ def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> Sc
 
 
 def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
-    """Follow pydantic's way through the data; parts that are no step of ours (names of choices) fall out."""
+    """Return the path of pydantic's location in the data. Tags of unions are left out."""
     path: list[str | int] = []
     on_key = False
     for part in loc:
@@ -126,11 +126,11 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def _words(error: Any, path: Path, on_key: bool, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
+def _message(error: Any, path: Path, on_key: bool, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
     label = _label(path)
-    if kind == "said":
-        return _about(str(context["said"]), path), str(context["remedy"]), on_key
+    if kind == "invalid":
+        return _about(str(context["invalid"]), path), str(context["remedy"]), on_key
     if kind == "extra_forbidden":
         _, model = mappings.get(id(_at(data, path[:-1])), (None, None))
         return (*_unknown(str(loc[-1]), model), True)
@@ -148,13 +148,13 @@ def _words(error: Any, path: Path, on_key: bool, data: Any, mappings: _Mappings)
 
 
 def _about(text: str, path: Path) -> str:
-    """Name what a message is about, unless it does so itself."""
+    """Prefix a message with the name of the value, unless it is a full sentence."""
     label = _label(path)
     return text if _is_sentence(text) or not label else f"{label} {text}"
 
 
 def _label(path: Path) -> str:
-    """Name a value by its key; an item of a list by that of the list."""
+    """Return the name of a value: its key, or for an item the key of the list."""
     name = next((part for part in reversed(path) if isinstance(part, str)), "")
     if path and isinstance(path[-1], int):
         return f"an item of {name}" if name else "an item"

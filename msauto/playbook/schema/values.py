@@ -1,7 +1,6 @@
-"""The kinds of values that playbooks, inventories and settings hold, as pydantic types with plain words.
+"""The types of values in playbooks, inventories and settings, as pydantic types with messages of our own.
 
-A value may still be a template: :class:`Pending` stands for one that is not rendered yet, and passes wherever
-:data:`Value` or :data:`Opt` allows it.
+A value may be a template: :class:`UnrenderedTemplate` passes wherever :data:`Value` or :data:`Opt` allows it.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ T = TypeVar("T")
 
 
 class UnrenderedTemplate(str):
-    """The text of a template that is not rendered yet. A text that only looks like one is a plain ``str``."""
+    """The text of a template that is not rendered yet. Rendered text with braces is a plain ``str``."""
 
     __slots__ = ()
 
 
 class MarkedTemplate(UnrenderedTemplate):
-    """A template whose result is marked as secret."""
+    """A template whose result is tagged as secret."""
 
     __slots__ = ()
 
@@ -48,7 +47,7 @@ def is_template(text: str) -> bool:
 
 
 def mark(data: Any) -> Any:
-    """Return plain data in which each template is a :class:`Pending`."""
+    """Return plain data in which each template is an :class:`UnrenderedTemplate`."""
     if isinstance(data, dict):
         return {key: mark(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -62,13 +61,13 @@ _BY_FILTER = re.compile(r"\|\s*secret\b")
 
 
 def is_marked(value: Any) -> bool:
-    """Tell whether a text is written as a secret: by the tag, or by the filter."""
+    """Tell whether a text is declared secret, with the tag or the filter."""
     by_filter = isinstance(value, UnrenderedTemplate) and _BY_FILTER.search(value) is not None
     return isinstance(value, TaintedText | MarkedTemplate) or by_filter
 
 
 def has_pending(data: Any) -> bool:
-    """Tell whether anything in the data is still to be rendered."""
+    """Tell whether the data holds an unrendered template."""
     if isinstance(data, dict):
         return any(has_pending(value) for value in data.values())
     if isinstance(data, list):
@@ -76,17 +75,17 @@ def has_pending(data: Any) -> bool:
     return isinstance(data, UnrenderedTemplate)
 
 
-def sourced(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
-    """Return an error in plain words; ``key`` names the key of the mapping that it is about."""
+def invalid(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+    """Return a validation error; ``key`` names the key of the mapping that it is about."""
     text = message.replace("{", "{{").replace("}", "}}")
-    return PydanticCustomError("said", text, {"said": message, "remedy": remedy, "key": key})
+    return PydanticCustomError("invalid", text, {"invalid": message, "remedy": remedy, "key": key})
 
 
 TEMPLATE_SCHEMA: dict[str, Any] = {"type": "string", "pattern": r"\{[{%]", "description": "a template"}
 
 
 class _Templated:
-    """Lets a template pass in place of a value; an explicit null never does: absent is not empty."""
+    """Accepts a template in place of a value. An explicit null is refused: absent is not empty."""
 
     def __init__(self, *, template: bool = True) -> None:
         self._template = template
@@ -96,7 +95,7 @@ class _Templated:
 
     def _validate(self, value: Any, handler: core_schema.ValidatorFunctionWrapHandler) -> Any:
         if value is None:
-            raise sourced("has no value", 'write "" to clear it, or remove the key')
+            raise invalid("has no value", 'write "" to clear it, or remove the key')
         if self._template and isinstance(value, UnrenderedTemplate):
             return value
         return handler(value)
@@ -123,8 +122,8 @@ Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
 
 
 MOST = 2**63 - 1
-"""The largest count, identifier or rating: what 64 bits hold, more than any server can keep."""
-LONGEST_TIMEOUT = 604_800  # seconds, a week: nobody waits for ever by a slip
+"""The largest count, identifier or rating: 64 bits."""
+LONGEST_TIMEOUT = 604_800  # seconds: a week
 
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((type(None),), "nothing"),
@@ -137,7 +136,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def kind_of(value: Any) -> str:
-    """Say in plain words what a value is."""
+    """Return the kind of a value, as messages name it."""
     return next((word for kinds, word in _KINDS if isinstance(value, kinds)), "an unsupported object")
 
 
@@ -149,43 +148,43 @@ def _label(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
-        raise sourced("must be text, not true or false", f'quote it: "{str(value).lower()}"')
+        raise invalid("must be text, not true or false", f'quote it: "{str(value).lower()}"')
     if isinstance(value, WrittenInt | WrittenFloat):
-        raise sourced(f"must be text, not the number {value.text}", f'quote it: "{value.text}"')
+        raise invalid(f"must be text, not the number {value.text}", f'quote it: "{value.text}"')
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        raise sourced("must be text, not a number with a decimal point", "convert it: | round(2) | string")
+        raise invalid("must be text, not a number with a decimal point", "convert it: | round(2) | string")
     if isinstance(value, datetime | date):
         return value.isoformat()
-    raise sourced(f"must be text, not {kind_of(value)}")
+    raise invalid(f"must be text, not {kind_of(value)}")
 
 
 def reportable(text: str) -> str:
-    """Return a text that a server can report; raise for any other."""
+    """Return a text that a server can report; raises for any other."""
     why = unreportable(text)
     if why is not None:
-        raise sourced(why, "remove the character")
+        raise invalid(why, "remove the character")
     return text
 
 
 def _strict_text(value: Any) -> str:
     if isinstance(value, WrittenInt | WrittenFloat | int) and not isinstance(value, bool):
         written = getattr(value, "text", str(value))
-        raise sourced(f"must be text, not the number {written}", f'quote it: "{written}"')
+        raise invalid(f"must be text, not the number {written}", f'quote it: "{written}"')
     return _text(value)
 
 
 def _name(value: Any) -> str:
     text = _text(value)
     if not text.strip():
-        raise sourced("must not be empty")
+        raise invalid("must not be empty")
     return text
 
 
 def _secret(value: Any) -> str:
     if not isinstance(value, str):
-        raise sourced(f"must be text, not {kind_of(value)}", "quote it")
+        raise invalid(f"must be text, not {kind_of(value)}", "quote it")
     return str(value)
 
 
@@ -194,22 +193,22 @@ def _whole(value: Any) -> int:
         return int(value)
     digits = isinstance(value, str) and value.strip().isdecimal()
     remedy = "remove the quotes, or add | int to the template" if digits else ""
-    raise sourced(f"must be a whole number, not {shown_value(value)}", remedy)
+    raise invalid(f"must be a whole number, not {shown_value(value)}", remedy)
 
 
 def _rating(value: Any) -> int:
     number = _whole(value)
     if -MOST - 1 <= number <= MOST:
         return number
-    raise sourced("must fit in 64 bits", f"use a value from {-MOST - 1} to {MOST}")
+    raise invalid("must fit in 64 bits", f"use a value from {-MOST - 1} to {MOST}")
 
 
 def _count(value: Any) -> int:
     number = _whole(value)
     if number < 0:
-        raise sourced("must not be negative")
+        raise invalid("must not be negative")
     if number > MOST:
-        raise sourced("is too large", f"use at most {MOST}")
+        raise invalid("is too large", f"use at most {MOST}")
     return number
 
 
@@ -229,33 +228,33 @@ class Between:
     def _read(self, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
             return int(value)
-        raise sourced(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
+        raise invalid(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
-    raise sourced(f"must be a number of at least 0, not {shown_value(value)}")
+    raise invalid(f"must be a number of at least 0, not {shown_value(value)}")
 
 
 def _seconds(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT:
         return float(value)
-    raise sourced(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
+    raise invalid(f"must be more than 0 and at most {LONGEST_TIMEOUT} seconds (a week), not {shown_value(value)}")
 
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise sourced(f"must be true or false, not {shown_value(value)}")
+    raise invalid(f"must be true or false, not {shown_value(value)}")
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as messages show it: short, and never a number with too many digits."""
+    """Return a value as messages show it: short, and without a number of too many digits."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and value.bit_length() > 1024:
-        return "a number with too many digits"  # Python makes no text of one with more than 4,300
+        return "a number with too many digits"  # Python converts at most 4,300 digits
     if isinstance(value, int | float):
         return str(getattr(value, "text", value))[:60]
     return repr(value[:60]) if isinstance(value, str) else kind_of(value)
@@ -269,10 +268,10 @@ def _expression(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str) and is_template(value):
-        raise sourced("is already an expression", "remove the braces {{ }}")
+        raise invalid("is already an expression", "remove the braces {{ }}")
     if isinstance(value, str) and value.strip():
         return str(value)
-    raise sourced(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
+    raise invalid(f"must be an expression, not {'empty' if value == '' else kind_of(value)}")
 
 
 def as_list(value: Any) -> Any:
@@ -285,20 +284,20 @@ def _expressions(value: Any) -> tuple[str, ...]:
 
 
 def one_or_list(value: Any) -> str:
-    """Tell which of the two a value is, for pydantic's choice."""
+    """Return the tag of a value for pydantic's discriminator."""
     return "list" if isinstance(value, list) else "one"
 
 
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
         return reportable(value)
-    raise sourced(f"{str(value)[:60]!r} is not a valid XMP field name", "write it as ns:name, for example dc:subject")
+    raise invalid(f"{str(value)[:60]!r} is not a valid XMP field name", "write it as ns:name, for example dc:subject")
 
 
 def _key_id(value: Any) -> str:
     text = _name(value)
     if not re.fullmatch(r"[^:\s][^:]*:.+", text, re.DOTALL):
-        raise sourced(f"{text[:60]!r} is not a valid id", 'write NS:ID, for example "handle:4711"')
+        raise invalid(f"{text[:60]!r} is not a valid id", 'write NS:ID, for example "handle:4711"')
     return text
 
 
@@ -309,9 +308,9 @@ def _schema(**schema: Any) -> WithJsonSchema:
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
 Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
-"""Text; a whole number becomes its text, anything else that YAML read as no text is refused: quote it."""
+"""Text; a whole number becomes its text, any other value that is not text is refused."""
 Label = Annotated[str, PlainValidator(_label), _schema(type=["string", "integer"])]
-"""Text that no server is sent: a task's name."""
+"""Text that is not sent to a server, such as the name of a task."""
 Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
 Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
 SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
@@ -340,11 +339,11 @@ KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r
 def _position(value: Any) -> Timecode:
     if isinstance(value, bool) or not isinstance(value, int | str):
         shown = getattr(value, "text", shown_value(value))
-        raise sourced(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
+        raise invalid(f"must be a time code or a number of frames, not {shown}", 'quote time codes: "00:00:10:00"')
     try:
         return Timecode.parse(value if isinstance(value, str) else int(value))
     except (TimecodeError, ValueError) as error:
-        raise sourced(str(error)) from error
+        raise invalid(str(error)) from error
 
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d)")
@@ -354,7 +353,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def _span(value: Any) -> timedelta:
     match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or float(match[1]) * _SECONDS[match[2]] > 1e10:
-        raise sourced(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
+        raise invalid(f"must be a duration such as 90s, 30m, 2h or 3d, not {shown_value(value)}")
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
@@ -370,7 +369,7 @@ def _when(value: Any) -> datetime | date:
             raise ValueError(text)
         return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
     except ValueError as error:
-        raise sourced(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
+        raise invalid(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
 
 
 def _clearable(value: Any) -> Timecode | str:

@@ -25,7 +25,7 @@ NAME = "msauto.toml"
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A time of the week in which nothing is changed; ``end`` before ``start`` is on the next day."""
+    """A period of the week in which nothing is changed; an ``end`` before ``start`` is on the next day."""
 
     days: tuple[Day, ...]
     start: time
@@ -35,7 +35,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What ``msauto.toml`` says; paths are ready to open. Without a file, the defaults."""
+    """The values of ``msauto.toml``, with paths ready to open; without a file, the defaults."""
 
     file: str | None = None
     inventories: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
         raise InputError(
             [Document(file, lines=redact_lines(lines)).problem(f"invalid TOML: {message}", place)]
         ) from error
-    except ValueError as error:  # a number of more digits than Python reads; tomllib tells no place
+    except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
         numbers = (SourceLocation(file, number, at.start() + 1) for number, at in _long_numbers(lines))
         place = next(numbers, SourceLocation(file))
         raise InputError(
@@ -143,7 +143,7 @@ _PAIR = re.compile(r"\s*([\w-]+)\s*=\s*")
 
 
 def _places(file: str, lines: tuple[str, ...]) -> tuple[dict[DataPath, SourceLocation], dict[DataPath, SourceLocation]]:
-    """Find keys by their lines, for ``tomllib`` tells no places; keys of inline tables fall back to the table."""
+    """Find keys by their lines, because ``tomllib`` reports no places; keys of inline tables get that of the table."""
     values: dict[DataPath, SourceLocation] = {(): SourceLocation(file, 1, 1)}
     keys: dict[DataPath, SourceLocation] = {}
     table: DataPath = ()

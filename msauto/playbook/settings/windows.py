@@ -1,4 +1,4 @@
-"""``--window 23:00-05:30``: the hours of the day in which a run may begin a target."""
+"""``--window 23:00-05:30``: the hours of the day in which a run may start a target."""
 
 from __future__ import annotations
 
@@ -25,39 +25,38 @@ class Window:
         return f"{self.start:%H:%M}-{self.end:%H:%M}"
 
     def clock(self, now: datetime) -> datetime:
-        """Return ``now`` as the clock on the wall shows it there."""
+        """Return ``now`` as wall-clock time in the time zone of the window."""
         return now.astimezone(None if self.timezone is None else ZoneInfo(self.timezone))
 
     def is_open(self, now: datetime) -> bool:
         """Tell whether ``now`` (with a zone) is inside.
 
-        In a night in which the clocks change, an hour comes twice, or never; ``start`` or ``end`` may lie in it. The
-        window is open only where the clock on the wall and the time that has passed both say so: it closes early rather
-        than late.
+        When daylight saving time begins or ends, an hour is skipped or repeated, and ``start`` or ``end`` may be in it.
+        The window is open only if both wall-clock time and elapsed time are inside: it closes early rather than late.
         """
         today = self.clock(now).date()
-        return any(self._holds(day, now) for day in (today - timedelta(days=1), today))
+        return any(self._is_inside(day, now) for day in (today - timedelta(days=1), today))
 
-    def _holds(self, day: date, now: datetime) -> bool:
+    def _is_inside(self, day: date, now: datetime) -> bool:
         start = datetime.combine(day, self.start)
         end = datetime.combine(day if self.end > self.start else day + timedelta(days=1), self.end)
-        on_the_wall = self.clock(now).replace(tzinfo=None)
-        passed = self._passes(start) <= now.astimezone(UTC) < self._passes(end)
-        return passed and start <= on_the_wall < end
+        wall_time = self.clock(now).replace(tzinfo=None)
+        elapsed = self._instant(start) <= now.astimezone(UTC) < self._instant(end)
+        return elapsed and start <= wall_time < end
 
-    def _passes(self, wall: datetime) -> datetime:
-        """Return when the clock on the wall shows this, for the first time where that comes twice."""
+    def _instant(self, wall: datetime) -> datetime:
+        """Return the instant of a wall-clock time: the first one if it is repeated."""
         if self.timezone is None:
-            return datetime.fromtimestamp(wall.timestamp(), UTC)  # astimezone() is wrong for an hour that never comes
+            return datetime.fromtimestamp(wall.timestamp(), UTC)  # astimezone() is wrong for a skipped hour
         return wall.replace(tzinfo=ZoneInfo(self.timezone)).astimezone(UTC)
 
 
 def parse_window(text: str, timezone: str | None = None) -> Window:
-    """Read ``HH:MM-HH:MM``; raises ``ValueError`` for anything else, and for a window that never closes."""
+    """Read ``HH:MM-HH:MM``; raises ``ValueError`` for anything else, and for a window of equal start and end."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise ValueError("write it as 23:00-05:30")
+        raise ValueError("write it as HH:MM-HH:MM, such as 23:00-05:30")
     start, end = time.fromisoformat(found[1]), time.fromisoformat(found[2])
     if start == end:
-        raise ValueError("it ends when it begins")
+        raise ValueError("start and end are equal")
     return Window(start, end, timezone)

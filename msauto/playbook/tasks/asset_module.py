@@ -1,4 +1,4 @@
-"""The ``asset`` module: rendered arguments to a ref and to :class:`AssetWanted`."""
+"""The ``asset`` module: validated arguments to a reference and to :class:`DesiredAsset`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from msauto.playbook.schema.values import as_list
 from msauto.playbook.yaml.document import SourceNode
 
 DEFAULT_WAIT = 1800.0
-"""Seconds that the proof waits for a file from the archive, where the task does not say."""
+"""Seconds that verification waits for a file from the archive, by default."""
 
 Where = Callable[[Facts], bool]
 
@@ -118,7 +118,7 @@ class _AssetConverter:
         )
 
     def _source(self, *path: str | int) -> TaskSource:
-        """Return where the playbook says it: at the key of a mapping, as the contract's plan does; at a list's item."""
+        """Return the place of a value: its key in a mapping, as in the plan of the contract, or the item of a list."""
         node = self._spot.child(*path)
         return TaskSource.at(node.key_place if path else node.place, self._task)
 

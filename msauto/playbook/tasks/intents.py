@@ -1,4 +1,4 @@
-"""One task on one host, for one item of its loop: to an :class:`Intent`."""
+"""Tasks and handlers on one host: loops, conditions and arguments become intents."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
 MAX_LOOP = 100_000
 Database = Callable[[TemplateScope], str]
-"""Returns the database that the names of a task lead to on this host; raises where there is none."""
+"""Returns the database of a task on this host; raises :class:`InputError` if none is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What a task meets on one host: the server, the names, and how to find the database."""
+    """What tasks share on one host: the server, the variables, and the lookup of the database."""
 
     server: ServerSpec
     scope: TemplateScope
@@ -46,33 +46,33 @@ class TaskContext:
     batch: int = 0
 
 
-def task_intents(task: Task, setting: TaskContext) -> Iterator[Intent]:
+def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
     """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
-    base = setting.scope.with_variables(task.around.variables)
+    base = context.scope.with_variables(task.inherited.variables)
     problems = Problems()
     for variables in _items(task, base):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
-            run = _on_host(task, setting, scope, lambda scope: _task_name(task, scope))
-            intent = None if run is None else _intent(run, setting.database)
-            notify = _notified(task, setting, scope)
+            host_task = _on_host(task, context, scope, lambda scope: _task_name(task, scope))
+            intent = None if host_task is None else _intent(host_task, context.database)
+            notify = _notified(task, context, scope)
             if intent is not None:
-                yield replace(intent, notify=notify, batch=setting.batch)
+                yield replace(intent, notify=notify, batch=context.batch)
     problems.check()
 
 
-def _notified(task: Task, setting: TaskContext, scope: TemplateScope) -> tuple[Handler, ...]:
-    """Return the handlers that a task names; raises :class:`InputError` for a name that no handler has."""
+def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[Handler, ...]:
+    """Return the handlers that a task names; raises :class:`InputError` for an unknown name."""
     problems = Problems()
     found: list[Handler] = []
-    for notice in task.around.notify:
+    for notice in task.inherited.notify:
         with problems.gather():
             for name in as_list(_notice_text(notice, scope)):
-                if str(name) not in setting.handlers:
-                    if str(name) in task.around.handlers:
-                        continue  # there is one, and what is wrong with it is told
-                    raise InputError([unknown_handler(str(name), notice.node, tuple(setting.handlers))])
-                found += setting.handlers[str(name)]
+                if str(name) not in context.handlers:
+                    if str(name) in task.inherited.handlers:
+                        continue  # the handler itself is invalid, and reported
+                    raise InputError([unknown_handler(str(name), notice.node, tuple(context.handlers))])
+                found += context.handlers[str(name)]
     problems.check()
     return tuple(found)
 
@@ -86,16 +86,16 @@ def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
         raise notice.node.error("asset cannot be used here: handlers are resolved before any server is read") from error
 
 
-def task_handlers(task: Task, setting: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
+def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
-    base = setting.scope.with_variables(task.around.variables)
+    base = context.scope.with_variables(task.inherited.variables)
     name = str(task.data["name"])
     problems = Problems()
     for number, variables in enumerate(_items(task, base)):
         with problems.gather():
-            run = _on_host(task, setting, base.with_variables(variables) if variables else base, lambda _: name)
-            if run is not None:
-                yield Handler(name, run.source, run.evaluator(run.arguments()), (*order, number))
+            host_task = _on_host(task, context, base.with_variables(variables) if variables else base, lambda _: name)
+            if host_task is not None:
+                yield Handler(name, host_task.source, host_task.evaluator(host_task.arguments()), (*order, number))
     problems.check()
 
 
@@ -129,7 +129,7 @@ def _loop_variables(name: str, index_name: str | None, item: Any, index: int, no
 
 
 def _task_name(task: Task, scope: TemplateScope) -> str:
-    """Return what a task is called in plans; with the label of the loop's item, if there is one."""
+    """Return the name of a task in plans, with the label of the item if it has one."""
     control = task.data.get("loop_control") or {}
     name = _rendered(task.data.get("name", ""), task.node.child("name"), scope)
     if "label" not in control:
@@ -183,7 +183,7 @@ class _HostTask:
         return args
 
     def evaluator(self, args: Model) -> _Evaluator:
-        """Return the evaluation of this task; raises :class:`InputError` for what is wrong whatever the asset is."""
+        """Return the evaluation of this task; raises :class:`InputError` for what is wrong for every asset."""
         pending = not self.task.constant and has_pending(self.data)
         if isinstance(args, AssertArgs):
             if not self.conditions:
@@ -221,97 +221,99 @@ class _Evaluator:
     ``args`` are the arguments, if they do not depend on the asset; ``constant`` is the desired state that they make.
     """
 
-    run: _HostTask
+    host_task: _HostTask
     args: Model | None = None
     constant: Desired | None = None
 
     def __call__(self, facts: Facts) -> Desired | None:
-        if self.constant is not None and not self.run.conditions:
+        if self.constant is not None and not self.host_task.conditions:
             return self.constant
-        run, scope = self.run, self.run.scope.with_asset(AssetView(facts))
-        if not all(holds(condition, scope) for condition in run.conditions):
+        host_task, scope = self.host_task, self.host_task.scope.with_asset(AssetView(facts))
+        if not all(holds(condition, scope) for condition in host_task.conditions):
             return None
         if self.constant is not None:
             return self.constant
-        args = self.args or run.arguments(render_task(run.task.module, run.data, scope, run.node))
-        return run.desired(args, scope)
+        args = self.args or host_task.arguments(
+            render_task(host_task.task.module, host_task.data, scope, host_task.node)
+        )
+        return host_task.desired(args, scope)
 
 
 def _on_host(
-    task: Task, setting: TaskContext, scope: TemplateScope, name_of: Callable[[TemplateScope], str]
+    task: Task, context: TaskContext, scope: TemplateScope, name_of: Callable[[TemplateScope], str]
 ) -> _HostTask | None:
-    """Return a task on one host, for one item of its loop; ``None`` if a condition is false whatever the asset is."""
-    conditions = undecided(task.around.conditions, scope)
+    """Return a task on one host, for one item of its loop; ``None`` if a condition is false for every asset."""
+    conditions = undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
     name = name_of(scope)
     data = task.data[task.module]
     if not task.constant:
         data = render_task(task.module, data, scope, task.args_node, keep=True)
-    return _HostTask(task, scope, setting.server.dialect.list_separator, conditions, name, data)
+    return _HostTask(task, scope, context.server.dialect.list_separator, conditions, name, data)
 
 
-def _intent(run: _HostTask, database: Database) -> Intent | None:
-    if run.task.module in {"rss", "xmp_batch"}:
-        return _intent_without_asset(run, database)
+def _intent(host_task: _HostTask, database: Database) -> Intent | None:
+    if host_task.task.module in {"rss", "xmp_batch"}:
+        return _intent_without_asset(host_task, database)
     problems = Problems()
     for name in _REF_KEYS:
-        if name in run.data:
+        if name in host_task.data:
             with problems.gather():
-                refuse_pending(run.data[name], run.node.child(name), "the asset is not known yet")
+                refuse_pending(host_task.data[name], host_task.node.child(name), "the asset is not known yet")
     args, evaluate, where, name = None, None, None, ""
     with problems.gather():
-        args = run.arguments()
-        evaluate = run.evaluator(args)
+        args = host_task.arguments()
+        evaluate = host_task.evaluator(args)
     with problems.gather():
-        where = where_of(run.data, run.scope, run.node)
-    names_asset = any(name in run.data for name in ("title", "id", "select"))
+        where = where_of(host_task.data, host_task.scope, host_task.node)
+    names_asset = any(name in host_task.data for name in ("title", "id", "select"))
     if names_asset:
         with problems.gather():
-            name = database(run.scope)
+            name = database(host_task.scope)
     problems.check()
     if not isinstance(args, AssetArgs | TargetKeys) or evaluate is None:
         raise AssertionError("arguments without problems are arguments")
     if not names_asset:
-        _assert_without_asset(run, evaluate)
+        _assert_without_asset(host_task, evaluate)
         return None
-    ref, named = asset_ref(args, name, where), named_at(args, run.node, run.name)
+    ref, named = asset_ref(args, name, where), named_at(args, host_task.node, host_task.name)
     absent = getattr(args, "state", None) == "absent"
-    return Intent(ref, run.source, evaluate, getattr(args, "missing", None) or "error", absent, named=named)
+    return Intent(ref, host_task.source, evaluate, getattr(args, "missing", None) or "error", absent, named=named)
 
 
-def _assert_without_asset(run: _HostTask, evaluate: _Evaluator) -> None:
+def _assert_without_asset(host_task: _HostTask, evaluate: _Evaluator) -> None:
     """Evaluate an ``assert`` that is about variables alone."""
-    if run.conditions:
-        raise run.conditions[0].node.error("this assert names no asset", "add title, id or select")
-    refuse_pending(run.data, run.node, "this assert names no asset: add title, id or select")
+    if host_task.conditions:
+        raise host_task.conditions[0].node.error("this assert names no asset", "add title, id or select")
+    refuse_pending(host_task.data, host_task.node, "this assert names no asset: add title, id or select")
     try:
-        run.desired(evaluate.args or run.arguments(), run.scope)
+        host_task.desired(evaluate.args or host_task.arguments(), host_task.scope)
     except UsesAssetError as error:
-        raise run.node.child("that").error(
+        raise host_task.node.child("that").error(
             "asset cannot be used here: this assert names none", "add title, id or select"
         ) from error
 
 
-def _intent_without_asset(run: _HostTask, database: Database) -> Intent:
+def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:
     """Return the intent of a task whose target is a channel or a database."""
-    why = "an RSS channel has no asset" if run.task.module == "rss" else "a batch has no asset"
+    why = "an RSS channel has no asset" if host_task.task.module == "rss" else "a batch has no asset"
     problems = Problems()
-    if run.conditions:
-        problems.add(run.conditions[0].node.problem(why, "remove asset from when"))
+    if host_task.conditions:
+        problems.add(host_task.conditions[0].node.problem(why, "remove asset from when"))
     with problems.gather():
-        refuse_pending(run.data, run.node, why)
+        refuse_pending(host_task.data, host_task.node, why)
     ref: Ref | None = None
     evaluate = None
     with problems.gather():
-        args = run.arguments()
-        evaluate = run.evaluator(args)
+        args = host_task.arguments()
+        evaluate = host_task.evaluator(args)
         if isinstance(args, RssArgs):
             ref = ChannelRef(args.channel)
-    if run.task.module == "xmp_batch":
+    if host_task.task.module == "xmp_batch":
         with problems.gather():
-            ref = DatabaseRef(database(run.scope))
+            ref = DatabaseRef(database(host_task.scope))
     problems.check()
     if ref is None or evaluate is None:
         raise AssertionError("arguments without problems are arguments")
-    return Intent(ref, run.source, evaluate)
+    return Intent(ref, host_task.source, evaluate)

@@ -28,19 +28,19 @@ from msauto.playbook.yaml.document import Problems, SourceNode
 
 
 def desired_operation(
-    args: Model, node: SourceNode, task: str, around: LookupContext
+    args: Model, node: SourceNode, task: str, lookup: LookupContext
 ) -> DesiredCommand | DesiredThumbnail | DesiredProxy | DesiredXmpBatch:
     """Return the desired operation of validated arguments; raises :class:`InputError` for files that are refused."""
     source = TaskSource.at(node.place, task)
     if isinstance(args, CommandOnly):
         return DesiredCommand(source, args.name, tuple((args.params or {}).items()), args.run or "always")
     if isinstance(args, ThumbnailOnly):
-        dest, params = check_dest(args.dest, node.child("dest"), around), tuple((args.params or {}).items())
+        dest, params = check_dest(args.dest, node.child("dest"), lookup), tuple((args.params or {}).items())
         return DesiredThumbnail(source, dest, _position(args.pos), _position(args.dur), args.w, args.h, params)
     if isinstance(args, ProxyOnly):
-        return DesiredProxy(source, check_dest(args.dest, node.child("dest"), around), args.profile)
+        return DesiredProxy(source, check_dest(args.dest, node.child("dest"), lookup), args.profile)
     if isinstance(args, XmpBatchArgs):
-        return DesiredXmpBatch(source, args.connector, args.src, _batch_content(args.src, node.child("src"), around))
+        return DesiredXmpBatch(source, args.connector, args.src, _batch_content(args.src, node.child("src"), lookup))
     raise TypeError(args)
 
 
@@ -48,9 +48,9 @@ def _position(timecode: Timecode | None) -> Position | None:
     return None if timecode is None else Position(timecode)
 
 
-def _batch_content(name: str, node: SourceNode, around: LookupContext) -> bytes:
+def _batch_content(name: str, node: SourceNode, lookup: LookupContext) -> bytes:
     try:
-        content = around.read(name)
+        content = lookup.read(name)
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from error
     if not content.strip():
@@ -58,16 +58,16 @@ def _batch_content(name: str, node: SourceNode, around: LookupContext) -> bytes:
     return content
 
 
-def check_dest(name: str, node: SourceNode, around: LookupContext) -> str:
-    """Return the path of a file that is to be written, beside the playbook; raises where it may not be written.
+def check_dest(name: str, node: SourceNode, lookup: LookupContext) -> str:
+    """Return the path of a file to write, relative to the playbook; raises :class:`InputError` if it is refused.
 
-    A playbook may come from somebody whom nobody trusts: it writes inside its own repository, or in the folders that
-    the settings open, links followed; and nothing that git or msauto read as their own.
+    A playbook may be untrusted. It writes only inside its repository or the folders that the settings allow, after
+    symbolic links are resolved, and no file that git or msauto reads.
     """
-    path = Path(os.path.normpath(around.folder / name))
+    path = Path(os.path.normpath(lookup.folder / name))
     try:
         real = path.resolve()
-        inside = [root for root in _roots(around) if real.is_relative_to(root)]
+        inside = [root for root in _roots(lookup) if real.is_relative_to(root)]
     except (OSError, ValueError, RuntimeError) as error:
         raise node.error(f"{name!r} is not a valid file name") from error
     if not inside:
@@ -80,16 +80,16 @@ def check_dest(name: str, node: SourceNode, around: LookupContext) -> str:
         raise node.error(f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path")
     if name.endswith(("/", os.sep)) or real.is_dir():
         raise node.error(f"{name!r} is a folder", "add a file name")
-    if real.suffix.lower() in _READ_BY_US:
+    if real.suffix.lower() in _READ_BY_MSAUTO:
         raise node.error(f"{name!r} would be read as a playbook or as settings", "use another file extension")
     return str(path)
 
 
-_READ_BY_US = frozenset({".yml", ".yaml", ".toml"})
+_READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
 
 
-def _roots(around: LookupContext) -> list[Path]:
-    return [around.root.resolve(), *(Path(each).resolve() for each in around.writable)]
+def _roots(lookup: LookupContext) -> list[Path]:
+    return [lookup.root.resolve(), *(Path(each).resolve() for each in lookup.writable)]
 
 
 # assert --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Playbook files as plays and tasks: imports followed, blocks flattened, all that structure alone can tell checked."""
+"""Loads playbook files as plays and tasks: validates them, follows imports and flattens blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NotifiedHandler:
-    """One name under ``notify``; it may still be a template."""
+    """One name under ``notify``; it may be a template."""
 
     text: str
     node: SourceNode
@@ -40,7 +40,7 @@ class NotifiedHandler:
 
 @dataclass(frozen=True, slots=True)
 class InheritedKeys:
-    """What a play, a block or an import gives to all tasks in it."""
+    """The keys that tasks inherit from their play, block or import."""
 
     conditions: tuple[Condition, ...] = ()
     tags: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ class Task:
     node: SourceNode
     module: str
     data: dict[str, Any]
-    around: InheritedKeys
+    inherited: InheritedKeys
     args: Model
     constant: bool
     compiled: dict[str, Desired] = field(default_factory=dict, compare=False)
@@ -74,12 +74,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A play: ``data`` is its mapping with templates pending, ``file`` the playbook that it stands in."""
+    """A play: ``data`` is its mapping with its templates unrendered, ``file`` the playbook that holds it."""
 
     node: SourceNode
     file: str
     data: dict[str, Any]
-    around: InheritedKeys
+    inherited: InheritedKeys
     tasks: tuple[Task, ...] = field(default_factory=tuple)
     handlers: tuple[Task, ...] = field(default_factory=tuple)
 
@@ -103,9 +103,9 @@ class Loader:
         self._files = files
         self._problems = problems
 
-    def playbook(self, file: str, around: InheritedKeys | None = None) -> list[Play]:
-        """Return the plays of a playbook, imported ones in their place."""
-        around = around or InheritedKeys(files=(file,))
+    def playbook(self, file: str, inherited: InheritedKeys | None = None) -> list[Play]:
+        """Return the plays of a playbook, with imported plays in place of imports."""
+        inherited = inherited or InheritedKeys(files=(file,))
         plays: list[Play] = []
         with self._problems.gather():
             document = self._files.flawed(file)
@@ -113,13 +113,13 @@ class Loader:
             for index, body in enumerate(checked.data):
                 node = SourceNode(document, (index,))
                 if isinstance(body, dict):
-                    plays += self._play(body, node, file, around, checked)
+                    plays += self._play(body, node, file, inherited, checked)
         return plays
 
     def _play(
-        self, body: dict[str, Any], node: SourceNode, file: str, around: InheritedKeys, checked: _ValidatedFile
+        self, body: dict[str, Any], node: SourceNode, file: str, inherited: InheritedKeys, checked: _ValidatedFile
     ) -> list[Play]:
-        inner = self._inner(body, node, around, Level.PLAY)
+        inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
             return self._imported(body, node, file, inner)
         inner = replace(inner, handlers=_handler_names(body))
@@ -129,12 +129,12 @@ class Loader:
             return []
         return [Play(node, file, body, inner, tasks, handlers)]
 
-    def _imported(self, body: dict[str, Any], node: SourceNode, file: str, around: InheritedKeys) -> list[Play]:
+    def _imported(self, body: dict[str, Any], node: SourceNode, file: str, inherited: InheritedKeys) -> list[Play]:
         name = body["import_playbook"]
-        target = self._import(name, node.child("import_playbook"), file, around)
-        return self.playbook(target, replace(around, files=(*around.files, target))) if target else []
+        target = self._import(name, node.child("import_playbook"), file, inherited)
+        return self.playbook(target, replace(inherited, files=(*inherited.files, target))) if target else []
 
-    def _import(self, name: Any, node: SourceNode, file: str, around: InheritedKeys) -> str:
+    def _import(self, name: Any, node: SourceNode, file: str, inherited: InheritedKeys) -> str:
         if not isinstance(name, str):
             return ""
         if isinstance(name, UnrenderedTemplate):
@@ -143,11 +143,11 @@ class Loader:
             )
             return ""
         target = beside(file, name)
-        if target in around.files or len(around.files) > MAX_IMPORTS:
-            chain = " → ".join([*around.files, target])
+        if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
+            chain = " → ".join([*inherited.files, target])
             self._problems.add(node.problem(f"circular import: {chain}"))
             return ""
-        if not self._files.may_be_named(target, around.files[0] if around.files else file):
+        if not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
             self._problems.add(node.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
             return ""
         return target if self._readable(target, node) else ""
@@ -160,13 +160,15 @@ class Loader:
             self._problems.add(node.problem(f"{target}: {problem.message}", problem.remedy))
         return not found
 
-    def _tasks(self, data: Any, node: SourceNode, around: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
+    def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):
             if isinstance(body, dict):
-                yield from self._task(body, node.child(index), around, checked)
+                yield from self._task(body, node.child(index), inherited, checked)
 
-    def _handlers(self, data: Any, node: SourceNode, around: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
-        """Yield the handlers of a play; they have the play's variables, and neither its tags nor anybody's notify."""
+    def _handlers(
+        self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
+    ) -> Iterator[Task]:
+        """Yield the handlers of a play. They inherit its variables, but neither tags nor notify."""
         seen: dict[str, int] = {}
         for index, body in enumerate(data if isinstance(data, list) else []):
             here = node.child(index)
@@ -182,13 +184,13 @@ class Loader:
                 )
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
-            inner = replace(self._inner(body, here, around, Level.TASK), notify=())
+            inner = replace(self._inner(body, here, inherited, Level.TASK), notify=())
             yield _task_of(here, module, body, inner, checked.models[id(body[module])])
 
     def _task(
-        self, body: dict[str, Any], node: SourceNode, around: InheritedKeys, checked: _ValidatedFile
+        self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
     ) -> Iterator[Task]:
-        inner = self._inner(body, node, around, Level.BLOCK if "block" in body else Level.TASK)
+        inner = self._inner(body, node, inherited, Level.BLOCK if "block" in body else Level.TASK)
         if "block" in body:
             yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
@@ -214,27 +216,27 @@ class Loader:
             ):
                 pass
 
-    def _notices(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys) -> Iterator[NotifiedHandler]:
+    def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[NotifiedHandler]:
         for index, name in enumerate(as_list(body.get("notify", []))):
             place = node.child("notify", index) if isinstance(body["notify"], list) else node.child("notify")
             if isinstance(name, str | int) and not isinstance(name, bool):
-                if not isinstance(name, UnrenderedTemplate) and str(name) not in around.handlers:
-                    self._problems.add(unknown_handler(str(name), place, around.handlers))
+                if not isinstance(name, UnrenderedTemplate) and str(name) not in inherited.handlers:
+                    self._problems.add(unknown_handler(str(name), place, inherited.handlers))
                 yield NotifiedHandler(name if isinstance(name, UnrenderedTemplate) else str(name), place)
 
-    def _imported_tasks(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys) -> Iterator[Task]:
-        target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, around)
+    def _imported_tasks(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
+        target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inherited)
         if target:
-            yield from self.task_file(target, replace(around, files=(*around.files, target)))
+            yield from self.task_file(target, replace(inherited, files=(*inherited.files, target)))
 
-    def task_file(self, file: str, around: InheritedKeys | None = None) -> list[Task]:
-        """Return the tasks of a file for import_tasks."""
+    def task_file(self, file: str, inherited: InheritedKeys | None = None) -> list[Task]:
+        """Return the tasks of a file that import_tasks names."""
         tasks: list[Task] = []
         with self._problems.gather():
             document = self._files.flawed(file)
             checked = self._checked(SourceNode(document), TaskFile, "a task file must be a list of tasks")
-            around = around or InheritedKeys(files=(file,))
-            tasks += self._tasks(checked.data, SourceNode(document), around, checked)
+            inherited = inherited or InheritedKeys(files=(file,))
+            tasks += self._tasks(checked.data, SourceNode(document), inherited, checked)
         return tasks
 
     def _checked(self, node: SourceNode, model: type[Playbook | TaskFile], expected: str) -> _ValidatedFile:
@@ -253,17 +255,17 @@ class Loader:
         broken = {*node.document.broken, *(each.path for each in found.problems)}
         return _ValidatedFile(data, broken, found.parts)
 
-    def _inner(self, body: dict[str, Any], node: SourceNode, around: InheritedKeys, level: Level) -> InheritedKeys:
+    def _inner(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, level: Level) -> InheritedKeys:
         variables: Sequence[Variable] = ()
         with self._problems.gather():
-            sourced = body.get("vars")
-            variables = read_variables(sourced, level, node.child("vars")) if isinstance(sourced, dict) else ()
+            values = body.get("vars")
+            variables = read_variables(values, level, node.child("vars")) if isinstance(values, dict) else ()
         return replace(
-            around,
-            conditions=(*around.conditions, *self._conditions(body.get("when"), node.child("when"))),
-            tags=around.tags | tags_of(body.get("tags")),
-            variables=(*around.variables, *variables),
-            notify=(*around.notify, *self._notices(body, node, around)),
+            inherited,
+            conditions=(*inherited.conditions, *self._conditions(body.get("when"), node.child("when"))),
+            tags=inherited.tags | tags_of(body.get("tags")),
+            variables=(*inherited.variables, *variables),
+            notify=(*inherited.notify, *self._notices(body, node, inherited)),
         )
 
     def _conditions(self, data: Any, node: SourceNode) -> Iterator[Condition]:
@@ -277,22 +279,22 @@ class Loader:
 
 
 def tags_of(data: Any) -> frozenset[str]:
-    """Return tags: a list, or a text with commas."""
+    """Return the tags of a list, or of a text with commas."""
     items = [] if data is None else as_list(data)
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
-def _task_of(node: SourceNode, module: str, body: dict[str, Any], around: InheritedKeys, args: Model) -> Task:
-    return Task(node, module, body, around, args, not has_pending(body[module]))
+def _task_of(node: SourceNode, module: str, body: dict[str, Any], inherited: InheritedKeys, args: Model) -> Task:
+    return Task(node, module, body, inherited, args, not has_pending(body[module]))
 
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
-    """Return what is wrong with a name under ``notify`` that no handler of the play has."""
+    """Return the problem of a name under ``notify`` that is not a handler of the play."""
     return node.problem(f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play")
 
 
 def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of a play's handlers; those in a block, which is told, are known as well."""
+    """Return the names of a play's handlers, also of those in a block, which is reported by itself."""
     return tuple(_names_in(body.get("handlers")))
 
 

@@ -1,7 +1,6 @@
-"""``serial``, ``max_fail_percentage`` and ``any_errors_fatal``: the servers of plays in batches, by Ansible's rules.
+"""``serial``, ``max_fail_percentage`` and ``any_errors_fatal``: the servers of plays in batches, as in Ansible.
 
-Plays without any of them that follow one another are one batch. Where several plays speak of one target, the first of
-them decides in which batch it is.
+Consecutive plays without these keys are one batch. The first play that names a target decides its batch.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%")
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
-    """How a play goes through its servers; ``serial`` are numbers or percentages, the last one repeated."""
+    """The batch keys of a play. ``serial`` holds counts (int) or shares (float); the last one repeats."""
 
     serial: tuple[int | float, ...] = ()
     max_fail: float | None = None
@@ -33,22 +32,22 @@ class BatchSizes:
 
     @property
     def plain(self) -> bool:
-        """All servers at once, and a failed one stops no other."""
+        """Whether all servers are one batch, and a failed server stops no other."""
         return self == BatchSizes()
 
 
-def read_pace(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
-    """Return the pace of a play, its templates rendered; raises :class:`InputError` with all that is wrong."""
+def read_batch_sizes(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
+    """Return the batch sizes of a play from rendered data; raises :class:`InputError` with all that is wrong."""
     named = {name: data[name] for name in ("serial", "max_fail_percentage", "any_errors_fatal") if name in data}
     args = read_as(BatchKeys, named, node)
     here = node.child("serial")
     listed = isinstance(args.serial, list)
-    sizes = [] if args.serial is None else as_list(args.serial)
+    values = [] if args.serial is None else as_list(args.serial)
     problems = Problems()
     serial: list[int | float] = []
-    for index, size in enumerate(sizes):
+    for index, value in enumerate(values):
         with problems.gather():
-            serial.append(_size(size, here.child(index) if listed else here))
+            serial.append(_size(value, here.child(index) if listed else here))
     if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
         place = node.child("max_fail_percentage")
         problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
@@ -57,7 +56,7 @@ def read_pace(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
 
 
 def _size(value: int | str, node: SourceNode) -> int | float:
-    """Return a number of servers as an int, a share of them as a float."""
+    """Return a count of servers as an int, a share of them as a float."""
     text = str(value).strip()
     percent = _PERCENT.fullmatch(text)
     if percent is not None and 0 < float(percent[1]) <= 100:
@@ -68,7 +67,7 @@ def _size(value: int | str, node: SourceNode) -> int | float:
 
 
 def divide(hosts: Sequence[str], serial: Sequence[int | float]) -> list[tuple[str, ...]]:
-    """Return the hosts in batches; 0 means all that are left.
+    """Return the hosts in batches; 0 means all remaining hosts.
 
     >>> divide(["a", "b", "c", "d", "e"], [1, 0.5])
     [('a',), ('b', 'c'), ('d', 'e')]
@@ -89,23 +88,23 @@ class Batches:
 
     def __init__(self) -> None:
         self._found: list[Batch] = []
-        self._plain = False  # the last batch is that of plays without a pace
+        self._plain = False  # whether the last batch is of plays without batch keys
 
-    def add(self, play: str, hosts: Sequence[str], pace: BatchSizes) -> dict[str, int]:
+    def add(self, play: str, hosts: Sequence[str], sizes: BatchSizes) -> dict[str, int]:
         """Add a play; return the number of each host's batch."""
         if not hosts:
             return {}
-        if pace.plain and self._plain:
+        if sizes.plain and self._plain:
             last = self._found[-1]
             self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
             return dict.fromkeys(hosts, len(self._found) - 1)
-        self._plain = pace.plain
+        self._plain = sizes.plain
         numbers: dict[str, int] = {}
-        for servers in divide(hosts, pace.serial):
+        for servers in divide(hosts, sizes.serial):
             numbers |= dict.fromkeys(servers, len(self._found))
-            self._found.append(Batch(play, servers, pace.max_fail, pace.fatal))
+            self._found.append(Batch(play, servers, sizes.max_fail, sizes.fatal))
         return numbers
 
     def all(self) -> tuple[Batch, ...]:
-        """Return all batches; none where no play says anything about its pace."""
+        """Return all batches; none if no play has batch keys."""
         return () if self._plain and len(self._found) == 1 else tuple(self._found)

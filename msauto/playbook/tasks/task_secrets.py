@@ -1,4 +1,4 @@
-"""Where a secret may stand in a playbook, and where not: what names or decides would have to be shown."""
+"""Where a secret may be used in a playbook. Values that name a target or decide are shown, so they cannot be secret."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from msauto.secrets.tainted_text import (
 
 _MODULES = frozenset(MODULES)
 _WRITE_OUT = "write the value directly, or use another variable"
-_NO_TEXT = "this template turns a secret into a value that is not text and cannot be redacted"
+_NO_TEXT = "this template turns a secret into a value that is not text, and cannot be hidden"
 _MAKE_TEXT = "use the secret itself, or a text made from it"
 
 
 def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, *, keep: bool = False) -> Any:
-    """Render the arguments of a task; raises :class:`InputError` where a secret stands that could not be hidden.
+    """Render the arguments of a task; raises :class:`InputError` for secrets that cannot be redacted.
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
     """
@@ -48,7 +48,7 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
 
 def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
-    """Yield what is wrong with tags in a playbook as it is written: texts that are marked where none can be secret."""
+    """Yield a problem for each text that is tagged as secret where secrets are not allowed."""
     for way in _tagged(data, ()):
         if not _may_be_tagged(way):
             yield node.child(*way).problem(NOT_ALLOWED, ALLOWED)
@@ -75,7 +75,7 @@ def _may_be_tagged(way: DataPath) -> bool:
 
 
 def shown(data: Any, node: SourceNode) -> Any:
-    """Return rendered data that will be shown; raises :class:`InputError` for a secret in them."""
+    """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
     problems = Problems()
     for way, _ in tainted_paths(data):
         problems.add(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT))

@@ -1,7 +1,7 @@
-"""Tasks that contradict each other, as far as it can be known without a server: for ``validate``.
+"""Tasks that contradict each other, as far as this is known without a server.
 
-Planning finds all of them; here both tasks must name the same title, id or channel, and what they say must need no
-facts. Positions are compared only where they differ at every frame rate.
+Planning finds all contradictions. Here, both tasks must name the same title, id or channel, without facts, and two
+positions differ only if they differ at every frame rate.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from msauto.playbook.templates.sandbox import UsesAssetError
 
 @dataclass(frozen=True, slots=True)
 class _DesiredValue:
-    """One thing that a task says: of ``key``, ``value``; ABSENT means that it is to be gone."""
+    """One value that a task desires; ``ABSENT`` means that it is removed."""
 
     key: tuple[Hashable, ...]
-    words: str
+    name: str
     value: Any
     source: TaskSource
 
 
 def contradictions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
-    """Yield what two tasks say differently of one thing; each problem names both places."""
+    """Yield a problem for each value that two tasks contradict; it names both places."""
     for each in work:
         seen: dict[tuple[Hashable, ...], _DesiredValue] = {}
         for intent in each.intents:
@@ -70,7 +70,7 @@ def _target(ref: Ref) -> tuple[Hashable, ...] | None:
 
 
 def constant_of(intent: Intent) -> DesiredAsset | DesiredChannel | None:
-    """Return what an intent wants whatever the asset is; ``None`` where the facts decide."""
+    """Return the desired state of an intent; ``None`` if it depends on facts."""
     try:
         desired = intent.evaluate(Facts())
     except (Need, NoAssetError, UsesAssetError):
@@ -81,8 +81,8 @@ def constant_of(intent: Intent) -> DesiredAsset | DesiredChannel | None:
 def _claims(desired: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
     if isinstance(desired, DesiredChannel):
         for item in desired.items:
-            told = {"text": item.value.text, **_mapping(item.value.item)}
-            yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, told)
+            attributes = {"text": item.value.text, **_mapping(item.value.item)}
+            yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, attributes)
         return
     yield _DesiredValue(("state",), "the asset", True if desired.present else ABSENT, desired.source)
     if desired.folder is not None:
@@ -101,8 +101,8 @@ def _lists(desired: DesiredAsset) -> Iterator[_DesiredValue]:
         yield _DesiredValue(("segmentation",), "the segmentation", sourced.value.duration, sourced.source)
     for segment in desired.segments:
         if segment.value.number is not ABSENT:
-            told = {"start": segment.value.start, "duration": segment.value.duration, **segment.value.fields}
-            yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, told)
+            attributes = {"start": segment.value.start, "duration": segment.value.duration, **segment.value.fields}
+            yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, attributes)
     for marker in desired.markers:
         yield from _marker(marker)
     for link in desired.links:
@@ -116,8 +116,8 @@ def _lists(desired: DesiredAsset) -> Iterator[_DesiredValue]:
 def _marker(sourced: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
     value = sourced.value
     if value.uid is not ABSENT:
-        told = {"at": value.at, "track": value.track, **value.fields}
-        yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", sourced, told)
+        attributes = {"at": value.at, "track": value.track, **value.fields}
+        yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", sourced, attributes)
     elif value.at is not ABSENT:
         track = "General" if value.track is ABSENT else value.track
         code, origin = value.at.timecode, None if value.at.timecode.kind == "frames" else value.at.origin
@@ -126,12 +126,12 @@ def _marker(sourced: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
 
 
 def _item(
-    key: tuple[Hashable, ...], words: str, sourced: Sourced[Any], told: Mapping[str, Any]
+    key: tuple[Hashable, ...], name: str, sourced: Sourced[Any], attributes: Mapping[str, Any]
 ) -> Iterator[_DesiredValue]:
-    yield _DesiredValue(key, words, True if sourced.value.present else ABSENT, sourced.source)
-    for name, value in told.items() if sourced.value.present else ():
+    yield _DesiredValue(key, name, True if sourced.value.present else ABSENT, sourced.source)
+    for attribute, value in attributes.items() if sourced.value.present else ():
         if value is not ABSENT:
-            yield _DesiredValue((*key, name), f"the {name} of {words}", value, sourced.source)
+            yield _DesiredValue((*key, attribute), f"the {attribute} of {name}", value, sourced.source)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -141,12 +141,12 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
     if (one.value is ABSENT) != (other.value is ABSENT):
         gone, kept = (one, other) if one.value is ABSENT else (other, one)
-        message = f"{one.words} is removed by {gone.source.description} and wanted by {kept.source.description}"
+        message = f"{one.name} is removed by {gone.source.description} and desired by {kept.source.description}"
         return Problem(message, other.source.place, "remove one of the two tasks, or make them agree")
     if not _differ(one.value, other.value):
         return None
     message = (
-        f"{one.words}: two tasks want different values: {_show(one.value)} is wanted by {one.source.description}, "
+        f"{one.name}: two tasks want different values: {_show(one.value)} is desired by {one.source.description}, "
         f"{_show(other.value)} by {other.source.description}"
     )
     return Problem(message, other.source.place, "make both tasks agree")
@@ -169,7 +169,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 def _positions_differ(one: Position, other: Position) -> bool:
-    """Tell whether two positions differ at every rate: only then is it known without the asset."""
+    """Tell whether two positions differ at every rate: the rate is unknown without the asset."""
     a, b = one.timecode, other.timecode
     if a.kind != b.kind or a.kind == "seconds":
         return False
@@ -183,5 +183,5 @@ def _same_number(one: str, other: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """As planning compares texts: Unicode NFC, line ends as one sign."""
+    """Return a text as planning compares it: Unicode NFC, line ends as line feeds."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))

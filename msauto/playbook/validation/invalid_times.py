@@ -1,4 +1,4 @@
-"""Time codes that exist at no frame rate: for ``validate``. Planning tells them with the clip's length."""
+"""Time codes that exist at no frame rate. Planning reports the others, with the length of the clip."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from msauto.model.desired import (
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.validation.contradictions import constant_of
 
-_LEFT_OUT_ALWAYS = min(DROP_FRAME_RATES.values())
+_ALWAYS_SKIPPED = min(DROP_FRAME_RATES.values())
 
 
 def impossible_positions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
-    """Yield the drop frame time codes that every drop frame rate leaves out, each at its place."""
+    """Yield the drop frame time codes that every drop-frame rate skips, each at its place."""
     for intent in (intent for each in work for intent in each.intents):
         desired = constant_of(intent)
         for position, source in _positions(desired) if isinstance(desired, DesiredAsset) else ():
             for code in (position.timecode, position.origin):
-                if code is not None and _left_out(code):
+                if code is not None and _is_skipped(code):
                     message = f"{code} does not exist: drop-frame time codes skip it"
                     yield Problem(message, source.place, f"use {_next(code)}")
 
 
-def _left_out(code: Timecode) -> bool:
+def _is_skipped(code: Timecode) -> bool:
     minute, second = divmod(code.seconds, 60)
-    return code.kind == "drop" and second == 0 and minute % 10 != 0 and code.frames < _LEFT_OUT_ALWAYS
+    return code.kind == "drop" and second == 0 and minute % 10 != 0 and code.frames < _ALWAYS_SKIPPED
 
 
 def _next(code: Timecode) -> str:
-    return f"{code.text.partition(';')[0]};{_LEFT_OUT_ALWAYS:02} (29.97 fps)"
+    return f"{code.text.partition(';')[0]};{_ALWAYS_SKIPPED:02} (29.97 fps)"
 
 
 def _positions(desired: DesiredAsset) -> Iterator[tuple[Position, TaskSource]]:

@@ -24,10 +24,10 @@ _VARS_FOLDERS = ("group_vars", "host_vars")
 
 
 def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
-    """Return all problems in order of place; playbooks and inventories are told apart by their content.
+    """Return all problems in order of place; the content of a file decides whether it is a playbook or an inventory.
 
-    Inventories among the paths serve the playbooks beside those of the options. Without any, playbooks are checked
-    by their structure alone, for the names that templates may use are not known.
+    Inventories among the paths are added to those of the options. Without any, only the structure of playbooks is
+    checked, because the names that templates may use are unknown.
     """
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
@@ -67,7 +67,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
 
 
 def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
-    """Check one playbook by itself: two that contradict each other need not be for the same run."""
+    """Check one playbook by itself: two playbooks may be for different runs, and may contradict each other."""
     plays = Loader(files, problems).playbook(path)
     problems.add(*_never_notified(plays))
     if hosts is not None:
@@ -77,7 +77,7 @@ def _check_playbook(path: str, options: ResolveOptions, problems: Problems, file
 
 
 def _with_excerpt(problem: Problem, files: Files) -> Problem:
-    """Return a problem with the line that it is about."""
+    """Return a problem with the line of its place."""
     place = problem.place
     if place is None or not place.line:
         return problem
@@ -102,7 +102,7 @@ def _in_folder(folder: Path) -> Iterator[str]:
 
 
 def kind_of_file(document: Document) -> Kind:
-    """Tell what a file is by what it holds: a list of plays or of tasks, an inventory, or variables."""
+    """Return the kind of a file by its content: plays, tasks, an inventory or variables."""
     data = document.data
     if isinstance(data, list):
         tasks = any(map(_is_task, data)) and not any(map(_is_play, data))
@@ -134,7 +134,7 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
     for play in plays:
         names = _notified(play)
         if names is None:
-            continue  # a template says who is notified
+            continue  # a template names the handlers
         for name, node in _handlers(play):
             if name not in names:
                 hint = nearest(name, names)

@@ -35,9 +35,9 @@ def of_tasks(folder: Path, *tasks: str) -> list[str]:
         (
             "fields: {comment: x}",
             "fields: {comment: y}",
-            "the field comment: two tasks want different values: 'x' is wanted by a task (p0.yml:3:34), 'y' by a task",
+            "the field comment: two tasks want different values: 'x' is desired by a task (p0.yml:3:34), 'y' by a task",
         ),
-        ("state: absent", "fields: {comment: y}", "the asset is removed by a task (p0.yml:3:14) and wanted by"),
+        ("state: absent", "fields: {comment: y}", "the asset is removed by a task (p0.yml:3:14) and desired by"),
         ("folder: Raw/a", "folder: Raw/b", "the folder: two tasks want different values: 'Raw/a'"),
         ('xmp: {"dc:x": a}', 'xmp: {"dc:x": b}', "the XMP field dc:x: two tasks want"),
         ("fields: {icon_pos: 5}", "fields: {icon_pos: 6}", "the field icon_pos: two tasks want different values: 5"),
@@ -115,7 +115,7 @@ def test_loops_show_the_place_of_the_task(tmp_path: Path) -> None:
         tmp_path, "{asset: {title: A, fields: {comment: '{{ item }}'}}, loop: [x, y]}"
     )  # fmt: skip
     place = "a task (p0.yml:3:35)"
-    assert found == [f"the field comment: two tasks want different values: 'x' is wanted by {place}, 'y' by {place}"]
+    assert found == [f"the field comment: two tasks want different values: 'x' is desired by {place}, 'y' by {place}"]
 
 
 def test_tasks_that_no_tag_chooses_are_checked(tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_tasks_are_named(tmp_path: Path) -> None:
         "{name: Friday, asset: {title: A, state: absent}}",
     )
     assert found == [
-        "the asset is removed by the task 'Friday' (p0.yml:4:29) and wanted by the task 'Cards' (p0.yml:3:28)"
+        "the asset is removed by the task 'Friday' (p0.yml:4:29) and desired by the task 'Cards' (p0.yml:3:28)"
     ]
