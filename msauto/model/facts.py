@@ -62,7 +62,7 @@ class NamedXmpFields:
 class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
     """A mapping that asks for a field when it is touched; an empty one is not there, as in a list of all.
 
-    ``ask`` gets a name that was not asked for yet, ``every`` is called where all fields are looked at at once: either
+    ``ask`` gets a name that was not asked for yet, ``every`` is called where all fields are looked at, all at once: either
     raises where that must be read first, or cannot be.
     """
 

@@ -1,4 +1,4 @@
-"""One compact story of all that is compared, on the simulator: the first state, the tasks, and the expected end state."""
+"""A story of all that is compared, on the simulator: the first state, the tasks, and the expected end state."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ _MOST_CLIPS: Final = 5_000_000
 _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
 
 
-class Node:
+class FolderNode:
     """A folder of a StoredTree, or the StoredTree itself."""
 
     __slots__ = ("clips", "folders", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folders: list[Node] = []
+        self.folders: list[FolderNode] = []
         self.clips = PackedClips()
 
 
@@ -53,8 +53,8 @@ class ListingReading:
         self._database = database
         self._asked = asked
         self._document = StreamedDocument(self._take_ended, charset, piece=piece)
-        self._tree: Node | None = None
-        self._open: dict[Element, Node] = {}  # the StoredTree and its folders that have begun and perhaps not ended
+        self._tree: FolderNode | None = None
+        self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders that have begun and perhaps not ended
         self._packer = EntryPacker()
         self._counts = Counter[str]()
 
@@ -76,7 +76,7 @@ class ListingReading:
     def _take_ended(self, root: Element) -> None:
         self._take(root, None, ended=False)
 
-    def _take(self, element: Element, parent: Node | None, *, ended: bool) -> None:
+    def _take(self, element: Element, parent: FolderNode | None, *, ended: bool) -> None:
         """Take what has ended of an element that is not a clip, or all of it. ``parent`` is the node around it."""
         node = self._open.get(element)
         if node is None and (node := self._begin(element, parent)) is not None:
@@ -91,7 +91,7 @@ class ListingReading:
         for child in element:  # the last: it may be open
             self._take_child(child, node, ended=False)
 
-    def _take_child(self, child: Element, node: Node | None, *, ended: bool) -> None:
+    def _take_child(self, child: Element, node: FolderNode | None, *, ended: bool) -> None:
         if node is None or local(child) != "Clip":
             self._take(child, node, ended=ended)
         elif ended:
@@ -100,17 +100,17 @@ class ListingReading:
         elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
 
-    def _begin(self, element: Element, parent: Node | None) -> Node | None:
+    def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
         """Return the node of an element that begins: a folder of a known one, or the first StoredTree."""
         kind = local(element)
         if parent is not None and kind == "Folder":
             self._count("clips and folders", _MOST_CLIPS)
             self._count("folders", _MOST_FOLDERS)
-            folder = Node(attributes(element).get("name", ""))
+            folder = FolderNode(attributes(element).get("name", ""))
             parent.folders.append(folder)
             return folder
         if self._tree is None and kind == "StoredTree":
-            self._tree = Node("")
+            self._tree = FolderNode("")
             return self._tree
         return None
 
@@ -136,7 +136,7 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 # itself) is the asked folder; the top Folder has its name; the complete chain from the root leads to it.
 
 
-def _listing(tree: Node, database: str, asked: Folder) -> Listing:
+def _listing(tree: FolderNode, database: str, asked: Folder) -> Listing:
     top = _asked_node(tree, database, asked)
     entries = PackedEntries()
     folders: list[Folder] = []
@@ -144,7 +144,7 @@ def _listing(tree: Node, database: str, asked: Folder) -> Listing:
     return Listing(asked, entries, tuple(folders))
 
 
-def _asked_node(tree: Node, database: str, asked: Folder) -> Node:
+def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
     root = _only(tree, "") or tree
     by_chain = _descend(root, asked)
     if by_chain is not None:
@@ -155,7 +155,7 @@ def _asked_node(tree: Node, database: str, asked: Folder) -> Node:
     return _only(tree, named) or tree
 
 
-def _descend(node: Node, names: Folder) -> Node | None:
+def _descend(node: FolderNode, names: Folder) -> FolderNode | None:
     for name in names:
         below = _only(node, name)
         if below is None:
@@ -164,7 +164,7 @@ def _descend(node: Node, names: Folder) -> Node | None:
     return node if names else None
 
 
-def _only(node: Node, name: str) -> Node | None:
+def _only(node: FolderNode, name: str) -> FolderNode | None:
     """Return the only child, if it is a folder of this name."""
     if node.clips or len(node.folders) != 1 or _fold(node.folders[0].name) != _fold(name):
         return None
@@ -175,7 +175,7 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _collect(top: Node, asked: Folder, entries: PackedEntries, folders: list[Folder]) -> None:
+def _collect(top: FolderNode, asked: Folder, entries: PackedEntries, folders: list[Folder]) -> None:
     waiting = [(top, asked)]
     while waiting:
         node, path = waiting.pop()
