@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
 from msauto.playbook.schema.values import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
-from msauto.playbook.tasks.plays import Loader, Play, Task
+from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
 from msauto.playbook.tasks.task_secrets import shown
 from msauto.playbook.templates.environment import render_data
@@ -168,7 +169,8 @@ class _Resolver:
         with self._problems.gather():
             values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
             sizes = read_batch_sizes(_render_constant(values, scope, play.node), play.node)
-        return self._batches.add(_play_name(play, scope), hosts, sizes)
+        name = str(_render_constant(play.data.get("name", ""), scope, play.node.child("name")))
+        return self._batches.add(name, hosts, sizes)
 
     def work(self) -> tuple[ServerIntents, ...]:
         """Return the work of each server, in the order of the inventory."""
@@ -193,13 +195,13 @@ class _Resolver:
             scope = self._play_scope(play, self._hosts.scope(name, folder))
             self._servers.setdefault(name, server)
             intents = self._intents.setdefault(name, [])
-            context = TaskContext(server, scope, _DatabaseLookup(play, name), batch=batch)
+            context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
             context = replace(context, handlers=self._handlers(play, context))
             for task in play.tasks:
-                if chosen(task.inherited.tags, self._options.tags, self._options.skip_tags):
-                    self._task(task, context, intents)
-                elif self._check_only:
-                    self._task(task, context, [])
+                is_chosen = chosen(task.inherited.tags, self._options.tags, self._options.skip_tags)
+                if is_chosen or self._check_only:
+                    with self._problems.gather():
+                        (intents if is_chosen else []).extend(task_intents(task, context))
 
     def _stand_in(self, name: str, folder: str) -> ServerSpec:
         """Return a server with only its list separator, which checks of values need."""
@@ -218,10 +220,6 @@ class _Resolver:
             with self._problems.gather():
                 handlers.extend(task_handlers(task, context, (self._played, index)))
         return found
-
-    def _task(self, task: Task, context: TaskContext, intents: list[Intent]) -> None:
-        with self._problems.gather():
-            intents.extend(task_intents(task, context))
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         inner = scope.with_variables(play.inherited.variables)
@@ -258,30 +256,17 @@ def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
     return [Variable("database", value, Level.PLAY_KEY, node)]
 
 
-@dataclass(frozen=True, slots=True)
-class _DatabaseLookup:
-    """Finds the database of a task on a host: the variable ``database``, as the task's templates see it."""
-
-    play: Play
-    host: str
-
-    def __call__(self, scope: TemplateScope) -> str:
-        variable = scope.variables.winner("database")
-        if variable is None:
-            raise self.play.node.error(
-                f"no media database is set for {self.host}", "add database: to the play, or to the host's variables"
-            )
-        return _database_name(_render_constant(variable.value, scope, variable.node), variable.node)
-
-
-def _play_name(play: Play, scope: TemplateScope) -> str:
-    return str(_render_constant(play.data.get("name", ""), scope, play.node.child("name")))
-
-
-def _database_name(value: Any, node: SourceNode) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise node.error("the name of a media database must be text", "quote it")
-    return value
+def _database(play: Play, host: str, scope: TemplateScope) -> str:
+    """Return the database of a task on a host: the variable ``database``, as the templates of the task see it."""
+    variable = scope.variables.winner("database")
+    if variable is None:
+        raise play.node.error(
+            f"no media database is set for {host}", "add database: to the play, or to the host's variables"
+        )
+    name = _render_constant(variable.value, scope, variable.node)
+    if not isinstance(name, str) or not name.strip():
+        raise variable.node.error("the name of a media database must be text", "quote it")
+    return name
 
 
 def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
@@ -23,7 +23,6 @@ from msauto.model.desired import (
     TaskSource,
     TitleRef,
 )
-from msauto.model.facts import Facts
 from msauto.model.timecode import Timecode
 from msauto.playbook.schema.asset import (
     AssetArgs,
@@ -38,12 +37,11 @@ from msauto.playbook.schema.asset import (
 )
 from msauto.playbook.schema.operations import TargetKeys
 from msauto.playbook.schema.values import as_list
+from msauto.playbook.templates.conditions import Where
 from msauto.playbook.yaml.document import SourceNode
 
 DEFAULT_WAIT = 1800.0
 """Seconds that verification waits for a file from the archive, by default."""
-
-Where = Callable[[Facts], bool]
 
 
 def asset_ref(args: AssetArgs | TargetKeys, database: str, where: Where | None) -> Ref:
@@ -66,8 +64,6 @@ def named_at(args: TargetKeys | AssetArgs, node: SourceNode, task: str) -> TaskS
 
 
 def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
-    mimetype = args.mimetype
-    types = () if mimetype is None else tuple(as_list(mimetype))
     return SelectRef(
         database=database,
         folder=args.folder or (),
@@ -75,7 +71,7 @@ def _select(args: SelectArgs, database: str, where: Where | None) -> SelectRef:
         created_after=args.created_after,
         created_before=args.created_before,
         created_within=args.created_within,
-        mimetypes=types,
+        mimetypes=() if args.mimetype is None else tuple(as_list(args.mimetype)),
         where=where,
         expect_min=args.expect.min if args.expect else None,
         expect_max=args.expect.max if args.expect else None,

@@ -93,7 +93,7 @@ class _ValidatedFile:
     models: Mapping[int, Model]
 
     def is_broken(self, node: SourceNode) -> bool:
-        return any(path[: len(node.path)] == node.path for path in self.broken)
+        return _is_any_inside(self.broken, node)
 
 
 class Loader:
@@ -122,7 +122,7 @@ class Loader:
         inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
             return self._imported(body, node, file, inner)
-        inner = replace(inner, handlers=_handler_names(body))
+        inner = replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
         if any(path == node.path for path in checked.broken):
@@ -200,7 +200,7 @@ class Loader:
         module = next((name for name in MODULES if name in body), "")
         self._check_expressions(body.get(module), node.child(module))
         args = checked.models.get(id(body.get(module)))
-        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
+        if args is not None and not _is_any_inside(node.document.broken, node):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
             yield _task_of(node, module, body, inner, args)
@@ -210,11 +210,8 @@ class Loader:
         if isinstance(data, dict):
             select = data.get("select")
             where = select.get("where") if isinstance(select, dict) else None
-            for _ in (
-                *self._conditions(data.get("that"), node.child("that")),
-                *self._conditions(where, node.child("select", "where")),
-            ):
-                pass
+            tuple(self._conditions(data.get("that"), node.child("that")))
+            tuple(self._conditions(where, node.child("select", "where")))
 
     def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[NotifiedHandler]:
         for index, name in enumerate(as_list(body.get("notify", []))):
@@ -269,6 +266,7 @@ class Loader:
         )
 
     def _conditions(self, data: Any, node: SourceNode) -> Iterator[Condition]:
+        """Yield the conditions of a key, and collect what is wrong with them."""
         for index, text in enumerate([] if data is None else as_list(data)):
             where = node.child(index) if isinstance(data, list) else node
             shown = str(text).lower() if isinstance(text, bool) else text
@@ -284,6 +282,10 @@ def tags_of(data: Any) -> frozenset[str]:
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
 
 
+def _is_any_inside(paths: Collection[Path], node: SourceNode) -> bool:
+    return any(path[: len(node.path)] == node.path for path in paths)
+
+
 def _task_of(node: SourceNode, module: str, body: dict[str, Any], inherited: InheritedKeys, args: Model) -> Task:
     return Task(node, module, body, inherited, args, not has_pending(body[module]))
 
@@ -293,16 +295,12 @@ def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Proble
     return node.problem(f"handler {name!r} not found", nearest(name, known) or "add handlers: to the play")
 
 
-def _handler_names(body: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of a play's handlers, also of those in a block, which is reported by itself."""
-    return tuple(_names_in(body.get("handlers")))
-
-
-def _names_in(handlers: Any) -> Iterator[str]:
+def _handler_names(handlers: Any) -> Iterator[str]:
+    """Yield the names of a play's handlers, also of those in a block, which is reported by itself."""
     for each in handlers if isinstance(handlers, list) else []:
         if isinstance(each, dict):
             yield from [str(each["name"])] if "name" in each else []
-            yield from _names_in(each.get("block"))
+            yield from _handler_names(each.get("block"))
 
 
 def _pending(data: Any, path: Path) -> Iterator[tuple[UnrenderedTemplate, Path]]:

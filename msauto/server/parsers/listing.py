@@ -54,7 +54,9 @@ class ListingReading:
         self._asked = asked
         self._document = StreamedDocument(self._take_ended, charset, piece=piece)
         self._tree: FolderNode | None = None
-        self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders that have begun and perhaps not ended
+        self._open: dict[
+            Element, FolderNode
+        ] = {}  # the StoredTree and its folders that have begun and perhaps not ended
         self._packer = EntryPacker()
         self._counts = Counter[str]()
 
