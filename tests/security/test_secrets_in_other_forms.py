@@ -125,5 +125,5 @@ def test_a_tag_where_it_would_be_text_is_refused(desk: Desk, given: str) -> None
     desk.write("play.yml", "- hosts: all\n  tasks: [{asset: {title: EP001, fields: {comment: '{{ tok }}'}}}]\n")
     sourced = desk.run("plan", "play.yml", *INV, "-e", given)
     assert sourced.code == 1
-    sourced.one_error("what tok is given here is text", "-e @FILE")
+    sourced.one_error("the value of tok is text here", "-e @FILE")
     silent(sourced)
