@@ -38,7 +38,7 @@ ASPECTS: Final[Mapping[AspectName, Aspect]] = {module.ASPECT.name: module.ASPECT
 
 
 def holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    """Tell whether an expectation holds; ``None`` where reading cannot show it."""
+    """Return whether an expectation holds; ``None`` where reading cannot show it."""
     aspect = ASPECTS[expect.aspect]
     if aspect.holds is None or expect.secret:
         return None
@@ -48,12 +48,12 @@ def holds(expect: Expectation, live: LiveTarget) -> bool | None:
 
 
 def can_show(expect: Expectation) -> bool:
-    """Tell whether reading the target can show a thing at all: what is run rather than compared is never seen."""
+    """Return whether reading the target can show a thing at all: what is run rather than compared is never seen."""
     return ASPECTS[expect.aspect].holds is not None and not expect.secret
 
 
 def is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
-    """Tell whether reading does not show a thing, or not the whole of it."""
+    """Return whether reading does not show a thing, or not the whole of it."""
     return holds(expect, live) is None or ASPECTS[expect.aspect].is_partly_hidden(expect, live)
 
 

@@ -54,7 +54,7 @@ def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
-    """Tell whether a command that runs once is still to run; one whose answer was lost only gives a warning."""
+    """Return whether a command that runs once is still to run; one whose answer was lost only gives a warning."""
     remembered = context.memory.get(f"command:{key}")
     run = mapping(remembered).get("unverified")
     if run is not None:

@@ -43,7 +43,7 @@ def plan_links(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder
 
 
 def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
-    """Tell whether a link would be the asset itself, where it lives."""
+    """Return whether a link would be the asset itself, where it lives."""
     return asset.folder is not None and same_folder(asset.folder, folder) and same_text(link_title, title)
 
 

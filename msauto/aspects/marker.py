@@ -54,7 +54,7 @@ class _MarkerInFrames:
         return named | dict(self.fields)
 
     def at(self, marker: Marker) -> bool:
-        """Tell whether a live marker is at the desired track and position."""
+        """Return whether a live marker is at the desired track and position."""
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
@@ -200,7 +200,7 @@ def _gone(
 
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
-    """Tell whether a marker desired by its place could only be the one that is removed by its uid."""
+    """Return whether a marker desired by its place could only be the one that is removed by its uid."""
     return (
         desired.uid is None
         and not desired.anew

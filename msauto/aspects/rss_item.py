@@ -62,7 +62,7 @@ def plan_items(
 
 
 def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
-    """Tell whether an item is left alone, because it is no longer what the run wrote (undo)."""
+    """Return whether an item is left alone, because it is no longer what the run wrote (undo)."""
     desired = meant.sourced.value
     if desired.guid not in context.still:
         return False
@@ -77,7 +77,7 @@ def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) 
 
 
 def _is_as_desired(context: ChannelContext, meant: MatchedItem) -> bool:
-    """Tell whether exactly one item matches, and has the desired content."""
+    """Return whether exactly one item matches, and has the desired content."""
     desired = meant.sourced.value
     if len(meant.items) != 1 or not desired.present:
         return False
@@ -88,7 +88,7 @@ def _is_as_desired(context: ChannelContext, meant: MatchedItem) -> bool:
 
 
 def _unseen(context: ChannelContext, guid: str) -> bool:
-    """Tell whether we wrote the item before and could not recognise it in the channel then."""
+    """Return whether we wrote the item before and could not recognise it in the channel then."""
     return context.written(guid).get("seen") is False
 
 
@@ -131,7 +131,7 @@ def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBui
 
 
 def _goes_first(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
-    """Tell whether what is live is deleted before the PUT: otherwise it would remain as a duplicate."""
+    """Return whether what is live is deleted before the PUT: otherwise it would remain as a duplicate."""
     if len(meant.items) > 1:
         guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
         builder.warnings.append(
@@ -246,7 +246,7 @@ def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
 
 
 def _carries(context: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
-    """Tell whether a live item has what no text could give it."""
+    """Return whether a live item has what no text could give it."""
     lost: dict[str, Json] = dict(_lost(context, desired))
     return not lost or item_matches({"item": lost}, live)
 
@@ -309,7 +309,7 @@ class ChannelContext:
         return kept if isinstance(kept, dict) else {}
 
     def is_document(self, desired: DesiredRssItem) -> bool:
-        """Tell whether an item goes as an ``item`` document, not as a text."""
+        """Return whether an item goes as an ``item`` document, not as a text."""
         return self.server.dialect.sends_document(file_of(desired))
 
 
@@ -383,7 +383,7 @@ def _names(context: ChannelContext, desired: DesiredRssItem) -> tuple[list[str],
 
 
 def is_in_file(context: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
-    """Tell whether a PUT of the desired file replaces a live item, as far as can be known."""
+    """Return whether a PUT of the desired file replaces a live item, as far as can be known."""
     file = file_of(desired)
     if context.server.dialect.rss_guid == "file" or _is_named(context, live, file):
         return plain(live.guid) == plain(file)
@@ -403,7 +403,7 @@ def _says(live: RssItem, content: Json) -> bool:
 
 
 def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
-    """Tell whether what a live item shows may come of a file with this name's ending."""
+    """Return whether what a live item shows may come of a file with this name's ending."""
     form = form_of(live)
     if not context.server.dialect.ending_decides or form is None:
         return True

@@ -381,7 +381,7 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
-    """Tell whether an attribute is expected that the server does not report: keywords are seldom reported."""
+    """Return whether an attribute is expected that the server does not report: keywords are seldom reported."""
     segment = segment_numbered(live, expect.key)
     return segment is not None and any(mapping(expect.desired).get(name) for name in unreported(segment))
 
@@ -441,7 +441,7 @@ class _SegmentNumbers:
                 self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
-        """Tell whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
+        """Return whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
@@ -479,7 +479,7 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
 
 
 def _same(expected: Attributes | None, segment: Segment) -> bool:
-    """Tell whether a live segment is as shown; what the server does not report is left to planning."""
+    """Return whether a live segment is as shown; what the server does not report is left to planning."""
     return expected is not None and segment_matches(reported_part(expected, segment), segment)
 
 

@@ -118,7 +118,7 @@ def _want(piece: Piece, title: str | None) -> dict[str, Json]:
 
 
 def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bool:
-    """Tell whether all live segments may be deleted first: none must stay, and none loses what cannot be written."""
+    """Return whether all live segments may be deleted first: none must stay, and none loses what cannot be written."""
     if grid.others and not exactly:
         return False
     again = (*grid.fitting, *grid.renamed)

@@ -115,7 +115,7 @@ _UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_
 
 
 def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> bool:
-    """Tell whether the texts of an item are those that the change shows; ``unshown``: others may be sent along."""
+    """Return whether the texts of an item are those that the change shows; ``unshown``: others may be sent along."""
     after = mapping(change.after)
     sent = {name: value for name, value in named.items() if name not in _UNSEEN}
     others = any(value for name, value in sent.items() if name not in after)

@@ -125,7 +125,7 @@ class PlanBuilder:
     def has_file(
         self, aspect: AspectName, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
     ) -> bool:
-        """Tell whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
+        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
         self.look("length")
         remembered = context.memory.get(f"{aspect}:{dest}")
         if cause.handler or not isinstance(remembered, dict):

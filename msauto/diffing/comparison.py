@@ -34,7 +34,7 @@ def text_of(value: Json) -> str:
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:
-    """Tell whether two values of a field are the same: as numbers where the field is one, else as texts."""
+    """Return whether two values of a field are the same: as numbers where the field is one, else as texts."""
     if name in NUMBERS:
         numbers = as_number(one), as_number(other)
         if None not in numbers:
@@ -51,7 +51,7 @@ def as_number(text: str | None) -> int | None:
 
 
 def same_list(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Tell whether two lists of values are the same, in order; a list of one empty text is empty.
+    """Return whether two lists of values are the same, in order; a list of one empty text is empty.
 
     Blanks around a value do not count: answers are indented, and lists written with a blank after the separator.
     """
@@ -76,7 +76,7 @@ def track_of(marker: Marker) -> str:
 
 
 def marker_matches(desired: Attributes, marker: Marker) -> bool:
-    """Tell whether a marker has every attribute that ``desired`` names; ``frame`` is as the server counts."""
+    """Return whether a marker has every attribute that ``desired`` names; ``frame`` is as the server counts."""
     return not marker_misses(desired, marker)
 
 
@@ -112,7 +112,7 @@ def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry 
 
 
 def item_matches(desired: Attributes, item: RssItem, remembered: Attributes | None = None) -> bool:
-    """Tell whether an item of a channel has the desired content.
+    """Return whether an item of a channel has the desired content.
 
     ``desired`` holds ``text``, or ``item`` with named fields. What the channel does not show is compared with
     ``remembered``, the content that we last wrote; where that is unknown too, it does not match.
@@ -149,7 +149,7 @@ def item_field(item: RssItem, name: str) -> str | None:
 
 
 def same_instant(one: str, other: str) -> bool:
-    """Tell whether two times, ISO 8601 or RFC 2822, are the same instant; as texts where one is not a time."""
+    """Return whether two times, ISO 8601 or RFC 2822, are the same instant; as texts where one is not a time."""
     times = instant(one), instant(other)
     if times[0] is None or times[1] is None:
         return same_text(one.strip(), other.strip())

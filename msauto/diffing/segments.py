@@ -26,7 +26,7 @@ _UNREPORTED = SEGMENT_NAMES[1:]
 
 
 def segment_matches(desired: Attributes, segment: Segment, remembered: Attributes = MappingProxyType({})) -> bool:
-    """Tell whether a segment has every attribute that ``desired`` names.
+    """Return whether a segment has every attribute that ``desired`` names.
 
     ``remembered`` is what the ledger holds of attributes that the server does not report; what neither knows differs.
     """
@@ -52,7 +52,7 @@ def unreported(segment: Segment) -> tuple[str, ...]:
 
 
 def piece_matches(desired: Attributes, segment: Segment) -> bool:
-    """Tell whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
+    """Return whether a segment is one of CREATESEGMENTATION: its title is the desired one, or begins with it."""
     title = desired.get("title")
     fits = desired["start"] == segment.start and desired["duration"] == segment.duration
     return fits and (title is None or plain(segment.title).startswith(plain(str(title))))
@@ -79,7 +79,7 @@ def show_segment(segment: Segment) -> dict[str, Json]:
 
 
 def recreates(context: PlanContext) -> bool:
-    """Tell whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
+    """Return whether a segment is changed by deleting it first; else it is written over (dialect `segment_update`)."""
     return context.server.dialect.segment_update == "recreate"
 
 

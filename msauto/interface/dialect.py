@@ -107,9 +107,9 @@ class Dialect:
 
     @property
     def ending_decides(self) -> bool:
-        """Tell whether the ending of a file's name decides if an RSS item is a text or an ``item`` document."""
+        """Return whether the ending of a file's name decides if an RSS item is a text or an ``item`` document."""
         return self.rss_body == "auto"
 
     def sends_document(self, file: str) -> bool:
-        """Tell whether an RSS item goes as an ``item`` document, not as a text (field notes, «body of an RSS PUT»)."""
+        """Return whether an RSS item goes as an ``item`` document, not as a text (field notes, «body of an RSS PUT»)."""
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))

@@ -34,7 +34,7 @@ def default_file(guid: str, *, text: bool) -> str:
 
 
 def is_file_name(guid: str) -> bool:
-    """Tell whether a guid can be (the stem of) a file name on every file system."""
+    """Return whether a guid can be (the stem of) a file name on every file system."""
     return (
         guid.isprintable()
         and guid == guid.strip(" .")
@@ -67,7 +67,7 @@ def file_key(file: str) -> str:
 
 
 def form_of(item: RssItem) -> Literal["text", "item"] | None:
-    """Tell whether an item came in a text or in an item document; ``None`` if it may be either.
+    """Return whether an item came in a text or in an item document; ``None`` if it may be either.
 
     Of a text the description is the whole and the title its first line; a link, a date, or a description without
     the title stand in a document only.

@@ -59,7 +59,7 @@ def feature_of_command(command: str) -> Feature | None:
 
 
 def supports(spec: ServerSpec, feature: Feature) -> bool:
-    """Tell whether the configured product version has the feature; no version means the newest."""
+    """Return whether the configured product version has the feature; no version means the newest."""
     return _reaches(spec, feature.since)
 
 

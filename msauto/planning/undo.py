@@ -77,7 +77,7 @@ def _made(record: TargetRecord) -> Iterator[AppliedChange]:
 
 
 def _in_part(request: Request, state: str) -> bool:
-    """Tell whether a refused request may have been done in part."""
+    """Return whether a refused request may have been done in part."""
     return state == "failed" and len(request.expect) > 1
 
 
@@ -145,7 +145,7 @@ class AssetUndo:
         return self._desired(facts.asset, facts.links or ())
 
     def _is_the_one(self, asset: Asset) -> bool:
-        """Tell whether it is the clip that the run changed: one recorded again is another (field notes)."""
+        """Return whether it is the clip that the run changed: one recorded again is another (field notes)."""
         target, created = self.record.target, asset.attributes.get("create_time")
         ids = {target.link_id, asset.link_id} - {None}
         times = {target.create_time, created} - {None}

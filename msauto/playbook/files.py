@@ -36,7 +36,7 @@ class Files:
         self._documents: dict[str, Document] = {}
 
     def may_be_named(self, path: str, playbook: str) -> bool:
-        """Tell whether a playbook may name a file: in its repository or an allowed folder, symbolic links resolved.
+        """Return whether a playbook may name a file: in its repository or an allowed folder, symbolic links resolved.
 
         A playbook may be untrusted, and can send the content of a file anywhere.
         """

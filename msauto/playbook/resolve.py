@@ -277,7 +277,7 @@ def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
-    """Tell whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
+    """Return whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
     skip = set(skipped)
     if tags & skip or ("tagged" in skip and tags) or ("untagged" in skip and not tags):
         return False

@@ -172,7 +172,7 @@ class ReadOnlyProbe:
             self._notes.miss("title_address", f"the answers contradict each other: {evidence}")
 
     async def _finds(self, path: str, title: str) -> bool:
-        """Tell whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
+        """Return whether a path leads to this clip. Raises for an answer that is neither a clip nor an error."""
         reply = await self._ask(path)
         if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
             return False
@@ -245,7 +245,7 @@ class ReadOnlyProbe:
 
 
 def how_not_found(reply: RawAnswer) -> str:
-    """Tell how an answer says "not found": ``status``, ``text``, ``both``, or empty if it does not."""
+    """Return how an answer says "not found": ``status``, ``text``, ``both``, or empty if it does not."""
     failure = parse_failure(reply.data, reply.charset)
     by_text = failure is not None and failure.not_found
     if reply.status == 404:
@@ -272,7 +272,7 @@ def _deeper(listing: Listing) -> int:
 
 
 def _readable(reply: RawAnswer, field: str | None) -> bool | None:
-    """Tell whether an answer shows XMP fields; ``None`` if nothing in it can be understood."""
+    """Return whether an answer shows XMP fields; ``None`` if nothing in it can be understood."""
     if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
         return False
     fields = parse_xmp(reply.data, ",", reply.charset, asked=field)
@@ -280,7 +280,7 @@ def _readable(reply: RawAnswer, field: str | None) -> bool | None:
 
 
 def _are_files(guids: Iterable[str]) -> bool:
-    """Tell whether all guids look like file names.
+    """Return whether all guids look like file names.
 
     A guid without an ending may be the file's stem or the item's own, and the server may make an address from either.
     """

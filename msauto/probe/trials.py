@@ -260,7 +260,7 @@ async def try_lines(bench: ScratchAsset) -> None:
 
 
 async def _takes(bench: ScratchAsset, length: int) -> bool:
-    """Tell whether a read of this length is answered as a short one is. The extra parameter has no meaning.
+    """Return whether a read of this length is answered as a short one is. The extra parameter has no meaning.
 
     One closed connection shows nothing: servers close kept ones without notice.
     """

@@ -66,7 +66,7 @@ async def with_retries(
 
 
 def is_transient(error: ServerError) -> bool:
-    """Tell whether a read may succeed at the next attempt."""
+    """Return whether a read may succeed at the next attempt."""
     if isinstance(error, RejectedError):
         # An attempt before the time of Retry-After is useless, and a longer wait is too long.
         return error.status in TRANSIENT_STATUSES and (error.retry_after or 0.0) <= _LONGEST_PAUSE

@@ -186,7 +186,7 @@ _MOST_TRIED: Final = 20
 
 
 async def are_one_clip(reader: Reader, database: str, one: Asset, other: Asset) -> bool:
-    """Tell whether two answers, each with its title, are certainly of one clip; reads the listing of the database."""
+    """Return whether two answers, each with its title, are certainly of one clip; reads the listing of the database."""
     if not is_same_clip(one, other):
         return False
     if one.link_id is not None and one.link_id == other.link_id and same_text(one.title or "", other.title or ""):
@@ -208,13 +208,13 @@ async def read_entries_of(reader: Reader, database: str, asset: Asset) -> ClipEn
 
 
 def _bears(entry: Entry, asset: Asset) -> bool:
-    """Tell whether an entry has the title of the asset, or is the entry that answered."""
+    """Return whether an entry has the title of the asset, or is the entry that answered."""
     same_id = asset.link_id is not None and entry.link_id == asset.link_id
     return same_id or same_text(entry.title, asset.title or "")
 
 
 async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> bool:
-    """Tell whether an entry of another title shows the clip, by the answer to its title."""
+    """Return whether an entry of another title shows the clip, by the answer to its title."""
     answer = await reader.read_asset(database, Address(entry.title))
     if answer is None or not fits(entry, answer) or is_other_clip(asset, answer):
         return False
@@ -225,7 +225,7 @@ async def _shows(reader: Reader, database: str, entry: Entry, asset: Asset) -> b
 
 
 async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -> bool:
-    """Tell whether a different clip has another file, or another original name if no file is reported."""
+    """Return whether a different clip has another file, or another original name if no file is reported."""
     for entry in await reader.read_other_clips(database, asset, _MOST_TRIED):
         answer = await reader.read_asset(database, Address(entry.title))
         if answer is None or not differing(asset, answer):
@@ -287,7 +287,7 @@ async def settle_home(
 
 
 def _is_listed_in(asset: Asset, listing: Listing | None) -> bool:
-    """Tell whether a folder lists the clip itself: a link has its own ``link_id`` (field notes)."""
+    """Return whether a folder lists the clip itself: a link has its own ``link_id`` (field notes)."""
     entries = [each for each in listing.entries if each.folder == listing.folder] if listing else []
     return any(
         asset.link_id == each.link_id

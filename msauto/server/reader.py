@@ -173,7 +173,7 @@ class ServerReader:
         )
 
     def _shallow(self, listing: Listing) -> bool:
-        """Tell whether the sub-folders must be listed one by one (dialect ``listing_depth``)."""
+        """Return whether the sub-folders must be listed one by one (dialect ``listing_depth``)."""
         depth = self._client.spec.dialect.listing_depth
         if depth != "auto" or not listing.folders:
             return depth == "shallow" and bool(listing.folders)
@@ -183,7 +183,7 @@ class ServerReader:
         return not self._deep
 
     async def has_database(self, name: str) -> bool:
-        """Tell whether the database exists. Does not read the list of databases, which may be very long."""
+        """Return whether the database exists. Does not read the list of databases, which may be very long."""
         return await self._has_folder(name, ())
 
     async def _has_folder(self, database: str, folder: Folder) -> bool:

@@ -45,7 +45,7 @@ def bounds_of(select: SelectRef, now: datetime, zone: str | None) -> Bounds:
 
 
 def within(entry: Entry, bounds: Bounds) -> bool:
-    """Tell whether the entry was created within the bounds; an unknown time passes.
+    """Return whether the entry was created within the bounds; an unknown time passes.
 
     «only assets created after the value» (interface, «List assets and folders»).
     """

@@ -87,7 +87,7 @@ class Snapshots:
                 yield snapshot
 
     def _seen(self, snapshot: AssetSnapshot) -> bool:
-        """Tell whether an asset of this title (after Unicode NFC) was yielded before."""
+        """Return whether an asset of this title (after Unicode NFC) was yielded before."""
         name = unicodedata.normalize("NFC", snapshot.title)
         seen = name in self._done
         self._done.add(name)

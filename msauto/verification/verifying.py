@@ -80,7 +80,7 @@ def only(target: Target, first: int, end: int) -> Target:
 
 
 def can_see(target: Target) -> bool:
-    """Tell whether reading can show anything of what the target's requests do."""
+    """Return whether reading can show anything of what the target's requests do."""
     return any(can_show(each) for request in target.requests for each in request.expect)
 
 

@@ -213,7 +213,7 @@ _VARYING = (
 
 
 def alike(expected: str, actual: str) -> bool:
-    """Tell whether a page's output is the real one; ``...`` on a line of its own stands for any lines."""
+    """Return whether a page's output is the real one; ``...`` on a line of its own stands for any lines."""
     parts = re.split(r"^ *\.\.\.\n?", _plain(expected) + "\n", flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
     return re.fullmatch(pattern, _plain(actual) + "\n") is not None

@@ -374,7 +374,7 @@ def _there(keys: Sequence[str], given: Given) -> list[str]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two literals are equal; 1 is not true."""
+    """Return whether two literals are equal; 1 is not true."""
     return isinstance(one, type(other)) and bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 

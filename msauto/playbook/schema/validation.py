@@ -83,7 +83,7 @@ _GROUPS = ("block", "import_tasks")
 
 
 def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
-    """Tell whether an error misses a key of a block or import that is refused anyway."""
+    """Return whether an error misses a key of a block or import that is refused anyway."""
     return error["type"] == "missing" and error["loc"][:-1] in groups
 
 

@@ -42,7 +42,7 @@ class MarkedTemplate(UnrenderedTemplate):
 
 
 def is_template(text: str) -> bool:
-    """Tell whether a text of a playbook is a template."""
+    """Return whether a text of a playbook is a template."""
     return "{{" in text or "{%" in text
 
 
@@ -61,13 +61,13 @@ _BY_FILTER = re.compile(r"\|\s*secret\b")
 
 
 def is_marked(value: Any) -> bool:
-    """Tell whether a text is declared secret, with the tag or the filter."""
+    """Return whether a text is declared secret, with the tag or the filter."""
     by_filter = isinstance(value, UnrenderedTemplate) and _BY_FILTER.search(value) is not None
     return isinstance(value, TaintedText | MarkedTemplate) or by_filter
 
 
 def has_pending(data: Any) -> bool:
-    """Tell whether the data holds an unrendered template."""
+    """Return whether the data holds an unrendered template."""
     if isinstance(data, dict):
         return any(has_pending(value) for value in data.values())
     if isinstance(data, list):

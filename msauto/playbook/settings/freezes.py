@@ -33,7 +33,7 @@ def freeze_at(freezes: Iterable[Freeze], now: datetime) -> ActiveFreeze | None:
 
 
 def _is_active(frozen: ActiveFreeze, now: datetime) -> bool:
-    """Tell whether a freeze is active by elapsed time or by wall-clock time.
+    """Return whether a freeze is active by elapsed time or by wall-clock time.
 
     When daylight saving time begins or ends, an hour is skipped or repeated, and ``from`` or ``to`` may be in it.
     """

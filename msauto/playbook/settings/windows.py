@@ -29,7 +29,7 @@ class Window:
         return now.astimezone(None if self.timezone is None else ZoneInfo(self.timezone))
 
     def is_open(self, now: datetime) -> bool:
-        """Tell whether ``now`` (with a zone) is inside.
+        """Return whether ``now`` (with a zone) is inside.
 
         When daylight saving time begins or ends, an hour is skipped or repeated, and ``start`` or ``end`` may be in it.
         The window is open only if both wall-clock time and elapsed time are inside: it closes early rather than late.

@@ -169,7 +169,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 def _positions_differ(one: Position, other: Position) -> bool:
-    """Tell whether two positions differ at every rate: the rate is unknown without the asset."""
+    """Return whether two positions differ at every rate: the rate is unknown without the asset."""
     a, b = one.timecode, other.timecode
     if a.kind != b.kind or a.kind == "seconds":
         return False

@@ -153,7 +153,7 @@ class ResumableDownload:
             await self._clock.sleep(pause)
 
     def _made_progress(self) -> bool:
-        """Tell whether an attempt made progress, so that the next one starts further on than any before."""
+        """Return whether an attempt made progress, so that the next one starts further on than any before."""
         if not (self._can_resume and self.size >= self._best + _PROGRESS):
             return False
         self._best = self.size

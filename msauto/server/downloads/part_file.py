@@ -77,7 +77,7 @@ class PartFile:
             return self._hash.hexdigest()
 
     def breaks_off(self) -> bool:
-        """Tell whether the content is incomplete (:mod:`msauto.server.downloads.truncation`)."""
+        """Return whether the content is incomplete (:mod:`msauto.server.downloads.truncation`)."""
         with self._held():
             return breaks_off(lambda place, count: os.pread(self._descriptor, count, place), self.size)
 
@@ -213,7 +213,7 @@ def _locked(path: Path, more: int = 0) -> int:
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Tell whether a path still leads to the open file: it may have been moved before we locked it."""
+    """Return whether a path still leads to the open file: it may have been moved before we locked it."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:

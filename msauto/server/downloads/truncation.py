@@ -18,7 +18,7 @@ _MOST_PIECES: Final = 1_000_000  # hours of fragments; a longer file is not chec
 
 
 def breaks_off(look: Look, size: int) -> bool:
-    """Tell whether a film or picture of ``size`` bytes is incomplete."""
+    """Return whether a film or picture of ``size`` bytes is incomplete."""
     head = look(0, 8)
     if head == _PNG:
         return _picture_breaks_off(look, size)

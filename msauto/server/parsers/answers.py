@@ -224,7 +224,7 @@ def parse_failure(data: bytes, charset: str | None = None) -> Failure | None:
 
 
 def is_error_document(root: Element) -> bool:
-    """Tell whether this is an error document, by the name of its root."""
+    """Return whether this is an error document, by the name of its root."""
     return local(root).lower() in ERROR_ROOTS
 
 

@@ -63,7 +63,7 @@ def parse_xmp(data: bytes, separator: str = ",", charset: str | None = None, *, 
 
 
 def _is_json(text: str) -> bool:
-    """Tell whether this is a JSON document, which is not a format of the interface, or a value in braces."""
+    """Return whether this is a JSON document, which is not a format of the interface, or a value in braces."""
     if not (text.startswith("{") and text.endswith("}")):
         return False
     try:
@@ -100,7 +100,7 @@ def _of_lines(text: str, asked: str | None) -> Fields | None:
 
 
 def _are_fields(fields: Fields, asked: str) -> bool:
-    """Tell whether lines are fields: a bare value may contain a ``=`` as well."""
+    """Return whether lines are fields: a bare value may contain a ``=`` as well."""
     own = {asked, asked.rpartition(":")[2]}
     return not fields or any(name in own or _NAME.fullmatch(name) for name in fields)
 

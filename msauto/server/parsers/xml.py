@@ -208,14 +208,14 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 
 
 def looks_like_html(data: bytes) -> bool:
-    """Tell whether this is a web page."""
+    """Return whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
     rest = head[match.end() :].lower() if (match := _PROLOG.match(head)) else head.lower()
     return rest.startswith((b"<!doctype html", b"<html"))
 
 
 def looks_like_login(data: bytes) -> bool:
-    """Tell whether this is a web page with a form, as a login page is."""
+    """Return whether this is a web page with a form, as a login page is."""
     return looks_like_html(data) and b"<form" in data[:65536].lower()
 
 
