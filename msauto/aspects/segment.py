@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -396,7 +396,7 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 
 
 def _look(asset: Asset, *_: Any) -> Any:
-    return sorted(map(asdict, asset.segments), key=lambda segment: segment["number"])
+    return sorted(map(structs.asdict, asset.segments), key=lambda segment: segment["number"])
 
 
 def _says(change: Change, named: Parameters) -> bool:
@@ -441,7 +441,7 @@ class _SegmentNumbers:
                 self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
-        """Return whether a live segment is as the run left it; of one that the run made, nothing may have been added."""
+        """Return whether a live segment is as the run left it; nothing may have been added to one that it created."""
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}

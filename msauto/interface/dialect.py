@@ -111,5 +111,5 @@ class Dialect:
         return self.rss_body == "auto"
 
     def sends_document(self, file: str) -> bool:
-        """Return whether an RSS item goes as an ``item`` document, not as a text (field notes, «body of an RSS PUT»)."""
+        """Return whether an RSS item is sent as an ``item`` document (field notes, «body of an RSS PUT»)."""
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import structs
 
-from msauto.interface.fields import LINK_FIELDS, names
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
@@ -26,7 +26,7 @@ _IN_FRAMES = frozenset(
 )
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that identify an item; shown also if they do not change."""
-_ORDER = (*_PLACE, "duration", "track", "title", "further_titles", "comment", "user", "keywords", "rating")
+_ORDER = (*_PLACE, "duration", "track", "title", "further_titles", *names(MARKER_ATTRIBUTES))
 _FILES = frozenset({"thumbnail", "proxy"})
 """Downloads: they change nothing on the server, so there is nothing to undo."""
 _NOTHING = "(nothing)"

@@ -166,7 +166,7 @@ def lost() -> Target:
 
 
 def plan_of(*targets: Target, **more: Any) -> Plan:
-    servers = (PlannedServer("studio-a", 0),)
+    servers = (PlannedServer("studio-a", 12),)
     values: dict[str, Any] = {"created": "2026-11-20T18:00:00+01:00", "msauto": "0.1.0", "servers": servers}
     return Plan(**(values | {"targets": targets} | more))
 
