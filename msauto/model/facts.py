@@ -62,8 +62,8 @@ class NamedXmpFields:
 class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
     """A mapping that asks for a field when it is touched; an empty one is not there, as in a list of all.
 
-    ``ask`` is called with each name, ``every`` where all fields are used together. Both raise if the fields must be read
-    first, or cannot be read.
+    ``ask`` is called with each name, ``every`` where all fields are used together. Both raise if the fields must be
+    read first, or cannot be read.
     """
 
     def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:
