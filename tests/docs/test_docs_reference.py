@@ -219,7 +219,7 @@ def test_every_exit_code_of_the_contract_has_its_row() -> None:
 def test_every_public_error_is_told() -> None:
     text = (ROOT / "docs" / "how-to" / "use-the-client.md").read_text(encoding="utf-8")
     errors = {name for name in msauto.__all__ if name.endswith("Error")} - {"ServerError"}
-    assert errors >= {"NotSentError", "FateUnknownError", "RejectedError"}
+    assert errors >= {"NotSentError", "InDoubtError", "RejectedError"}
     missing = errors - names(text)
     assert not missing
 
