@@ -6,10 +6,12 @@ A new dialect key has its question in :mod:`.reading`, in ``_TRIALS``, or its re
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 
 from msauto.concurrency import finish
 from msauto.errors import InDoubtError, ServerError
+from msauto.interface.dialect import Dialect
 from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
@@ -132,5 +134,5 @@ def _miss_the_rest(notes: ProbeNotes, why: str = "") -> None:
     for keys, options in _TRIALS.values():
         for key in keys:
             notes.miss(key, why or f"reading does not show it: --scratch TITLE{options} tries it")
-    for key, reason in _NEVER_TRIED.items():
-        notes.miss(key, reason)
+    for key in (each.name for each in dataclasses.fields(Dialect)):
+        notes.miss(key, _NEVER_TRIED.get(key, "msauto has no trial for it"))
