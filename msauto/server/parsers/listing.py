@@ -28,6 +28,7 @@ from msauto.server.parsers.xml import (
 _ERROR_BYTES: Final = 2**20
 _MOST_PARTS: Final = 10_000
 _MOST_CLIPS: Final = 5_000_000
+_MOST_OTHERS: Final = 2_000_000  # each takes some 4 µs, and eight bytes of an answer
 _MOST_FOLDERS: Final = 1_000_000  # each takes some 300 bytes of memory, and nine of an answer
 
 
@@ -94,7 +95,10 @@ class ListingReading:
             self._take_child(child, node, ended=False)
 
     def _take_child(self, child: Element, node: FolderNode | None, *, ended: bool) -> None:
-        if node is None or local(child) != "Clip":
+        kind = local(child)
+        if node is None or kind != "Clip":
+            if ended and kind != "Folder":
+                self._count("elements that are neither clip nor folder", _MOST_OTHERS)
             self._take(child, node, ended=ended)
         elif ended:
             self._count("clips and folders", _MOST_CLIPS)
