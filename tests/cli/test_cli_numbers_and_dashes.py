@@ -59,7 +59,7 @@ def test_a_freeze_on_no_day(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     sourced = desk.run("apply", "--yes", *INV, "play.yml")
     assert (sourced.code, sim.log) == (1, []), sourced
-    sourced.one_error("days", "leave `days` out")
+    sourced.one_error("days", "remove `days`")
 
 
 NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1.5", "true", "many", "²", "", "9" * 5000)

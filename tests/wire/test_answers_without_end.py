@@ -19,6 +19,8 @@ from msauto.server.transport import TooSlowError
 from tests.wire.raw_server import Exchange, Handler, RawServer, answer
 from tests.wire.time_limit import NoWait
 
+pytestmark = pytest.mark.scale
+
 MIB = 2**20
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
