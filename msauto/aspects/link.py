@@ -86,9 +86,9 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
     dialect = context.server.dialect
     if context.live.folders.get(folder) is None and dialect.folder_missing == "refuse":
         raise refuse(
-            f"there is no folder {show_folder(folder) or '/'} in {context.database}: a link cannot be placed in it",
+            f"folder {show_folder(folder) or '/'} not found in {context.database}: a link cannot be placed in it",
             source,
-            "make the folder, or set `folder_missing: create` in the server's dialect if it makes folders by itself",
+            "create the folder, or set `folder_missing: create` in the server's dialect if the server creates folders",
         )
     key = _key(folder, title)
     # Nothing in the interface takes a link away again, unless the dialect names a way.

@@ -28,7 +28,7 @@ from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
 _SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if name != "user")
-"""Attributes that show, on a marker that a run made, that somebody changed it; a server may stamp a user of its own."""
+"""Attributes that show that a marker of a run was changed later. ``user`` is not one: a server may set it itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +158,7 @@ def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFra
                 f"{one.key} and {other.key} are one marker: two tasks want different values for its {name}: "
                 f"{one.fields[name]!r} ({one.source.place}) and {value!r} ({other.source.place})",
                 other.source,
-                "let both say the same",
+                "use one value in both",
             )
     return replace(one, fields={**one.fields, **other.fields})
 
@@ -190,11 +190,11 @@ def _gone(
             at_place = item.at(_final(desired, live)) if item.uid is None else _is_only(desired, there, live)
             if at_place or (item.uid is not None and desired.uid == item.uid):
                 raise refuse(
-                    f"marker {item.key} is removed here and wanted at {desired.source.place}",
+                    f"marker {item.key} is removed here and desired at {desired.source.place}",
                     item.source,
-                    "let one of the two go",
+                    "remove one of the two",
                 )
-        # One that another task moves away from the place by its uid is not there any more.
+        # A marker that another task moves away by its uid is no longer at the place.
         gone |= {marker.uid: item.source for marker in there if marker.uid not in claimed}
     return gone
 

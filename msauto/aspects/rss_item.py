@@ -206,8 +206,8 @@ def _remove_others(
 ) -> None:
     """Delete what the list does not name.
 
-    ``guarded``: what is new to us may be one of the others under a guid that we cannot know, and our PUT may have
-    replaced it: so nothing goes before everything new was recognised in the channel (field notes).
+    ``guarded``: an item that is new to us may be one of the others under an unknown guid, and our PUT may have
+    replaced it. So nothing is deleted until every new item is recognized in the channel (field notes).
     """
     known = set(map(plain, kept))
     others = [item for item in context.channel.items if item.guid and plain(item.guid) not in known]
@@ -290,8 +290,8 @@ def _value(name: str, text: str) -> str:
 
 # Identity ------------------------------------------------------------------------------------------------------
 #
-# The interface shows neither what a channel looks like nor what a file's name has to do with a guid: an item is found
-# by its guid, by the guid that we learned, or by its file's name (field notes, «what identifies an RSS item»).
+# The interface defines neither the form of a channel nor the relation between a file name and a guid. So an item is
+# found by its guid, by the guid that we learned, or by its file name (field notes, «what identifies an RSS item»).
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class ChannelContext:
     server: ServerSpec
     channel: RssChannel
     memory: Mapping[str, Json] = field(default_factory=dict)
-    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still say to be touched (undo)
+    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still contain to be changed (undo)
 
     def written(self, guid: str) -> Mapping[str, Json]:
         """Return what we last wrote of an item: content, file, and whether the channel showed it afterwards."""
@@ -569,7 +569,7 @@ def _forget(change: Change) -> Iterator[Item]:
 
 
 def undo_items(made: Sequence[AppliedChange], spec: ServerSpec, source: TaskSource) -> DesiredChannel:
-    """Return the items as they were, each with what it must still say to be changed.
+    """Return the items as they were, each with what it must still contain to be changed.
 
     The file name of a deleted item is not known: it gets a new one.
     """
@@ -592,7 +592,7 @@ def _former_item(one: AppliedChange, is_text: bool) -> DesiredRssItem:
 
 
 def _still(one: AppliedChange) -> Json:
-    """Return what the item must say for it to be touched; ``None``: it must not be there."""
+    """Return what the item must contain to be changed; ``None``: the item must not exist."""
     puts = [request for request in one.requests if request.method == "PUT"]
     if not puts:
         return None

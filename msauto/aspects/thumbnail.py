@@ -1,4 +1,4 @@
-"""Stills (interface, «PNG thumbnail»): a file that is fetched where it is not there yet, or is not what was fetched.
+"""Stills (interface, «PNG thumbnail»): a file that is fetched if it is missing or differs from what was fetched.
 
 Positions count from the clip's first frame, as everywhere in a playbook; GETICON counts from the in point.
 """

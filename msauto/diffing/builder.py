@@ -59,7 +59,7 @@ class PlanContext:
 class Trigger:
     """Why something is run: for a task, or as the handler of that name, possibly one pending since an earlier run.
 
-    ``before``: before the asset is deleted, for nothing can be run on it after that.
+    ``before``: it runs before the asset is deleted, because nothing can be run on the asset after that.
     """
 
     handler: str = ""

@@ -122,7 +122,7 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
         return str(value)
     position = position_of(value, source)
     frame = to_frames(position, asset, source)
-    # The last frame may be given as the frame after it: the interface does not say which of the two it is.
+    # The last frame may be given as the frame after it, because the interface does not define which of the two it is.
     if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
         raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
     return str(frame)

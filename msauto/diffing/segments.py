@@ -144,7 +144,7 @@ class NewSegment:
 def show_change(context: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
 
-    Attributes that are known to be empty, and stay so, are no difference.
+    Attributes that are known to be empty, and stay so, are not a difference.
     """
     known = known_texts(context, live)
     empty = {name: "" for name in known if known[name] == "" and new.fields.get(name) == ""}
@@ -171,7 +171,7 @@ def send_delete(context: PlanContext, number: int, changes: Sequence[int], build
 def send_create(
     context: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, builder: PlanBuilder
 ) -> None:
-    """Create a segment, or write over the one of that number where the dialect says so."""
+    """Create a segment, or overwrite the one of that number where the dialect requires it."""
     start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
     request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
     desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}

@@ -1,7 +1,7 @@
 """The registry of attributes: each link field, marker attribute and segment attribute, and all that follows from it.
 
-The models and the JSON Schema, the conversion to desired state, comparison, facts, version gates, export, reports, what
-may be secret and the reference follow from an entry. ``tests/unit/interface`` holds that no other module lists them.
+An entry defines the models and the JSON Schema, the conversion to desired state, comparison, facts, required versions,
+export, reports, secrets and the reference. ``tests/unit/interface`` checks that no other module lists attributes.
 """
 
 from __future__ import annotations

@@ -60,10 +60,10 @@ class NamedXmpFields:
 
 
 class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
-    """A mapping that asks for a field when it is touched; an empty one is not there, as in a list of all.
+    """A mapping that asks for a field when it is read; an empty field is missing, as in a list of all fields.
 
-    ``ask`` gets a name that was not asked for yet, ``every`` is called where all fields are looked at, all at once: either
-    raises where that must be read first, or cannot be.
+    ``ask`` gets a name that was not asked for yet; ``every`` is called where all fields are read at once. Either raises
+    if the fields must be read first or cannot be read.
     """
 
     def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:
@@ -142,7 +142,7 @@ class Facts:
     """Facts of one target, as far as they were read.
 
     ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
-    stands in for ``xmp`` where the server does not list all fields at once; ``asked`` are those touched by name.
+    replaces ``xmp`` where the server does not list all fields at once; ``asked`` are the fields that were read by name.
     ``there`` is false for an asset that the server does not have, and for channels and databases.
     """
 
@@ -169,16 +169,16 @@ class Facts:
 
     @classmethod
     def none(cls) -> Facts:
-        """Return facts of nothing: for channels, databases, and assets that are not there."""
+        """Return facts of nothing: for channels, databases, and assets that do not exist."""
         return cls(there=False)
 
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
 
-        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction,
-        ``duration`` seconds, ``markers``, ``segments`` and ``links`` lists of mappings with the names that playbooks
-        use, ``xmp`` a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float:
-        positions are counted by ``fps``, which is exact.
+        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction, ``duration``
+        seconds. ``markers``, ``segments`` and ``links`` are lists of mappings with the names that playbooks use.
+        ``xmp`` is a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float: positions
+        are counted by ``fps``, which is exact.
         """
         if not self.there:
             raise NoAssetError(name)

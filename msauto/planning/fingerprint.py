@@ -57,7 +57,7 @@ def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
 
 
 def is_fresh(target: Target, live: LiveTarget) -> bool:
-    """Return whether what was compared when planning is still so, and of the same clip: one recorded again is another."""
+    """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
     if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
         return False
     if target.fingerprint.startswith(_SLOW):

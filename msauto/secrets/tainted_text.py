@@ -1,4 +1,4 @@
-"""Texts that are marked as secret, in plain data: find them, and tell where they may be used."""
+"""Texts that are marked as secret, in plain data: find them, and check where they are used."""
 
 from __future__ import annotations
 

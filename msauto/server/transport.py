@@ -1,8 +1,8 @@
 """Send exact bytes, once: an httpx2 transport over an aiohttp session.
 
-The ready-made bridges are unsafe here: they rewrite paths (``%40`` becomes ``@``, dot segments vanish), aiohttp
-sends idempotent methods again on a dropped kept-alive connection, and errors after sending come back as connect
-errors. ``tests/wire`` tests this one against raw sockets.
+The existing bridges are unsafe here. They rewrite paths (``%40`` becomes ``@``, dot segments vanish). aiohttp sends
+idempotent methods again on a dropped kept-alive connection. Errors after sending are reported as connect errors.
+``tests/wire`` tests this transport against raw sockets.
 """
 
 from __future__ import annotations

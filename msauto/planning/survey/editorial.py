@@ -51,7 +51,7 @@ class _Span:
 
     @classmethod
     def of(cls, asset: Asset) -> _Span:
-        """Read both; an out point of 0 is none at all."""
+        """Read both; an out point of 0 counts as missing."""
         return cls(whole(asset.attributes.get("first_frame")), whole(asset.attributes.get("last_frame")) or None)
 
     @property

@@ -1,7 +1,7 @@
 """Live state to playbooks that plan to nothing: a pure function of live values, offline.
 
-What a task cannot express (a segment's track, a marker of an unknown type, a value that holds the list separator) is a
-comment beside it; a list of which something had to be left out is never called complete by ``exactly``.
+What a task cannot express is a comment beside it: a segment's track, a marker of an unknown type, a value that holds
+the list separator. If an entry of a list is left out, ``exactly`` does not name the list.
 """
 
 from __future__ import annotations

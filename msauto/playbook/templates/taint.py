@@ -22,7 +22,7 @@ from msauto.secrets.tainted_text import TaintedText, is_tainted, tainted_paths, 
 
 
 class TemplateFunctionError(Exception):
-    """A filter or lookup that fails for a known reason; ``remedy`` says what to do. The message shows no secret."""
+    """A filter or lookup that fails for a known reason; ``remedy`` is what to do. The message shows no secret."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)

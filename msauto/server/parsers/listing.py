@@ -134,8 +134,8 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 
 # Folders of the tree -------------------------------------------------------------------------------------------
 #
-# The interface does not say where the asked folder is in the tree. Seen: the nameless top Folder (or the StoredTree
-# itself) is the asked folder; the top Folder has its name; the complete chain from the root leads to it.
+# The interface does not define where the requested folder is in the tree. Seen: the nameless top Folder (or the
+# StoredTree itself) is the requested folder; the top Folder has its name; the complete chain from the root leads to it.
 
 
 def _listing(tree: FolderNode, database: str, asked: Folder) -> Listing:
