@@ -1,4 +1,4 @@
-"""Applying against a small server whose every answer is scripted: what is sent, what is told, what is kept."""
+"""Applying against a small server with scripted answers: what is sent, what is reported, what is kept."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""A ledger that cannot be used says so: path, cause, remedy; and reading leaves no trace."""
+"""A ledger that cannot be used is an error with path, cause and remedy; reading leaves no trace."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""No title is wanted, and the server shows a name: nobody can tell whether it is made up, so that is told."""
+"""An empty title is desired and the server shows a name: it may be generated, so a warning reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Ansible's documentation says of its filters and tests, on the cases where a first guess goes wrong."""
+"""Filters and tests as in Ansible's documentation, on the cases where a first guess is wrong."""
 
 from __future__ import annotations
 
