@@ -101,7 +101,7 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerIn
     uid = None if value.uid is ABSENT else value.uid
     frame = None
     if value.at is not ABSENT:
-        # What is to go may lie beyond a clip that became shorter.
+        # A marker to be removed may be beyond the end of a clip that became shorter.
         find = to_point if value.present else to_frames
         frame = find(value.at, context.asset, sourced.source)
     track = None if value.track is ABSENT else value.track
@@ -200,7 +200,7 @@ def _gone(
 
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
-    """Return whether a marker desired by its place could only be the one that is removed by its uid."""
+    """Return whether a marker desired by its place can only match the live marker that is removed by its uid."""
     return (
         desired.uid is None
         and not desired.anew
@@ -303,7 +303,7 @@ def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> di
 def _create(
     context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], builder: PlanBuilder
 ) -> None:
-    """Make a new marker; the server may well give it the uid of one that was deleted just before."""
+    """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
     number = builder.change("add", "marker", item.key, before=None, after=item.named, source=item.source)

@@ -246,7 +246,7 @@ def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
 
 
 def _carries(context: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
-    """Return whether a live item has what no text could give it."""
+    """Return whether a live item has all values of the desired item that a text cannot hold."""
     lost: dict[str, Json] = dict(_lost(context, desired))
     return not lost or item_matches({"item": lost}, live)
 
@@ -319,7 +319,7 @@ def file_of(desired: DesiredRssItem) -> str:
 
 
 def shown_as(items: Iterable[RssItem], guids: Iterable[str]) -> tuple[RssItem, ...]:
-    """Return all items that show under one of the guids; an item without a guid is never one of them."""
+    """Return all items that show one of the guids; items without a guid are never included."""
     known = {plain(guid) for guid in guids} - {""}
     return tuple(item for item in items if plain(item.guid) in known)
 
@@ -335,7 +335,7 @@ class MatchedItem:
 
 
 def find_items(context: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]]) -> list[MatchedItem]:
-    """Return what each desired item is in the channel. No guid counts for two of them: the more certain one has it."""
+    """Match each desired item with live items. A guid matches only one desired item, the one with the surest match."""
     names = [_names(context, sourced.value) for sourced in desired]
     owners: dict[str, int] = {}
     for rank in range(3):  # the own guid before a learned one, and that before a file's name
@@ -403,7 +403,7 @@ def _says(live: RssItem, content: Json) -> bool:
 
 
 def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
-    """Return whether what a live item shows may come of a file with this name's ending."""
+    """Return whether a live item may come from a file with the ending of this name."""
     form = form_of(live)
     if not context.server.dialect.ending_decides or form is None:
         return True
@@ -438,7 +438,7 @@ def check_certain(meant: MatchedItem) -> None:
         raise refuse(
             f"item {meant.sourced.value.guid} may be any of the live items {shown}",
             meant.sourced.source,
-            f"{_SET_DIALECT}, or write the guid of the one that is meant as the channel shows it",
+            f"{_SET_DIALECT}, or write the guid of the item that you mean as the channel shows it",
         )
 
 
@@ -472,7 +472,7 @@ def _clash(one: Sourced[DesiredRssItem], other: Sourced[DesiredRssItem], name: s
         f"item {one.value.guid} of {one.source.description} and item {other.value.guid} of {other.source.description}"
     )
     if name.startswith("file "):
-        return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each a `file:` of its own")
+        return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each item its own `file:`")
     return refuse(
         f"{guids} may show under one guid, because the file of one is {file_of(one.value)}",
         other.source,
@@ -532,7 +532,7 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _show_desired(expect: Expectation, _: LiveTarget) -> Json:
-    """Return the content, without how the item is recognised."""
+    """Return the content, without the keys that identify the item."""
     expected = mapping(expect.desired)
     return expected.get("text", expected.get("item"))
 
@@ -601,7 +601,7 @@ def _still(one: AppliedChange) -> Json:
 
 
 def _former_file(one: AppliedChange) -> str:
-    """Return the name of the file: as it was put, else one that shows under the guid it had."""
+    """Return the name of the file: the name in the PUT, else a name that gives the former guid."""
     put = next((request.path for request in one.requests if request.method == "PUT"), None)
     if put is not None:
         return unquote(put.rpartition("/")[2])

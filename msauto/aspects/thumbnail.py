@@ -17,7 +17,7 @@ from msauto.model.plan import Expectation, Json
 def plan_thumbnail(
     context: PlanContext, desired: DesiredThumbnail, builder: PlanBuilder, cause: Trigger = TASK
 ) -> None:
-    """Fetch the still, unless the file on disk is the one that was fetched of this very clip with these parameters."""
+    """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
     pos, dur = _point(context, desired), _frames(context, desired.dur, desired)
     asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": dict(desired.params)}
     asked = {name: value for name, value in asked.items() if value not in (None, {})}

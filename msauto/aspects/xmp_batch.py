@@ -20,7 +20,7 @@ MEDIA_TYPE = "text/xml"
 
 
 def batch_key(desired: DesiredXmpBatch) -> str:
-    """Return what a batch is known by: its connector and its content, whatever the file is called."""
+    """Return the key of a batch: its connector and its content, independent of the file name."""
     return f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
 
 

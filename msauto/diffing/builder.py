@@ -77,7 +77,7 @@ TASK = Trigger()
 
 
 class PlanBuilder:
-    """Changes and requests of one target in the making. Requests name their changes by the number given here."""
+    """Collects the changes and requests of one target. Requests refer to their changes by the number given here."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []

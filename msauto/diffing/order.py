@@ -42,7 +42,7 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.MARKER_CREATE, "last of the markers: a new uid is one that did not exist before"),
     (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
     (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
-    (Phase.LINK_FIELD, "a link must be there before its fields are set"),
+    (Phase.LINK_FIELD, "a link must exist before its fields are set"),
     (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
     (Phase.RSS_REPLACE, "deleted and put again: off air for a moment, while the new ones are there"),
     (Phase.RSS_DELETE, "after the new items are there"),

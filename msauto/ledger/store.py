@@ -158,7 +158,7 @@ class Store:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk
+    with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
         connection.execute("ROLLBACK")
 
 

@@ -317,7 +317,7 @@ class DesiredXmpBatch:
 
 @dataclass(frozen=True, slots=True)
 class AssertionPassed:
-    """The conditions of an ``assert`` hold; nothing is desired. One that fails is an error instead."""
+    """The result of an ``assert`` with conditions that hold: nothing is desired. A failed condition is an error."""
 
     source: TaskSource
 

@@ -38,7 +38,7 @@ class NoAssetError(LookupError):
 
 @dataclass(slots=True)
 class NamedXmpFields:
-    """What is known of the XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
+    """The known XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
 
     ``silent``: the answer was empty (interface, «XMP field values»: behaviour without ``field`` is not shown), so that
     the asset may have none; else it was an error, or could not be read. ``asked`` are the fields asked for by name.
@@ -107,11 +107,11 @@ class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
         return len(self._none())
 
     def keys(self) -> Any:
-        """Look at all names."""
+        """Read all names, which needs all fields."""
         return self._none().keys()
 
     def values(self) -> Any:
-        """Look at all values."""
+        """Read all values, which needs all fields."""
         return self._none().values()
 
     def items(self) -> Any:
@@ -183,7 +183,7 @@ class Facts:
         if not self.there:
             raise NoAssetError(name)
         value = self._find(name)
-        if not isinstance(value, XmpByName):  # of which each field is looked at by itself
+        if not isinstance(value, XmpByName):  # its fields are noted one by one
             self.looked[name] = value
         return value
 

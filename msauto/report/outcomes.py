@@ -164,7 +164,7 @@ def advice(result: TargetResult) -> str:
     """Return what to do next about a target that is not as desired."""
     if result.outcome == "unverified":
         return (
-            "the server may have done it, or may still do it; msauto does not send it again by itself. "
+            "the server may have done it, or may still do it; msauto does not send it again automatically. "
             "Check the server, then plan again: the plan starts from live state"
         )
     if result.target.error is not None:

@@ -49,13 +49,13 @@ def _is_overruled(expect: Expectation, others: Iterable[Expectation]) -> bool:
 
 
 def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
-    """Return what the server named by itself: the uids of new markers, by ``marker:<key>``."""
+    """Return what the server named: the uids of new markers, by ``marker:<key>``."""
     return dict(item for each in final_expectations(target) for item in ASPECTS[each.aspect].learn(each, live))
 
 
 def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     """Return what differs, by the last expectation of each thing."""
-    # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
+    # A server may give a new marker the uid of one that was deleted just before; the deletion still holds.
     taken = {f"uid {uid}" for uid in learned(target, live).values()}
     expected = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
     found = (difference(each, live) for each in expected)

@@ -58,7 +58,7 @@ def report_errors(plan: Plan, flags: Flags) -> int:
 
 
 def print_problems(error: MsautoError | str, remedy: str = "") -> None:
-    """Write the JSON document of a plan that cannot be made: it is empty but for the problems."""
+    """Write the JSON document of a plan that cannot be made: it is empty except for the problems."""
     empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
     print_result(dump(plan_to_json(empty) | error_json(error, remedy)))
 

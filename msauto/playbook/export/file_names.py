@@ -38,7 +38,7 @@ class FileNames:
 
 
 def safe_name(name: str) -> str:
-    """Return a name that every file system takes; one that had to be changed carries a number made from the name.
+    """Return a name that every file system accepts; a changed name ends with a digest of the original.
 
     >>> safe_name("Raw"), safe_name("AC/DC")
     ('Raw', 'AC_DC~5a5abe39')

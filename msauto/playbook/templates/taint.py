@@ -58,7 +58,7 @@ class TaintTracker:
         if value == HIDDEN:
             return TaintedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
         if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
-            raise TemplateFunctionError("only a text can be secret", "mark each text by itself: | map('secret')")
+            raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
         text = str(value)
         if not can_redact(text):
             raise TemplateFunctionError(*why_too_short(text))

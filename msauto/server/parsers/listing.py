@@ -103,7 +103,7 @@ class ListingReading:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
 
     def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
-        """Return the node of an element that begins: a folder of a known one, or the first StoredTree."""
+        """Return a new node for the start of an element: a Folder in a known node, or the first StoredTree."""
         kind = local(element)
         if parent is not None and kind == "Folder":
             self._count("clips and folders", _MOST_CLIPS)

@@ -310,5 +310,6 @@ def _as_utf8(data: bytes, charset: str | None) -> bytes:
 def _unknown_encoding(charset: str | None) -> UnreadableError:
     by_header = f", and not {charset} as the HTTP header declares" if charset else ""
     return unreadable(
-        f"the encoding of the answer is unknown: it is not UTF-8{by_header}", "have the server declare it"
+        f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
+        "configure the server to declare the encoding",
     )

@@ -9,7 +9,7 @@ Items = list[dict[str, Any]]
 
 
 def take_file(items: Items, file: str, text: str, rss_guid: str) -> None:
-    """PUT: replace a file of the same name; items are ordered as in a folder listing. ``rss_guid``: what shows as guid."""
+    """PUT: replace a file of the same name; items are in the order of a listing. ``rss_guid``: what shows as guid."""
     item = _item(file, text, rss_guid)
     at = next((i for i, other in enumerate(items) if _file(other) == file), len(items))
     items[at : at + 1] = [item]
