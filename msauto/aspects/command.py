@@ -22,7 +22,7 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 
 
 def command_key(desired: DesiredCommand) -> str:
-    """Return what a command is known by: its name and parameters."""
+    """Return the key of a command: its name and parameters."""
     return " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
 
 

@@ -411,7 +411,7 @@ def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
 
 
 def check_room(context: ChannelContext, meant: MatchedItem, going: bool) -> None:
-    """Refuse a PUT whose file may be that of an item that is not meant; ``going``: what is not meant is removed."""
+    """Refuse a PUT to a file that may belong to another live item; ``going``: the other items are removed."""
     if context.server.dialect.rss_guid in {"file", "stem"}:
         return
     file, own = file_of(meant.sourced.value), {id(item) for item in meant.items}
@@ -610,7 +610,7 @@ def _former_file(one: AppliedChange) -> str:
 
 
 def _former_text(before: Attributes) -> str:
-    """Return the text that shows as this title and description: the one may hold the other."""
+    """Return the text that gives this title and description; the description may begin with the title."""
     title, description = str(before.get("title") or ""), str(before.get("description") or "")
     if not description or plain(description).startswith(plain(title)):
         return description or title

@@ -106,7 +106,7 @@ class PlanBuilder:
         reversible: bool = True,
         exactly: bool = False,
     ) -> int:
-        """Add a change; return its number. What was never known cannot be taken back."""
+        """Add a change; return its number. A change of an unknown value cannot be undone."""
         reversible = reversible and basis != "none"
         self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
         return len(self.changes) - 1
@@ -152,7 +152,7 @@ class PlanBuilder:
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
     """Return the warning that undo leaves something alone that has changed since."""
-    return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
+    return f"{what} is left alone: it is {live!r} now, and the run wrote {wrote!r}"
 
 
 def refuse(message: str, source: TaskSource | None, remedy: str = "") -> PlanningError:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msauto.model.plan import Change, Json
 
 PENDING_PREFIX = "pending:handler:"
-"""Prefix of the item of a handler whose target a run has changed, and that was not done since."""
+"""Prefix of the item of a handler that has not run since a run changed its target."""
 BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 

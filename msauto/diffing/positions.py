@@ -1,7 +1,7 @@
 """Desired positions to frames of one clip, checked against its length, and the server's way to count them.
 
 Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
-counts from the in point (``first_frame``): translated here, at the edge of the aspects, both ways.
+counts from the in point (``first_frame``): this module translates in both directions.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def known_texts(context: PlanContext, segment: Segment) -> dict[str, str]:
 
 
 def cannot_write_back(segment: Segment) -> tuple[str, ...]:
-    """Return what the interface has no way to write again: CREATESEGMENT knows neither track nor rating."""
+    """Return what the interface cannot write again: CREATESEGMENT supports neither track nor rating."""
     losses = [f"its track {segment.track!r}"] if segment.track else []
     if segment.rating and as_number(segment.rating) != 0:
         losses.append(f"its rating {segment.rating}")
@@ -218,7 +218,7 @@ def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> l
 def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
     """Return warnings about segments (number, start, duration) that overlap or leave gaps between them.
 
-    Each is held against the one before it that reaches furthest: a short one may lie inside a long one.
+    Each segment is compared with the earlier one that ends last, because a short segment may be inside a long one.
     """
     warnings: list[str] = []
     furthest, reached = 0, 0

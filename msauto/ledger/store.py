@@ -124,7 +124,7 @@ class Store:
             yield
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LedgerError(
-                f"the ledger {self.path} is damaged: it holds what msauto does not write ({error})",
+                f"the ledger {self.path} is damaged: it contains data that msauto does not write ({error})",
                 remedy=_DAMAGED_REMEDY,
             ) from error
 

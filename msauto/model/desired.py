@@ -101,8 +101,8 @@ class Position:
 class TitleRef:
     """One asset by title; ``was`` are former titles, one of which may be found instead.
 
-    Both found is an error, unless both are one clip, or it ``may_stay`` (undo): then the one found by its former title
-    keeps it. ``link_id`` (undo): the entry that was renamed, where the clip answers to both titles.
+    If both titles are found, it is an error, unless both are one clip, or ``may_stay`` is set (undo): then the asset
+    with the former title keeps it. ``link_id`` (undo): the entry that was renamed, where both titles lead to the clip.
     """
 
     database: str

@@ -51,7 +51,7 @@ def _variants(secret: str) -> Iterator[str]:
 
 
 def longest_first(form: str) -> tuple[int, str]:
-    """Sort key for forms: a form that is part of a longer one comes after it, so that the longer one is replaced whole."""
+    """Sort key for forms: a part of a longer form comes after it, so that the longer form is replaced whole."""
     return -len(form), form
 
 

@@ -89,7 +89,7 @@ _ALLOWED: Mapping[str, frozenset[tuple[str, ...]]] = {
 
 
 def may_be_secret(module: str, path: DataPath) -> bool:
-    """Return whether a value of a task may be secret: one that names or selects a target must be shown."""
+    """Return whether a value of a task may be secret; values that name or select a target may not."""
     return any(_matches(path, allowed) for allowed in _ALLOWED.get(module, ()))
 
 

@@ -100,7 +100,7 @@ class ExportOutput:
         """Complete the export."""
 
     def close(self) -> None:
-        """Remove what is incomplete."""
+        """Remove an incomplete file."""
 
 
 class StdoutExport(ExportOutput):

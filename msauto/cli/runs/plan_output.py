@@ -28,7 +28,7 @@ def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: Msau
 
 
 def view_of(flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> View:
-    """Return how to show something on stdout."""
+    """Return the view for stdout: colour, verbosity and width."""
     colour = use_colour(sys.stdout, no_color=flags.no_color)
     return View(colour, flags.verbosity, terminal_width(sys.stdout), keep_going, error)
 

@@ -1,7 +1,7 @@
 """Which handlers run on a target: those of the tasks that changed it, and those that are pending from earlier runs.
 
-A change belongs to the task that declares it; of two tasks that declare the same, to the first, as in Ansible. Where
-several tasks declare parts of one thing, it belongs to all of them.
+A change belongs to the task that declares it. If two tasks declare the same change, it belongs to the first, as in
+Ansible. If several tasks declare parts of one change, it belongs to all of them.
 """
 
 from __future__ import annotations

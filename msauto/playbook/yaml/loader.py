@@ -230,7 +230,7 @@ class _Composer:
 
 
 class _Constructor:
-    """Nodes to data and places; resolves merge keys."""
+    """Converts nodes to data and places; resolves merge keys."""
 
     def __init__(self, file: str, lines: tuple[str, ...]) -> None:
         self.file = file

@@ -60,7 +60,7 @@ def _unique(values: Iterable[Any]) -> list[Any]:
 @template_filter
 @pass_environment
 def unique(environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None) -> list[Any]:
-    """Each item once; case matters.
+    """Each item once; case-sensitive.
 
     Example: ['a', 'A', 'a'] | unique
     """
