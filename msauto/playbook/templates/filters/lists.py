@@ -269,7 +269,7 @@ def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> 
 def mandatory(value: Any, msg: str | None = None) -> Any:
     """The value, or an error if it is undefined.
 
-    Example: site | mandatory
+    Example: database | mandatory
     """
     if isinstance(value, Undefined):
         if msg:
