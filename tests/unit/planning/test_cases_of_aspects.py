@@ -1,6 +1,6 @@
 """One runner for ``tests/cases/<aspect>/*.json``: desired + live + dialect + version + ledger → changes + requests.
 
-The keys of a case: ``wanted`` holds the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
+The keys of a case: ``desired`` holds the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
 the channel) as the server has it. ``changes`` is what the plan shows (``action aspect key``), ``requests`` what is
 sent, byte for byte. Instead of these, ``error`` holds phrases that the error must contain, or ``unchanged`` is true.
 Every case that plans anything is applied to the model of a server and planned again, which must give nothing (unless
