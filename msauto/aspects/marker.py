@@ -219,7 +219,7 @@ def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
 def _take_over(
     context: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
 ) -> list[tuple[_MarkerInFrames, Marker]]:
-    """Pair new markers with live ones: those made for this very place first, then those that would be removed."""
+    """Pair new markers with live ones: those made for the same place first, then those that would be removed."""
     ours: list[tuple[_MarkerInFrames, Marker]] = []
     for item in new:
         uid = None if item.anew else context.memory.get(f"marker:{item.key}")

@@ -309,7 +309,7 @@ class ChannelContext:
         return kept if isinstance(kept, dict) else {}
 
     def is_document(self, desired: DesiredRssItem) -> bool:
-        """Return whether an item goes as an ``item`` document, not as a text."""
+        """Return whether an item is sent as an ``item`` document, not as a text."""
         return self.server.dialect.sends_document(file_of(desired))
 
 

@@ -23,7 +23,7 @@ class PlanContext:
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
     how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that goes before it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
     entry that shows an asset which is to be deleted.
     """
 
@@ -112,7 +112,7 @@ class PlanBuilder:
         return len(self.changes) - 1
 
     def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
-        """Add what is run rather than compared; return its number. Cannot be taken back."""
+        """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
         self.changes.append(

@@ -1,4 +1,4 @@
-"""Names of items of the memory that several stages share, and what is known of what may have run."""
+"""Names of items of the memory that several stages share, and the records of requests that may have run."""
 
 from __future__ import annotations
 

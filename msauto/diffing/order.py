@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Phase(Enum):
-    """What a request does, as far as its place in the order goes."""
+    """The kind of a request that decides its place in the order."""
 
     BATCH = auto()
     RENAME = auto()

@@ -1,7 +1,7 @@
 """Facts: what templates may know of a target, read layer by layer (listing < clip < xmp).
 
 Touching a layer that was not read raises :class:`Need`; the survey reads that layer and evaluates again. What to
-read is never declared. What was looked at is remembered, so that the fingerprint covers that and nothing else.
+read is never declared. What was read is recorded, so that the fingerprint covers that and nothing else.
 """
 
 from __future__ import annotations

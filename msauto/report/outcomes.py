@@ -92,7 +92,7 @@ def result_sentence(result: Result) -> str:
 
 
 def _verification(result: Result) -> Iterator[str]:
-    """Yield what is known of the changes: what was read again, and what cannot be read."""
+    """Yield how far the changes are verified: what was read again, and what cannot be read."""
     changed = [target for target in result.targets if target.outcome == "changed"]
     seen = sum(target.seen for target in changed)
     files = sum(target.unseen.count("thumbnail") + target.unseen.count("proxy") for target in changed)

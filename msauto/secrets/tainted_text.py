@@ -28,7 +28,7 @@ def is_tainted(value: Any) -> bool:
     if isinstance(value, TaintedText):
         return True
     if isinstance(value, XmpByName):
-        return False  # all of it comes from the server, and a look at it would request it
+        return False  # all of it comes from the server, and reading it would request it
     if isinstance(value, dict):
         return any(map(is_tainted, value.values())) or any(isinstance(key, TaintedText) for key in value)
     views = list | tuple | set | frozenset | type({}.values()) | type({}.items())
