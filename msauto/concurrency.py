@@ -142,7 +142,7 @@ async def run_each(
 
 
 async def run_unless(work: Coroutine[Any, Any, None], cancelled: asyncio.Event) -> bool:
-    """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; return whether it ended by itself."""
+    """Run ``work`` until it ends, or cancel it when ``cancelled`` is set; return whether it was not cancelled."""
     task = asyncio.ensure_future(work)
     waiting = asyncio.ensure_future(cancelled.wait())
     try:

@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell the counts, each once."""
+    """Print the counts, each once."""
     told = list(dict.fromkeys(_counts(terminalreporter)))
     if told:
         terminalreporter.section("counted")

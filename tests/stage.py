@@ -27,7 +27,7 @@ BOLD = Limits(delete_assets=1000, allow_remove=1000)
 
 @dataclass
 class Stage:
-    """Plans and applies playbooks against ``sim``; ``dialect`` is what the inventory says of the server."""
+    """Plans and applies playbooks against ``sim``; ``dialect`` is that of the inventory."""
 
     sim: Simulator
     folder: Path

@@ -118,7 +118,7 @@ class Theatre:
         return [entry.line for entry in self.sim.log if entry.method != "GET" or _is_download(entry.target)]
 
     def reads(self) -> list[str]:
-        """The targets of the reads that are no downloads."""
+        """The targets of the reads that are not downloads."""
         return [entry.target for entry in self.sim.log if entry.method == "GET" and not _is_download(entry.target)]
 
     def write(self, *plays: Mapping[str, Any]) -> None:

@@ -112,7 +112,7 @@ class CircuitBreaker:
         self._changed = asyncio.Event()
 
     def update(self, state: BreakerState) -> None:
-        """Set the state, and let the waiting targets look at it."""
+        """Set the state, and wake the waiting targets, so that they check it."""
         if state != self.state:
             self.state = state
             self._notify()
@@ -153,7 +153,7 @@ class TargetContact:
 
     def __init__(self, breaker: CircuitBreaker) -> None:
         self.breaker = breaker
-        self.unauthorized = False  # of this very target
+        self.unauthorized = False  # of this target only
         self._start = breaker.state
         self._unreachable = ""  # why the server could not be reached at the last attempt
 

@@ -53,11 +53,11 @@ class RedactedJournal:
         self._journal.sending(run, self._redactor.target(target), index)
 
     def settled(self, run: str, target: Target, index: int, result: RequestResult) -> None:
-        """What came of the request."""
+        """Pass on the result of the request."""
         self._journal.settled(run, self._redactor.target(target), index, self._redactor.request_result(result))
 
     def finished(self, run: str, result: TargetResult) -> None:
-        """What came of the target."""
+        """Pass on the result of the target."""
         self._journal.finished(run, self._redactor.target_result(result))
 
     def end(self, run: str, result: Result) -> None:

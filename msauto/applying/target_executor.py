@@ -1,4 +1,4 @@
-"""Applies one target: carries out the commands of the state machine, and records what comes of them."""
+"""Applies one target: carries out the commands of the state machine, and records their results."""
 
 from __future__ import annotations
 

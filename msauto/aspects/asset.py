@@ -1,4 +1,4 @@
-"""The asset as a whole: deletion (interface, «Delete asset»). The plan shows what goes: folder, length, creation."""
+"""The asset as a whole: deletion (interface, «Delete asset»). The plan shows its folder, length and creation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msauto.model.ports import LiveTarget
 
 
 def plan_deletion(context: PlanContext, source: TaskSource, builder: PlanBuilder) -> None:
-    """Delete the asset. Cannot be taken back."""
+    """Delete the asset. This cannot be undone."""
     builder.look("asset", "folder", "length", "links")
     number = builder.change(
         "delete", "asset", context.title, before=_shown(context), after=None, source=source, reversible=False

@@ -1,7 +1,7 @@
 """Commands that are run rather than compared (interface, «Asset commands»): what they did cannot be seen by reading.
 
-``ns`` and ``id`` of a partner command follow the target's address: an open file that is known by its ``handle`` alone
-cannot be found by the title in the path, which is what the server would fall back on.
+A partner command gets ``ns`` and ``id`` from the target's address. Without them, the server looks for the title in the
+path, and cannot find an open file that is known only by its ``handle``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 
 
 def command_key(desired: DesiredCommand) -> str:
-    """Return what a command is known by: its name and parameters."""
+    """Return the key of a command: its name and parameters."""
     return " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
 
 
@@ -60,8 +60,8 @@ def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
     if run is not None:
         answer = answer_told(mapping(remembered))
         builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is not sent "
-            "again by itself\nlook on the server; if it has run, --forget-pending ends this warning; if it has not, "
+            f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
+            "again automatically\ncheck the server; if it has run, --forget-pending ends this warning; if it has not, "
             "run it by a task with `run: always`"
         )
     return not remembered
@@ -78,9 +78,9 @@ def _pending_since(context: PlanContext, key: str, builder: PlanBuilder) -> str 
     if lost:
         answer = answer_told(pending)
         builder.warnings.append(
-            f"{context.title}: the command {key} was sent by run {run} and {answer}: it may have run, and is not sent "
-            "again where nothing is sure to change\nlook on the server; --forget-pending ends this warning; if it has "
-            "not run, run it by a task with `run: always`"
+            f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
+            "again unless a change is certain\ncheck the server. If it has run, --forget-pending ends this warning. "
+            "If it has not, run it by a task with `run: always`"
         )
     return None
 

@@ -1,7 +1,7 @@
 """Link fields: one SETFIELD for each that differs (interface, «Link»).
 
-A field that the Clip XML does not report is compared with what we last wrote; if nothing is recorded it is written
-once (field notes, «fields that the Clip XML does not report»).
+A field that the Clip XML does not report is compared with the value that we last wrote. If none is recorded, the field
+is written once (field notes, «fields that the Clip XML does not report»).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _key(folder: Folder, title: str) -> str:
 
 
 def _entry(context: PlanContext, folder: Folder, title: str, source: TaskSource) -> Entry | None:
-    """Return the entry of that title in that folder; one of another clip is an error."""
+    """Return the entry of that title in that folder; an entry of another clip is an error."""
     entry = entry_called(context.live.folders.get(folder) or (), folder, title)
     if entry is not None and differing(context.asset, entry):
         raise refuse(
@@ -70,7 +70,7 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
             f"the link {_key(folder, title)} has the asset's own title, which leads to the asset: its fields "
             "cannot be set",
             source,
-            "give the link a title of its own, or use `fields` of the asset",
+            "give the link a unique title, or use `fields` of the asset",
         )
     if is_home(context.asset, context.title, folder, title):
         builder.look("folder")
@@ -86,9 +86,9 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
     dialect = context.server.dialect
     if context.live.folders.get(folder) is None and dialect.folder_missing == "refuse":
         raise refuse(
-            f"there is no folder {show_folder(folder) or '/'} in {context.database}: a link cannot be placed in it",
+            f"folder {show_folder(folder) or '/'} not found in {context.database}: a link cannot be placed in it",
             source,
-            "make the folder, or set `folder_missing: create` in the server's dialect if it makes folders by itself",
+            "create the folder, or set `folder_missing: create` in the server's dialect if the server creates folders",
         )
     key = _key(folder, title)
     # Nothing in the interface takes a link away again, unless the dialect names a way.
@@ -292,7 +292,7 @@ def _why_not_undone(change: Change, record: TargetRecord, spec: ServerSpec) -> s
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
-    """Return the links as they were, except those whose title leads to more than one; ``notes`` name these."""
+    """Return the links as they were, except those with an ambiguous title; add a note for each of these."""
     links: list[Any] = []
     still: dict[str, Json] = {}
     for change in (one.change for one in context.of("link")):

@@ -28,7 +28,7 @@ from msauto.model.ports import LiveTarget
 
 _RESERVED = frozenset({"command", "uid", "frame", "pos", "track"})
 _SIGNS_OF_OTHERS = tuple(name for name in names(MARKER_ATTRIBUTES, "text") if name != "user")
-"""Attributes that show, on a marker that a run made, that somebody changed it; a server may stamp a user of its own."""
+"""Attributes that show that a marker of a run was changed later. ``user`` is not one: a server may set it itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerIn
     uid = None if value.uid is ABSENT else value.uid
     frame = None
     if value.at is not ABSENT:
-        # What is to go may lie beyond a clip that became shorter.
+        # A marker to be removed may be beyond the end of a clip that became shorter.
         find = to_point if value.present else to_frames
         frame = find(value.at, context.asset, sourced.source)
     track = None if value.track is ABSENT else value.track
@@ -158,7 +158,7 @@ def _merge_markers(one: _MarkerInFrames, other: _MarkerInFrames) -> _MarkerInFra
                 f"{one.key} and {other.key} are one marker: two tasks want different values for its {name}: "
                 f"{one.fields[name]!r} ({one.source.place}) and {value!r} ({other.source.place})",
                 other.source,
-                "let both say the same",
+                "use one value in both",
             )
     return replace(one, fields={**one.fields, **other.fields})
 
@@ -190,17 +190,17 @@ def _gone(
             at_place = item.at(_final(desired, live)) if item.uid is None else _is_only(desired, there, live)
             if at_place or (item.uid is not None and desired.uid == item.uid):
                 raise refuse(
-                    f"marker {item.key} is removed here and wanted at {desired.source.place}",
+                    f"marker {item.key} is removed here and desired at {desired.source.place}",
                     item.source,
-                    "let one of the two go",
+                    "remove one of the two",
                 )
-        # One that another task moves away from the place by its uid is not there any more.
+        # A marker that another task moves away by its uid is no longer at the place.
         gone |= {marker.uid: item.source for marker in there if marker.uid not in claimed}
     return gone
 
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
-    """Return whether a marker desired by its place could only be the one that is removed by its uid."""
+    """Return whether a marker desired by its place can only match the live marker that is removed by its uid."""
     return (
         desired.uid is None
         and not desired.anew
@@ -219,7 +219,7 @@ def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
 def _take_over(
     context: PlanContext, new: Sequence[_MarkerInFrames], surplus: Sequence[Marker], free: Mapping[int, Marker]
 ) -> list[tuple[_MarkerInFrames, Marker]]:
-    """Pair new markers with live ones: those made for this very place first, then those that would be removed."""
+    """Pair new markers with live ones: those made for the same place first, then those that would be removed."""
     ours: list[tuple[_MarkerInFrames, Marker]] = []
     for item in new:
         uid = None if item.anew else context.memory.get(f"marker:{item.key}")
@@ -303,7 +303,7 @@ def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> di
 def _create(
     context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], builder: PlanBuilder
 ) -> None:
-    """Make a new marker; the server may well give it the uid of one that was deleted just before."""
+    """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
     number = builder.change("add", "marker", item.key, before=None, after=item.named, source=item.source)

@@ -10,7 +10,7 @@ from msauto.model.plan import Expectation, Json
 
 
 def plan_proxy(context: PlanContext, desired: DesiredProxy, builder: PlanBuilder, cause: Trigger = TASK) -> None:
-    """Fetch the copy, unless the file on disk is the one that was fetched of this very clip in this profile."""
+    """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
     asked: dict[str, Json] = {"profile": desired.profile}
     if builder.has_file("proxy", desired.dest, asked, context, cause):
         return

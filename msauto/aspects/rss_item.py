@@ -206,8 +206,8 @@ def _remove_others(
 ) -> None:
     """Delete what the list does not name.
 
-    ``guarded``: what is new to us may be one of the others under a guid that we cannot know, and our PUT may have
-    replaced it: so nothing goes before everything new was recognised in the channel (field notes).
+    ``guarded``: an item that is new to us may be one of the others under an unknown guid, and our PUT may have
+    replaced it. So nothing is deleted until every new item is recognized in the channel (field notes).
     """
     known = set(map(plain, kept))
     others = [item for item in context.channel.items if item.guid and plain(item.guid) not in known]
@@ -246,7 +246,7 @@ def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
 
 
 def _carries(context: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
-    """Return whether a live item has what no text could give it."""
+    """Return whether a live item has all values of the desired item that a text cannot hold."""
     lost: dict[str, Json] = dict(_lost(context, desired))
     return not lost or item_matches({"item": lost}, live)
 
@@ -290,8 +290,8 @@ def _value(name: str, text: str) -> str:
 
 # Identity ------------------------------------------------------------------------------------------------------
 #
-# The interface shows neither what a channel looks like nor what a file's name has to do with a guid: an item is found
-# by its guid, by the guid that we learned, or by its file's name (field notes, «what identifies an RSS item»).
+# The interface defines neither the form of a channel nor the relation between a file name and a guid. So an item is
+# found by its guid, by the guid that we learned, or by its file name (field notes, «what identifies an RSS item»).
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class ChannelContext:
     server: ServerSpec
     channel: RssChannel
     memory: Mapping[str, Json] = field(default_factory=dict)
-    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still say to be touched (undo)
+    still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still contain to be changed (undo)
 
     def written(self, guid: str) -> Mapping[str, Json]:
         """Return what we last wrote of an item: content, file, and whether the channel showed it afterwards."""
@@ -309,7 +309,7 @@ class ChannelContext:
         return kept if isinstance(kept, dict) else {}
 
     def is_document(self, desired: DesiredRssItem) -> bool:
-        """Return whether an item goes as an ``item`` document, not as a text."""
+        """Return whether an item is sent as an ``item`` document, not as a text."""
         return self.server.dialect.sends_document(file_of(desired))
 
 
@@ -319,7 +319,7 @@ def file_of(desired: DesiredRssItem) -> str:
 
 
 def shown_as(items: Iterable[RssItem], guids: Iterable[str]) -> tuple[RssItem, ...]:
-    """Return all items that show under one of the guids; an item without a guid is never one of them."""
+    """Return all items that show one of the guids; items without a guid are never included."""
     known = {plain(guid) for guid in guids} - {""}
     return tuple(item for item in items if plain(item.guid) in known)
 
@@ -335,7 +335,7 @@ class MatchedItem:
 
 
 def find_items(context: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]]) -> list[MatchedItem]:
-    """Return what each desired item is in the channel. No guid counts for two of them: the more certain one has it."""
+    """Match each desired item with live items. A guid matches only one desired item, the one with the surest match."""
     names = [_names(context, sourced.value) for sourced in desired]
     owners: dict[str, int] = {}
     for rank in range(3):  # the own guid before a learned one, and that before a file's name
@@ -403,7 +403,7 @@ def _says(live: RssItem, content: Json) -> bool:
 
 
 def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
-    """Return whether what a live item shows may come of a file with this name's ending."""
+    """Return whether a live item may come from a file with the ending of this name."""
     form = form_of(live)
     if not context.server.dialect.ending_decides or form is None:
         return True
@@ -411,7 +411,7 @@ def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
 
 
 def check_room(context: ChannelContext, meant: MatchedItem, going: bool) -> None:
-    """Refuse a PUT whose file may be that of an item that is not meant; ``going``: what is not meant is removed."""
+    """Refuse a PUT to a file that may belong to another live item; ``going``: the other items are removed."""
     if context.server.dialect.rss_guid in {"file", "stem"}:
         return
     file, own = file_of(meant.sourced.value), {id(item) for item in meant.items}
@@ -438,7 +438,7 @@ def check_certain(meant: MatchedItem) -> None:
         raise refuse(
             f"item {meant.sourced.value.guid} may be any of the live items {shown}",
             meant.sourced.source,
-            f"{_SET_DIALECT}, or write the guid of the one that is meant as the channel shows it",
+            f"{_SET_DIALECT}, or write the guid of the item that you mean as the channel shows it",
         )
 
 
@@ -472,7 +472,7 @@ def _clash(one: Sourced[DesiredRssItem], other: Sourced[DesiredRssItem], name: s
         f"item {one.value.guid} of {one.source.description} and item {other.value.guid} of {other.source.description}"
     )
     if name.startswith("file "):
-        return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each a `file:` of its own")
+        return refuse(f"{guids} have one file: {file_of(other.value)}", other.source, "give each item its own `file:`")
     return refuse(
         f"{guids} may show under one guid, because the file of one is {file_of(one.value)}",
         other.source,
@@ -532,7 +532,7 @@ def _show(expect: Expectation, live: LiveTarget) -> Json:
 
 
 def _show_desired(expect: Expectation, _: LiveTarget) -> Json:
-    """Return the content, without how the item is recognised."""
+    """Return the content, without the keys that identify the item."""
     expected = mapping(expect.desired)
     return expected.get("text", expected.get("item"))
 
@@ -569,7 +569,7 @@ def _forget(change: Change) -> Iterator[Item]:
 
 
 def undo_items(made: Sequence[AppliedChange], spec: ServerSpec, source: TaskSource) -> DesiredChannel:
-    """Return the items as they were, each with what it must still say to be changed.
+    """Return the items as they were, each with what it must still contain to be changed.
 
     The file name of a deleted item is not known: it gets a new one.
     """
@@ -592,7 +592,7 @@ def _former_item(one: AppliedChange, is_text: bool) -> DesiredRssItem:
 
 
 def _still(one: AppliedChange) -> Json:
-    """Return what the item must say for it to be touched; ``None``: it must not be there."""
+    """Return what the item must contain to be changed; ``None``: the item must not exist."""
     puts = [request for request in one.requests if request.method == "PUT"]
     if not puts:
         return None
@@ -601,7 +601,7 @@ def _still(one: AppliedChange) -> Json:
 
 
 def _former_file(one: AppliedChange) -> str:
-    """Return the name of the file: as it was put, else one that shows under the guid it had."""
+    """Return the name of the file: the name in the PUT, else a name that gives the former guid."""
     put = next((request.path for request in one.requests if request.method == "PUT"), None)
     if put is not None:
         return unquote(put.rpartition("/")[2])
@@ -610,7 +610,7 @@ def _former_file(one: AppliedChange) -> str:
 
 
 def _former_text(before: Attributes) -> str:
-    """Return the text that shows as this title and description: the one may hold the other."""
+    """Return the text that gives this title and description; the description may begin with the title."""
     title, description = str(before.get("title") or ""), str(before.get("description") or "")
     if not description or plain(description).startswith(plain(title)):
         return description or title

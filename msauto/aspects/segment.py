@@ -157,9 +157,9 @@ def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_Segm
         for desired in present:
             if gone.number is None and gone.named.items() <= desired.named.items():
                 raise refuse(
-                    f"{gone.called} is removed here and wanted at {desired.source.place}",
+                    f"{gone.called} is removed here and desired at {desired.source.place}",
                     gone.source,
-                    "let one of the two go",
+                    "remove one of the two",
                 )
 
 
@@ -209,7 +209,7 @@ def _doubt_name(context: PlanContext, item: _SegmentInFrames, live: Segment, bui
     if item.named.get("title") == "" and live.name and not live.titles:
         builder.warnings.append(
             f"{context.title}: segment {live.number} shows the name {live.name!r} and no title; "
-            'if the server makes names up, `title: ""` is never as wanted: leave `title` out'
+            'if the server generates names, `title: ""` never matches: omit `title`'
         )
 
 
@@ -293,7 +293,7 @@ def _check_complete(item: _SegmentInFrames) -> None:
     missing = [name for name in ("start", "duration") if name not in item.named]
     if missing:
         raise refuse(
-            f"{item.called} is not there, and the task does not name its {' and '.join(missing)}",
+            f"{item.called} does not exist, and the task does not name its {' and '.join(missing)}",
             item.source,
             "name start and duration, so that it can be created",
         )
@@ -441,7 +441,11 @@ class _SegmentNumbers:
                 self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
+<<<<<<< HEAD
         """Return whether a live segment is as the run left it; nothing may have been added to one that it created."""
+=======
+        """Return whether a live segment is as the run left it; nothing may have been added to one that the run made."""
+>>>>>>> words
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}

@@ -77,7 +77,7 @@ def plan_segmentation(context: PlanContext, desired: DesiredAsset, builder: Plan
 def _check_either(desired: DesiredAsset, segmentation: Sourced[DesiredSegmentation]) -> None:
     if desired.segments:
         raise refuse(
-            f"segments are wanted one by one ({desired.segments[0].source.place}) and as a segmentation "
+            f"segments are desired one by one ({desired.segments[0].source.place}) and as a segmentation "
             f"({segmentation.source.place})",
             desired.segments[0].source,
             "use one of the two",

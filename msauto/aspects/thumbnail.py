@@ -1,4 +1,4 @@
-"""Stills (interface, «PNG thumbnail»): a file that is fetched where it is not there yet, or is not what was fetched.
+"""Stills (interface, «PNG thumbnail»): a file that is fetched if it is missing or differs from what was fetched.
 
 Positions count from the clip's first frame, as everywhere in a playbook; GETICON counts from the in point.
 """
@@ -17,7 +17,7 @@ from msauto.model.plan import Expectation, Json
 def plan_thumbnail(
     context: PlanContext, desired: DesiredThumbnail, builder: PlanBuilder, cause: Trigger = TASK
 ) -> None:
-    """Fetch the still, unless the file on disk is the one that was fetched of this very clip with these parameters."""
+    """Fetch the still, unless the file on disk was fetched from this clip with the same parameters."""
     pos, dur = _point(context, desired), _frames(context, desired.dur, desired)
     asked: dict[str, Json] = {"pos": pos, "dur": dur, "w": desired.w, "h": desired.h, "params": dict(desired.params)}
     asked = {name: value for name, value in asked.items() if value not in (None, {})}

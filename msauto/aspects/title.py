@@ -48,7 +48,7 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
         if title is None or same_text(title, after):
             return {"title": context.sourced(before)}
         if not same_text(title, before):
-            context.notes.append(f"the title is left alone: it is {title!r} by now, and the run wrote {after!r}")
+            context.notes.append(f"the title is left alone: it is {title!r} now, and the run wrote {after!r}")
     return {}
 
 

@@ -20,7 +20,7 @@ MEDIA_TYPE = "text/xml"
 
 
 def batch_key(desired: DesiredXmpBatch) -> str:
-    """Return what a batch is known by: its connector and its content, whatever the file is called."""
+    """Return the key of a batch: its connector and its content, independent of the file name."""
     return f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
 
 
@@ -34,9 +34,10 @@ def plan_batch(
     if run is not None:
         answer = answer_told(mapping(remembered))
         builder.warnings.append(
-            f"{database}: the batch {desired.src} was sent to {desired.connector} by run {run} and {answer}: "
-            "it may be loaded, and is not sent again by itself\nlook on the server; if it is loaded, --forget-pending "
-            "ends this warning; if it is not, change the file (a comment will do): another content is another batch"
+            f"{database}: the batch {desired.src} was sent to {desired.connector} by run {run} and {answer}. "
+            "It may be loaded, and is not sent again automatically\ncheck the server. If it is loaded, "
+            "--forget-pending ends this warning. If it is not, change the file, for example a comment: "
+            "different content is a new batch"
         )
     if remembered:
         return

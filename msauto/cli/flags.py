@@ -171,7 +171,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
 def _state_dir(given: str | None, settings: Settings) -> Path:
     """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
 
-    One for each user and not for each folder: two runs from two folders must meet the same locks.
+    There is one for each user, not for each working directory, so that all runs of a user share the locks.
     """
     if given:
         return Path(given).expanduser()  # no shell expands it in --state-dir=~/msauto

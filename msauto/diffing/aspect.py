@@ -69,7 +69,7 @@ class Aspect:
     **Planning**: ``plan`` compares what tasks want of an asset and adds changes and requests. ``looks`` are the names
     that the fingerprint covers, each with what it covers of the asset, the live target and the rest of the name.
 
-    **Verification**: ``holds`` tells whether an expectation holds, ``None`` where reading cannot show it; an aspect
+    **Verification**: ``holds`` returns whether an expectation holds, ``None`` where reading cannot show it. An aspect
     without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
     ``is_partly_hidden``: reading does not show the whole of it. ``is_overruled``: a later expectation (the second one)
     replaces the deletion that the first one expects. ``needs_asset``: without the asset it is absent as well.
@@ -80,7 +80,7 @@ class Aspect:
     the items that hold values which are not reported. ``runs_once``: ``run: once`` is remembered.
 
     **Saved plans**: ``is_value``: a change shows the whole value before and after. ``commands`` are the commands that
-    make its changes, ``says`` tells whether the parameters of one are what the change shows.
+    make its changes, ``says`` returns whether the parameters of one are what the change shows.
 
     **Undo**: ``for_good`` is why no change of it can be undone, ``why_not_undone`` why this one cannot. ``undo``
     returns keyword arguments of :class:`DesiredAsset`.
@@ -111,7 +111,7 @@ class Aspect:
 
 
 _UNSEEN = frozenset({"command", "uid", "frame", "start_frame", "duration", "seg_num"})
-"""Parameters that are no texts of the change: how the server counts, and what its key already says."""
+"""Parameters that are not texts of the change: positions as the server counts them, and what the key contains."""
 
 
 def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> bool:

@@ -23,7 +23,7 @@ class PlanContext:
 
     ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
     how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that goes before it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
     entry that shows an asset which is to be deleted.
     """
 
@@ -59,7 +59,7 @@ class PlanContext:
 class Trigger:
     """Why something is run: for a task, or as the handler of that name, possibly one pending since an earlier run.
 
-    ``before``: before the asset is deleted, for nothing can be run on it after that.
+    ``before``: it runs before the asset is deleted, because nothing can be run on the asset after that.
     """
 
     handler: str = ""
@@ -77,7 +77,7 @@ TASK = Trigger()
 
 
 class PlanBuilder:
-    """Changes and requests of one target in the making. Requests name their changes by the number given here."""
+    """Collects the changes and requests of one target. Requests refer to their changes by the number given here."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -106,13 +106,13 @@ class PlanBuilder:
         reversible: bool = True,
         exactly: bool = False,
     ) -> int:
-        """Add a change; return its number. What was never known cannot be taken back."""
+        """Add a change; return its number. A change of an unknown value cannot be undone."""
         reversible = reversible and basis != "none"
         self.changes.append(Change(action, aspect, key, before, after, basis, reversible, source, exactly))
         return len(self.changes) - 1
 
     def run(self, aspect: AspectName, key: str, after: Json, source: TaskSource, cause: Trigger) -> int:
-        """Add what is run rather than compared; return its number. Cannot be taken back."""
+        """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
         self.changes.append(
@@ -152,7 +152,7 @@ class PlanBuilder:
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
     """Return the warning that undo leaves something alone that has changed since."""
-    return f"{what} is left alone: it is {live!r} by now, and the run wrote {wrote!r}"
+    return f"{what} is left alone: it is {live!r} now, and the run wrote {wrote!r}"
 
 
 def refuse(message: str, source: TaskSource | None, remedy: str = "") -> PlanningError:

@@ -101,7 +101,7 @@ def _marker_has(marker: Marker, name: str, value: Json) -> bool:
 
 
 def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry | None:
-    """Return the entry of that title in that very folder."""
+    """Return the entry of that title in exactly that folder."""
     for entry in entries:
         if same_text(entry.title, title) and same_folder(entry.folder, folder):
             return entry

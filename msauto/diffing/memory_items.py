@@ -1,4 +1,4 @@
-"""Names of items of the memory that several stages share, and what is known of what may have run."""
+"""Names of items of the memory that several stages share, and the records of requests that may have run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msauto.model.plan import Change, Json
 
 PENDING_PREFIX = "pending:handler:"
-"""Prefix of the item of a handler whose target a run has changed, and that was not done since."""
+"""Prefix of the item of a handler that has not run since a run changed its target."""
 BETWEEN = "segment-between:"
 """Prefix of the item of a segment that was deleted to be created again, until it is."""
 

@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Phase(Enum):
-    """What a request does, as far as its place in the order goes."""
+    """The kind of a request that decides its place in the order."""
 
     BATCH = auto()
     RENAME = auto()
@@ -35,19 +35,19 @@ ORDER: tuple[tuple[Phase, str], ...] = (
     (Phase.RESTORE, "takes minutes: it starts early and works while the rest is sent"),
     (Phase.FIELD, "plain values of the clip, before what points into it"),
     (Phase.XMP, "plain values too; partner commands at the end read them"),
-    (Phase.SEGMENT_DELETE, "a number must be free before a segment is created under it"),
-    (Phase.SEGMENT_CREATE, "after every delete, so that no two segments hold a number or overlap on the way"),
+    (Phase.SEGMENT_DELETE, "a number must be free before a segment with it is created"),
+    (Phase.SEGMENT_CREATE, "after every delete, so that two segments never share a number or overlap"),
     (Phase.MARKER_DELETE, "deleting first: an old and a new marker never share a position"),
     (Phase.MARKER_CHANGE, "a moved marker leaves its place before a new one takes it"),
-    (Phase.MARKER_CREATE, "last of the markers: a new uid is one that did not exist before"),
+    (Phase.MARKER_CREATE, "last of the markers, so that a new uid identifies a created marker"),
     (Phase.LINK_DELETE, "a title must be free in a folder before a link takes it"),
     (Phase.LINK_CREATE, "the clip is whole before it shows in a playout folder"),
-    (Phase.LINK_FIELD, "a link must be there before its fields are set"),
-    (Phase.RSS_PUT, "a channel on air never runs empty: what is new comes before what goes"),
-    (Phase.RSS_REPLACE, "deleted and put again: off air for a moment, while the new ones are there"),
-    (Phase.RSS_DELETE, "after the new items are there"),
+    (Phase.LINK_FIELD, "a link must exist before its fields are set"),
+    (Phase.RSS_PUT, "a channel on air is never empty: new items are added before others are deleted"),
+    (Phase.RSS_REPLACE, "deleted and put again: off air for a moment, while the new items are present"),
+    (Phase.RSS_DELETE, "after the new items are present"),
     (Phase.RUN, "a command works on the clip as desired"),
-    (Phase.HANDLER, "after all that the tasks ask of the clip, whose changes it is about"),
+    (Phase.HANDLER, "after all other requests of the clip, because it acts on the changed clip"),
     (Phase.ASSET_DELETE, "a deleted asset takes no more requests"),
 )
 

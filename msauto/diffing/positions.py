@@ -1,7 +1,7 @@
 """Desired positions to frames of one clip, checked against its length, and the server's way to count them.
 
 Inside msauto a frame counts from the first frame of the file. With the dialect ``position_origin: in`` the server
-counts from the in point (``first_frame``): translated here, at the edge of the aspects, both ways.
+counts from the in point (``first_frame``): this module translates in both directions.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSourc
         return str(value)
     position = position_of(value, source)
     frame = to_frames(position, asset, source)
-    # The last frame may be given as the frame after it: the interface does not say which of the two it is.
+    # The last frame may be given as the frame after it, because the interface does not define which of the two it is.
     if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
         raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
     return str(frame)

@@ -103,7 +103,7 @@ def known_texts(context: PlanContext, segment: Segment) -> dict[str, str]:
 
 
 def cannot_write_back(segment: Segment) -> tuple[str, ...]:
-    """Return what the interface has no way to write again: CREATESEGMENT knows neither track nor rating."""
+    """Return what the interface cannot write again: CREATESEGMENT supports neither track nor rating."""
     losses = [f"its track {segment.track!r}"] if segment.track else []
     if segment.rating and as_number(segment.rating) != 0:
         losses.append(f"its rating {segment.rating}")
@@ -144,7 +144,7 @@ class NewSegment:
 def show_change(context: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
 
-    Attributes that are known to be empty, and stay so, are no difference.
+    Attributes that are known to be empty, and stay so, are not a difference.
     """
     known = known_texts(context, live)
     empty = {name: "" for name in known if known[name] == "" and new.fields.get(name) == ""}
@@ -171,7 +171,7 @@ def send_delete(context: PlanContext, number: int, changes: Sequence[int], build
 def send_create(
     context: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, builder: PlanBuilder
 ) -> None:
-    """Create a segment, or write over the one of that number where the dialect says so."""
+    """Create a segment, or overwrite the one of that number where the dialect requires it."""
     start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
     request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
     desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
@@ -218,7 +218,7 @@ def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> l
 def editorial(title: str, segments: Sequence[tuple[int, int, int]]) -> list[str]:
     """Return warnings about segments (number, start, duration) that overlap or leave gaps between them.
 
-    Each is held against the one before it that reaches furthest: a short one may lie inside a long one.
+    Each segment is compared with the earlier one that ends last, because a short segment may be inside a long one.
     """
     warnings: list[str] = []
     furthest, reached = 0, 0

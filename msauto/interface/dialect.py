@@ -23,7 +23,7 @@ class Dialect:
 
     not_found: Literal["auto", "status", "text"] = _switch(
         "auto",
-        "How an answer says that an object does not exist. `auto`: by status 404, or by an error text that begins "
+        "How an answer reports that an object does not exist. `auto`: by status 404, or by an error text that begins "
         "with `Object not found`. `status`: only by 404. `text`: only by that text; a 404 is then an error like "
         "any other",
     )
@@ -39,8 +39,8 @@ class Dialect:
     segment_update: Literal["recreate", "overwrite"] = _switch(
         "recreate",
         "How an existing segment is changed. `recreate`: deleted, then created (two requests). `overwrite`: "
-        "created over it (one request). What CREATESEGMENT cannot write is lost, or may be, hence "
-        "[`lossy`](playbook.md#segments) for both",
+        "created over it (one request). Both may lose what CREATESEGMENT cannot write, so both need "
+        "[`lossy`](playbook.md#segments)",
     )
     marker_update: Literal["full", "changed"] = _switch(
         "full",
@@ -111,5 +111,9 @@ class Dialect:
         return self.rss_body == "auto"
 
     def sends_document(self, file: str) -> bool:
+<<<<<<< HEAD
         """Return whether an RSS item is sent as an ``item`` document (field notes, «body of an RSS PUT»)."""
+=======
+        """Return whether an RSS item is sent as an ``item`` document or a text (field notes, «body of an RSS PUT»)."""
+>>>>>>> words
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))

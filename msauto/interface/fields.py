@@ -1,7 +1,7 @@
 """The registry of attributes: each link field, marker attribute and segment attribute, and all that follows from it.
 
-The models and the JSON Schema, the conversion to desired state, comparison, facts, version gates, export, reports, what
-may be secret and the reference follow from an entry. ``tests/unit/interface`` holds that no other module lists them.
+An entry defines the models and the JSON Schema, the conversion to desired state, comparison, facts, required versions,
+export, reports, secrets and the reference. ``tests/unit/interface`` checks that no other module lists attributes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LINK_FIELDS: Final = (
     Attribute("user_1", "text", "user field 1", '""'),
     *(Attribute(f"user_{number}", "text", f"user field {number}") for number in range(2, 8)),
 )
-"""What SETFIELD changes (interface, «Link»), but for ``clip_name``, the title."""
+"""What SETFIELD changes (interface, «Link»), except ``clip_name``, the title."""
 
 MARKER_ATTRIBUTES: Final = (
     Attribute("title", "text", "its title", "Ad break"),
@@ -102,7 +102,7 @@ NAMES: Final = tuple(
         for attribute in (*CLIP_ATTRIBUTES, *LINK_FIELDS, Attribute("track"), *MARKER_ATTRIBUTES, *SEGMENT_ATTRIBUTES)
     )
 )
-"""All names that ``Attr`` elements bear."""
+"""All names of ``Attr`` elements."""
 
 
 def names(attributes: Iterable[Attribute], *kinds: Kind) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ _NOT_IN_A_NAME: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 def default_file(guid: str, *, text: bool) -> str:
     """Return the file name of an item without one: the guid with an ending, if that is a safe file name.
 
-    A guid that is none (an address, for one) gives a readable part and a digest. No two guids give the same name: a
-    guid that looks as if it were made so gets a digest of its own.
+    A guid that is not a safe file name, such as a URL, gives a readable part and a digest. No two guids give the same
+    name: a guid that has the form of such a name gets a digest as well.
 
     >>> default_file("n-1", text=True), default_file("http://example.com/4711", text=False)
     ('n-1.txt', 'http-example.com-4711~582040e373ad51a1.xml')
@@ -69,8 +69,8 @@ def file_key(file: str) -> str:
 def form_of(item: RssItem) -> Literal["text", "item"] | None:
     """Return whether an item came in a text or in an item document; ``None`` if it may be either.
 
-    Of a text the description is the whole and the title its first line; a link, a date, or a description without
-    the title stand in a document only.
+    In a text, the description is the whole text and the title its first line. Only a document can have a link, a date,
+    or a description that does not begin with the title.
     """
     if (item.link or "").strip() or (item.pub_date or "").strip():
         return "item"

@@ -70,9 +70,9 @@ def _user(parts: SplitResult) -> tuple[str | None, str | None]:
 def server_key(url: str) -> str:
     """Return a text that is the same for two URLs of one server: its host and port.
 
-    Letter case, a trailing slash or dot, the default port, the notation of an IP address and the names of this machine
-    (``localhost``, ``127.0.0.1``, ``[::1]``) make no difference, nor does the scheme: one port is one server. Names are
-    not looked up: the answer could differ between two runs, and servers may share an address.
+    Letter case, a trailing slash or dot, the default port and the notation of an IP address make no difference. Neither
+    do the names of this machine (``localhost``, ``127.0.0.1``, ``[::1]``) and the scheme: one port is one server.
+    Names are not looked up, because the answer could differ between two runs, and servers may share an address.
 
     >>> server_key("http://127.0.0.1/") == server_key("http://LOCALHOST:7901")
     True

@@ -66,7 +66,7 @@ def supports(spec: ServerSpec, feature: Feature) -> bool:
 def require(spec: ServerSpec, feature: Feature, *, need: str = "") -> None:
     """Raise :class:`UnsupportedError`, naming both versions, if the configured product version lacks the feature.
 
-    ``need`` says what it is needed for, where that is not plain from the playbook.
+    ``need`` names what it is needed for, where the playbook does not show it.
     """
     _require(spec, f"{need}: {feature.title}" if need else feature.title, feature.since)
 

@@ -136,7 +136,7 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk
+        with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
             connection.execute("ROLLBACK")
         raise
 

@@ -124,7 +124,7 @@ class Store:
             yield
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LedgerError(
-                f"the ledger {self.path} is damaged: it holds what msauto does not write ({error})",
+                f"the ledger {self.path} is damaged: it contains data that msauto does not write ({error})",
                 remedy=_DAMAGED_REMEDY,
             ) from error
 
@@ -158,7 +158,7 @@ class Store:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # SQLite rolls back by itself on some errors, such as a full disk
+    with suppress(sqlite3.Error):  # SQLite rolls back automatically on some errors, such as a full disk
         connection.execute("ROLLBACK")
 
 

@@ -1,1 +1,1 @@
-"""Plain frozen values that every room shares; standard library only."""
+"""Plain frozen values that every package shares; standard library only."""

@@ -35,7 +35,7 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""Not named by the playbook, hence not managed. An empty value, by contrast, clears."""
+"""Not named by the playbook, so not managed. An empty value, by contrast, clears."""
 
 Absent = Literal[_Absent.ABSENT]
 
@@ -101,8 +101,8 @@ class Position:
 class TitleRef:
     """One asset by title; ``was`` are former titles, one of which may be found instead.
 
-    Both found is an error, unless both are one clip, or it ``may_stay`` (undo): then the one found by its former title
-    keeps it. ``link_id`` (undo): the entry that was renamed, where the clip answers to both titles.
+    If both titles are found, it is an error, unless both are one clip, or ``may_stay`` is set (undo): then the asset
+    with the former title keeps it. ``link_id`` (undo): the entry that was renamed, where both titles lead to the clip.
     """
 
     database: str
@@ -218,13 +218,13 @@ class CompleteLists:
 
 @dataclass(frozen=True, slots=True)
 class DesiredAsset:
-    """What one task wants of one asset, or, united, what all tasks want of it.
+    """The state of one asset that one task asks for, or, merged, all tasks.
 
     An empty mapping or tuple is "not named" unless ``exactly`` names the list. ``fields`` values are texts, or
-    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists: of
-    several tasks these are united, while a single text is the whole value. ``still`` (undo): what must still be there,
-    by ``field:name`` and ``xmp:name``, for that to be written; else it is left alone, with a warning. ``notes`` are
-    shown with the plan. ``with_links``: the asset may be deleted although links show it.
+    positions for first_frame, last_frame and icon_pos. ``xmp_lists`` names the XMP fields that are written as lists:
+    lists of several tasks are merged, while a single text is the whole value. ``still`` (undo): the live values that a
+    write requires, by ``field:name`` and ``xmp:name``; a field with another value is left alone, with a warning.
+    ``notes`` are shown with the plan. ``with_links``: the asset may be deleted although links show it.
     """
 
     source: TaskSource
@@ -242,7 +242,7 @@ class DesiredAsset:
     markers: tuple[Sourced[DesiredMarker], ...] = ()
     links: tuple[Sourced[DesiredLink], ...] = ()
     exactly: CompleteLists = CompleteLists()
-    restore: Sourced[float] | None = None  # seconds that the proof may wait for the file
+    restore: Sourced[float] | None = None  # seconds that verification may wait for the file
     still: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     with_links: bool = False
@@ -317,7 +317,7 @@ class DesiredXmpBatch:
 
 @dataclass(frozen=True, slots=True)
 class AssertionPassed:
-    """The conditions of an ``assert`` hold; nothing is desired. One that fails is an error instead."""
+    """The result of an ``assert`` with conditions that hold: nothing is desired. A failed condition is an error."""
 
     source: TaskSource
 
@@ -349,8 +349,8 @@ class Handler:
 class Intent:
     """What one task wants of one or many targets of one server, not yet evaluated.
 
-    ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that is not
-    there), ``InputError`` (places of what is wrong). ``None`` means: nothing is desired here (``when`` was false).
+    ``evaluate`` is pure. It raises ``Need`` (a layer is missing), ``NoAssetError`` (facts of an asset that does
+    not exist), ``InputError`` (places of what is wrong). ``None`` means: nothing is desired here (``when`` was false).
     ``absent``: the target is to be absent, so one that does not exist is unchanged, whatever ``when`` is.
     ``notify`` are the handlers of the task, ``batch`` the number of its play's batch that the server is in.
     ``if_missing``: the warning where ``missing`` is ``skip`` and it does not exist. ``named``: where the task names its
@@ -392,7 +392,7 @@ class ServerIntents:
 class InputFile:
     """A file that the plan was made from: its path as given, and the SHA-256 of its bytes in hex.
 
-    ``content`` is kept until all secrets are known: the plain hash of a file that holds one would let it be guessed.
+    ``content`` is kept until all secrets are known: a secret in the file could be guessed from the plain hash.
     """
 
     path: str

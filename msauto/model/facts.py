@@ -1,7 +1,7 @@
 """Facts: what templates may know of a target, read layer by layer (listing < clip < xmp).
 
 Touching a layer that was not read raises :class:`Need`; the survey reads that layer and evaluates again. What to
-read is never declared. What was looked at is remembered, so that the fingerprint covers that and nothing else.
+read is never declared. What was read is recorded, so that the fingerprint covers that and nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NoAssetError(LookupError):
 
 @dataclass(slots=True)
 class NamedXmpFields:
-    """What is known of the XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
+    """The known XMP fields of an asset for which GETUSERFIELDS without ``field`` listed none.
 
     ``silent``: the answer was empty (interface, «XMP field values»: behaviour without ``field`` is not shown), so that
     the asset may have none; else it was an error, or could not be read. ``asked`` are the fields asked for by name.
@@ -60,10 +60,15 @@ class NamedXmpFields:
 
 
 class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
-    """A mapping that asks for a field when it is touched; an empty one is not there, as in a list of all.
+    """A mapping that asks for a field when it is read; an empty field is missing, as in a list of all fields.
 
+<<<<<<< HEAD
     ``ask`` is called with each name, ``every`` where all fields are used together. Both raise if the fields must be
     read first, or cannot be read.
+=======
+    ``ask`` gets a name that was not asked for yet; ``every`` is called where all fields are read at once. Either raises
+    if the fields must be read first or cannot be read.
+>>>>>>> words
     """
 
     def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:
@@ -107,11 +112,11 @@ class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
         return len(self._none())
 
     def keys(self) -> Any:
-        """Look at all names."""
+        """Read all names, which needs all fields."""
         return self._none().keys()
 
     def values(self) -> Any:
-        """Look at all values."""
+        """Read all values, which needs all fields."""
         return self._none().values()
 
     def items(self) -> Any:
@@ -142,7 +147,7 @@ class Facts:
     """Facts of one target, as far as they were read.
 
     ``entry`` is the layer of a listing, ``asset`` the clip, ``xmp`` its XMP fields, ``links`` its shortcuts. ``named``
-    stands in for ``xmp`` where the server does not list all fields at once; ``asked`` are those touched by name.
+    replaces ``xmp`` where the server does not list all fields at once; ``asked`` are the fields that were read by name.
     ``there`` is false for an asset that the server does not have, and for channels and databases.
     """
 
@@ -169,21 +174,21 @@ class Facts:
 
     @classmethod
     def none(cls) -> Facts:
-        """Return facts of nothing: for channels, databases, and assets that are not there."""
+        """Return facts of nothing: for channels, databases, and assets that do not exist."""
         return cls(there=False)
 
     def get(self, name: str) -> Any:
         """Return the fact ``name``, typed; raise :class:`Need`, :class:`NoAssetError` or :class:`AttributeError`.
 
-        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction,
-        ``duration`` seconds, ``markers``, ``segments`` and ``links`` lists of mappings with the names that playbooks
-        use, ``xmp`` a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float:
-        positions are counted by ``fps``, which is exact.
+        Numbers are ints, times datetimes without a zone (the server's own), ``fps`` an int or a Fraction, ``duration``
+        seconds. ``markers``, ``segments`` and ``links`` are lists of mappings with the names that playbooks use.
+        ``xmp`` is a mapping of lists, ``parameters`` those of a graphic template. ``frame_time`` is a float: positions
+        are counted by ``fps``, which is exact.
         """
         if not self.there:
             raise NoAssetError(name)
         value = self._find(name)
-        if not isinstance(value, XmpByName):  # of which each field is looked at by itself
+        if not isinstance(value, XmpByName):  # its fields are noted one by one
             self.looked[name] = value
         return value
 

@@ -13,7 +13,7 @@ from msauto.model.result import Difference, Outcome, RequestOutcome
 RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked"]
 """``died``: the process ended without closing the run. ``failed``: something is not done, verified or as desired.
 
-Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (a person must decide),
+Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (you must decide),
 ``locked`` (by another run).
 """
 
@@ -25,10 +25,10 @@ class RunSummary(Struct, frozen=True):
     """One run, or an attempt that wrote nothing. Times are ISO 8601 in UTC; ``ended`` is ``None``: it runs or died.
 
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
-    :class:`~msauto.model.plan.Summary`), how many of its requests were sent, or tried (``sent``), and, after the end,
-    the outcomes of its targets (changed, failed, unverified, skipped, not_attempted). For an attempt that wrote
-    nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is the
-    working directory of the command.
+    :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
+    also counts the outcomes of the targets (changed, failed, unverified, skipped, not_attempted). For an attempt that
+    wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is
+    the working directory of the command.
     """
 
     run: str

@@ -11,7 +11,7 @@ class Limits:
 
     ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list items
     ``exactly`` may remove without a flag. ``allow_remove`` (``--allow-remove``): how many it may remove, also if that
-    empties a list. ``requests``: how many requests a run may send; ``None`` is no limit. ``protected``: globs of
+    empties a list. ``requests``: how many requests a run may send; ``None`` means unlimited. ``protected``: globs of
     ``folder/title`` that no run may delete or remove from.
     """
 

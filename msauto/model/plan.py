@@ -158,7 +158,7 @@ class EmptiedList(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TargetId(Struct, frozen=True, forbid_unknown_fields=True):
-    """The key of a target's memories in the ledger: a clip recorded anew is another clip."""
+    """The key of a target's memories in the ledger: a clip that is recorded again is another clip."""
 
     server: ServerName
     database: DatabaseName
@@ -252,9 +252,9 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     run: Annotated[int, Meta(description="commands, downloads and other operations that run")]
     unchanged: Annotated[int, Meta(description="targets that need no change")]
     skipped: Annotated[
-        int, Meta(description="targets that do not exist or are still recorded, where the playbook says skip")
+        int, Meta(description="targets that do not exist or are still recorded, where the playbook sets skip")
     ]
-    left_out: Annotated[int, Meta(description="targets that must wait for another run; a warning says why")] = 0
+    left_out: Annotated[int, Meta(description="targets that must wait for another run; a warning gives the reason")] = 0
     errors: Annotated[int, Meta(description="targets that cannot be planned")]
     requests: Annotated[int, Meta(description="requests that applying sends")]
     reads: Annotated[int, Meta(description="requests that planning sent")]

@@ -1,4 +1,4 @@
-"""What came of a plan: frozen values, and their JSON form."""
+"""The results of a plan: frozen values, and their JSON form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Difference(Struct, frozen=True):
 
 
 class RequestResult(Struct, frozen=True):
-    """What came of one request: ``tries`` counts how often it was sent (more than one only where that is safe)."""
+    """The result of one request: ``tries`` counts how often it was sent (more than one only where that is safe)."""
 
     outcome: RequestOutcome
     status: int | None = None
@@ -52,7 +52,7 @@ class RequestResult(Struct, frozen=True):
 
 
 class TargetResult(Struct, frozen=True):
-    """What came of one target; ``requests`` is parallel to ``target.requests``.
+    """The result of one target; ``requests`` is parallel to ``target.requests``.
 
     ``learned`` holds names that the server gave, as verification found them: ``marker:<key>`` to the new uid.
     ``seen`` counts the things that verification found, ``unseen`` the aspects of those that reading cannot show.
@@ -69,7 +69,7 @@ class TargetResult(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """What came of a run: one result for each target of the plan, in its order."""
+    """The results of a run: one result for each target of the plan, in its order."""
 
     run: str
     plan: Plan

@@ -1,1 +1,1 @@
-"""(intents, live) → plan. This room reads through ports and cannot send."""
+"""(intents, live) → plan. This package reads through ports and cannot send."""

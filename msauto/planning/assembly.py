@@ -49,7 +49,7 @@ _LARGE = 1_000_000
 
 
 def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
-    """Return a file as the plan names it; the hash of one that holds a short secret would let it be guessed."""
+    """Return a file as the plan names it, without the hash if it holds a secret that could be guessed from it."""
     may_hold = secrets and (len(file.content) > _LARGE or secrets.occurs_in(file.content.decode("utf-8", "replace")))
     return InputHash(file.path, HIDDEN if may_hold else file.sha256)
 

@@ -17,7 +17,7 @@ Where = Literal["dialect", "server"]
 class DialectFinding:
     """The value of one key. ``evidence`` is one line: the request and the answer.
 
-    ``where`` tells what ``name`` is: a key of ``dialect:``, or a key of ``server:`` beside it.
+    ``where`` is where ``name`` is a key: in ``dialect:``, or in ``server:`` beside it.
     """
 
     where: Where

@@ -37,10 +37,10 @@ _TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
 """The keys that a trial answers, and the options that it needs besides ``--scratch``. Other keys: :mod:`.reading`."""
 
 _NEVER_TRIED = {
-    "folder_missing": "trying would make a folder, which the interface cannot remove",
+    "folder_missing": "the trial would create a folder, which the interface cannot delete",
     "link_delete": "trying could delete the clip instead of its link",
-    "rss_update": "trying would change a channel that is on air",
-    "rss_body": "trying would change a channel that is on air",
+    "rss_update": "the trial would change a channel that is on air",
+    "rss_body": "the trial would change a channel that is on air",
 }
 
 

@@ -53,7 +53,7 @@ class ClipSample:
 
 
 class ReadOnlyProbe:
-    """Asks one database of one server. Each question notes an answer, or why there is none."""
+    """Asks one database of one server. Each question notes an answer, or why it got no answer."""
 
     def __init__(
         self, client: AsyncMediaServer, database: str, notes: ProbeNotes, *, title: str | None, field: str | None
@@ -86,7 +86,7 @@ class ReadOnlyProbe:
             await self._rss_guid()
 
     async def _ask(self, path: str) -> RawAnswer:
-        """Return the answer as it came. Raises for a status that says nothing about what was asked for."""
+        """Return the answer as received. Raises if the status gives no information about the object."""
         reply = await self._client.ask(Request("GET", path))
         if reply.status in UNINFORMATIVE_STATUSES:
             judge_status(reply, self._client.spec.dialect)
@@ -115,7 +115,7 @@ class ReadOnlyProbe:
         evidence = "; ".join(f"an unknown {what}: {describe(reply)}" for what, reply in answers.items())
         of_asset = how_not_found(answers["asset"])
         if not of_asset:
-            self._notes.miss("not_found", f"the answer does not say «not found» in a known way: {evidence}")
+            self._notes.miss("not_found", f"the answer does not report «not found» in a known form: {evidence}")
             return
         differs = how_not_found(answers["folder"]) not in {"", of_asset}
         self._notes.learn("not_found", "auto" if differs or of_asset == "both" else of_asset, evidence)
@@ -211,7 +211,7 @@ class ReadOnlyProbe:
         self._notes.miss("xmp_read", "no clip with XMP fields was found: name one with --title")
 
     async def _xmp_of(self, title: str, fields: tuple[str, ...]) -> bool:
-        """Learn from one clip; tell whether its answers show anything."""
+        """Learn from one clip; return whether its answers show anything."""
         asset = asset_path(self._database, Address(title))
         whole = requests.get_user_fields(asset).path
         reply = await self._ask(whole)
@@ -245,7 +245,7 @@ class ReadOnlyProbe:
 
 
 def how_not_found(reply: RawAnswer) -> str:
-    """Return how an answer says "not found": ``status``, ``text``, ``both``, or empty if it does not."""
+    """Return how an answer reports "not found": ``status``, ``text``, ``both``, or empty if it does not."""
     failure = parse_failure(reply.data, reply.charset)
     by_text = failure is not None and failure.not_found
     if reply.status == 404:

@@ -93,7 +93,7 @@ class ScratchAsset:
         return asset
 
     async def write(self, request: Request, what: str, words: str) -> bool:
-        """Note what a write may leave behind, and send it; tell whether it was accepted."""
+        """Note what a write may leave behind, and send it; return whether it was accepted."""
         self.made[what] = words
         try:
             await self.client.send(request)

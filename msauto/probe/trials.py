@@ -181,7 +181,9 @@ def _write(bench: ScratchAsset, name: str, value: str) -> Request:
 async def _restore_field(bench: ScratchAsset, name: str, old: str) -> tuple[str, ...]:
     desired = (old,) if old else ()
     if not old and "xmp" in bench.made:
-        bench.tell(f"The field {name} had no value; if it was not there at all, it stays, empty: nothing takes it away")
+        bench.tell(
+            f"The field {name} had no value. If it did not exist before, it stays empty, because no request deletes it"
+        )
     for _ in range(ROUNDS):
         if await _values(bench, name) == desired:
             return ()

@@ -27,7 +27,7 @@ from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result
 from msauto.report.sanitizing import is_hidden
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
-"""Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to look at one by one."""
+"""Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""
 _PIECES: Final = 10_000  # of JSON, joined at a time: all at once they take five times the text
 
 

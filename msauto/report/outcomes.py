@@ -92,7 +92,7 @@ def result_sentence(result: Result) -> str:
 
 
 def _verification(result: Result) -> Iterator[str]:
-    """Yield what is known of the changes: what was read again, and what cannot be read."""
+    """Yield how far the changes are verified: what was read again, and what cannot be read."""
     changed = [target for target in result.targets if target.outcome == "changed"]
     seen = sum(target.seen for target in changed)
     files = sum(target.unseen.count("thumbnail") + target.unseen.count("proxy") for target in changed)
@@ -164,7 +164,7 @@ def advice(result: TargetResult) -> str:
     """Return what to do next about a target that is not as desired."""
     if result.outcome == "unverified":
         return (
-            "the server may have done it, or may still do it; msauto does not send it again by itself. "
+            "the server may have done it, or may still do it; msauto does not send it again automatically. "
             "Check the server, then plan again: the plan starts from live state"
         )
     if result.target.error is not None:

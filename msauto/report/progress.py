@@ -3,7 +3,7 @@
 ::
 
     [=======>            ] 12/40 targets · 31/96 requests · 1 failed · Evening News · waiting for 2 restores (3 min of
-    at most 30 min) · waiting for 1 file (4 min of at most 1 h) · 1 download 12.5 of 40.0 MB
+    at most 30 min) · 1 download 12.5 of 40.0 MB
 
 An :class:`~msauto.model.events.Observer`. If the stream is not a terminal, it writes a line every 30 seconds instead.
 """

@@ -1,6 +1,6 @@
 r"""Text from outside made visible and harmless, and its width on a terminal.
 
-A title must not control the terminal, nor look like another title. Control characters, terminal escapes,
+A title must neither control the terminal nor look like another title. Control characters, terminal escapes,
 bidirectional and zero-width characters are written as ``\x1b``, ``\u202e`` and so on.
 """
 

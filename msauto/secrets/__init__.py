@@ -1,6 +1,6 @@
 """Keep secrets out of everything that is shown or kept.
 
-A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhere else ``***`` stands in its place.
+A text is marked with ``!secret`` or ``| secret``. It is sent as it is; everywhere else ``***`` replaces it.
 
 1. :mod:`.tainted_text` carries the mark through data: a value that is made with a secret is secret as well. (The
    templates' part of it is :mod:`msauto.playbook.templates.taint`.)

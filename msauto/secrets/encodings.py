@@ -51,7 +51,7 @@ def _variants(secret: str) -> Iterator[str]:
 
 
 def longest_first(form: str) -> tuple[int, str]:
-    """Sort key for forms: one that is part of another comes after it, so that no rest of the longer one remains."""
+    """Sort key for forms: a part of a longer form comes after it, so that the longer form is replaced whole."""
     return -len(form), form
 
 

@@ -1,7 +1,7 @@
-"""From a plan or result to the one that is shown and kept: the same, with ``***`` in place of its secrets.
+"""Turn a plan or result into the form that is shown and kept: the same, with ``***`` in place of its secrets.
 
 The executor gets the plan. Reports, progress, the ledger and plan files get what :class:`Redactor` makes of it. Each
-change and request that contained a secret says so (``secret``).
+change and request that contained a secret is flagged (``secret``).
 """
 
 from __future__ import annotations

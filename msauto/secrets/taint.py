@@ -83,7 +83,7 @@ class Secrets:
         return normalized(self.texts)
 
     def redact_message(self, text: str) -> str:
-        """Return a message with ``***`` in place of each secret, also of one that is cut off."""
+        """Return a message with ``***`` in place of each secret, even if the secret is truncated."""
         if not text:
             return text
         return redact_detected(redact_beginnings(self.redact(text), self._all_forms), self._normalized)

@@ -1,4 +1,4 @@
-"""Texts that are marked as secret, in plain data: find them, and tell where they may be used."""
+"""Texts that are marked as secret, in plain data: find them, and check where they are used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_tainted(value: Any) -> bool:
     if isinstance(value, TaintedText):
         return True
     if isinstance(value, XmpByName):
-        return False  # all of it comes from the server, and a look at it would request it
+        return False  # all of it comes from the server, and reading it would request it
     if isinstance(value, dict):
         return any(map(is_tainted, value.values())) or any(isinstance(key, TaintedText) for key in value)
     views = list | tuple | set | frozenset | type({}.values()) | type({}.items())
@@ -89,7 +89,7 @@ _ALLOWED: Mapping[str, frozenset[tuple[str, ...]]] = {
 
 
 def may_be_secret(module: str, path: DataPath) -> bool:
-    """Return whether a value of a task may be secret: one that names or selects a target must be shown."""
+    """Return whether a value of a task may be secret; values that name or select a target may not."""
     return any(_matches(path, allowed) for allowed in _ALLOWED.get(module, ()))
 
 

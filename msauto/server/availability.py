@@ -1,4 +1,4 @@
-"""What an error says about the server, and when a read is tried again."""
+"""What an error means for the state of the server, and when a read is retried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_PAUSE: Final = 60.0
 BUSY_STATUSES: Final = frozenset({429, 503})
 TRANSIENT_STATUSES: Final = BUSY_STATUSES | GATEWAY_STATUSES
 UNINFORMATIVE_STATUSES: Final = TRANSIENT_STATUSES | UNAUTHORIZED_STATUSES | {403}
-"""Statuses that say nothing about what was asked for."""
+"""Statuses that give no information about the requested object."""
 
 
 class SystemClock:

@@ -240,7 +240,7 @@ class AsyncMediaServer(Operations):
         try:
             response = await self._transport.handle_async_request(message)
         except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
-            raise InDoubtError(f"the connection failed: {error}", remedy="look at the server") from error
+            raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
         try:
             yield response
         finally:
@@ -356,7 +356,7 @@ async def _body(response: httpx2.Response, most: int) -> bytes:
 def _too_large(most: int) -> UnreadableError:
     return unreadable(
         f"the answer is larger than {most // 2**20} MiB",
-        "list single folders instead" if most == LISTING_BYTES else "look at the server: nothing it holds is so large",
+        "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",
     )
 
 

@@ -1,7 +1,7 @@
 """Which entries and answers are of one clip, and where the clip lives.
 
-Three questions that one answer alone does not settle: which entries of a listing are links of a clip, whether two
-answers are of one clip, and which folder is meant by an answer whose folder begins with the name of the database.
+One answer alone does not show which entries of a listing are links of a clip, or whether two answers are of one clip.
+Nor does it show which folder is meant if the reported folder begins with the name of the database.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ async def _files_tell_clips_apart(reader: Reader, database: str, asset: Asset) -
 
 
 async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -> bool:
-    """Tell by folders whether one answer is of a link that can only show the clip of the other."""
+    """Return whether, judged by folders, one answer is of a link that can only show the clip of the other."""
     if link.folder is None or link.link_id is None or home.link_id is None:
         return False
     entries = (await reader.read_entries(database, link)).same
@@ -270,7 +270,7 @@ async def settle_home(
 ) -> Asset:
     """Return the asset with its folder; both possible folders stay if that is ambiguous.
 
-    ``has`` tells whether a folder exists, ``read`` lists one.
+    ``has`` returns whether a folder exists, ``read`` lists one.
     """
     otherwise = asset.folder_otherwise
     if otherwise is None or asset.folder is None:

@@ -199,7 +199,7 @@ class ServerReader:
         return await self._once(("there", database, folder), ask)
 
     async def read_links(self, database: str, asset: Asset) -> tuple[Link, ...]:
-        """Return all shortcuts to an asset: those that the clip lists, else by a listing of the whole database."""
+        """Return all links to an asset: from the clip if it lists them, else from a listing of the whole database."""
         if asset.links is not None:
             return asset.links
         return (await self._link_index(database)).all_of(asset)

@@ -23,7 +23,7 @@ class Bounds:
 
     @property
     def asked(self) -> str | None:
-        """The ``datetime`` parameter: whole seconds, rounded down, because the exact filter is ours."""
+        """The ``datetime`` parameter: whole seconds, rounded down, because msauto filters exactly afterwards."""
         if self.after is None:
             return None
         return (

@@ -97,7 +97,7 @@ class Snapshots:
         return title, await self._reader.fresh().read_asset(self._database, Address(title))
 
     async def _listed(self, found: ListedEntry) -> Snapshot:
-        """Read what is listed. A link is not a target: its clip is exported in its own folder."""
+        """Read the listed targets. A link is not a target: its clip is exported in its own folder."""
 
         def skipped(why: str, *, broken: bool = False) -> SkippedEntry:
             return SkippedEntry(self._database, found.folder, found.title, why, broken=broken)

@@ -1,8 +1,8 @@
 """Send exact bytes, once: an httpx2 transport over an aiohttp session.
 
-The ready-made bridges are unsafe here: they rewrite paths (``%40`` becomes ``@``, dot segments vanish), aiohttp
-sends idempotent methods again on a dropped kept-alive connection, and errors after sending come back as connect
-errors. ``tests/wire`` tests this one against raw sockets.
+The existing bridges are unsafe here. They rewrite paths (``%40`` becomes ``@``, dot segments vanish). aiohttp sends
+idempotent methods again on a dropped kept-alive connection. Errors after sending are reported as connect errors.
+``tests/wire`` tests this transport against raw sockets.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def _not_sent(error: Exception) -> MsautoError:
 def _in_doubt(error: Exception) -> MsautoError:
     if isinstance(error, (asyncio.TimeoutError, aiohttp.ServerTimeoutError)):
         return InDoubtError(
-            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if it is only slow"
+            "no answer within the time allowed", remedy="check the server; raise `timeouts.read` if the server is slow"
         )
     if isinstance(error, aiohttp.ClientResponseError):
         return InDoubtError(
@@ -350,7 +350,7 @@ def _too_slow(pace: float | None, total: float | None) -> TooSlowError:
         if pace is not None
         else f"the answer was incomplete after {total or 0:g} s, although bytes of it kept arriving"
     )
-    return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if it is only slow")
+    return TooSlowError(message, remedy="check the server and the network; raise `timeouts` if they are slow")
 
 
 def _reason(error: Exception) -> str:

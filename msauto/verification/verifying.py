@@ -49,13 +49,13 @@ def _is_overruled(expect: Expectation, others: Iterable[Expectation]) -> bool:
 
 
 def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
-    """Return what the server named by itself: the uids of new markers, by ``marker:<key>``."""
+    """Return what the server named: the uids of new markers, by ``marker:<key>``."""
     return dict(item for each in final_expectations(target) for item in ASPECTS[each.aspect].learn(each, live))
 
 
 def differences_of(target: Target, live: LiveTarget) -> tuple[Difference, ...]:
     """Return what differs, by the last expectation of each thing."""
-    # A server may give a new marker the uid of one that was deleted just before: that one is gone all the same.
+    # A server may give a new marker the uid of one that was deleted just before; the deletion still holds.
     taken = {f"uid {uid}" for uid in learned(target, live).values()}
     expected = (each for each in final_expectations(target) if each.desired is not None or each.key not in taken)
     found = (difference(each, live) for each in expected)
@@ -120,10 +120,10 @@ class _SharedListing:
 
 
 class SharedFolders:
-    """Folders of one server, read once for all who ask for the same one at about the same time.
+    """Folders of one server, read once for all callers that ask for the same one at about the same time.
 
-    Who asks while a reading goes on waits for the next: the one that goes on may have begun before his last write
-    was done. So a thousand verifications of one folder take a few readings, and none sees an old state.
+    A caller that asks during a reading waits for the next one, because that reading may have begun before the caller's
+    last write was done. So a thousand verifications of one folder take a few readings, and none sees an old state.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> 
         if asset is not None and (sure or _is_the_one(target, asset)):
             return address, _titled(asset, address)
     if not await reader.has_database(target.database):
-        raise UnreadableError(f"the database {target.database} is not there", server=target.server)
+        raise UnreadableError(f"database {target.database} not found", server=target.server)
     return places[0], None
 
 
@@ -197,7 +197,7 @@ def _titled(asset: Asset, address: Address) -> Asset:
 
 
 def _is_the_one(target: Target, asset: Asset) -> bool:
-    """Tell a renamed asset from another with the new title, by what a rename does not change."""
+    """Return whether an asset with the new title is the renamed one, judged by what a rename does not change."""
     if target.link_id is not None and asset.link_id is not None:
         return target.link_id == asset.link_id
     created = asset.attributes.get("create_time")

@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.protocol_version = "HTTP/1.0" if self.wire == "http10" else "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing."""
+        """Log nothing."""
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -64,7 +64,7 @@ class Habits:
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes an answer
-    """What the server says no to."""
+    """What the server refuses."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -121,7 +121,7 @@ def unescape(text: str) -> str:
 
 
 def split_escaped(text: str) -> Folder:
-    """Split a path at the slashes that are no part of a name."""
+    """Split a path at the slashes that are not part of a name."""
     return tuple(unescape(name) for name in re.findall(r"(?:[^\\/]|\\.)+", text, re.DOTALL))
 
 

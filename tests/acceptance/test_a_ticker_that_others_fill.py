@@ -1,6 +1,6 @@
 """A ticker that a newsroom fills as well: items of one guid in two files, one without a guid, addresses as guids.
 
-The whole way, by the command line over HTTP: what is on air in the end is what the playbook says, once.
+The whole way, by the command line over HTTP: in the end, each item of the playbook is on air once.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_a_server_that_deletes_one_item_at_a_time(room: Newsroom, capsys: pytest
 
 
 def test_a_file_that_no_name_tells_is_found_out(room: Newsroom) -> None:
-    """A PUT adds a second item, for the first came in a file of another name: not verified, and mended next time."""
+    """A PUT adds a second item if the first has another file name. It is unverified, and the next run fixes it."""
     room.on_air(document("feed-17.xml", "n-1", "Sunny", "D"))
     story = [{"guid": "n-1", "item": {"title": "Storm", "description": "D"}}]
     assert room.apply(story) == 3

@@ -1,8 +1,8 @@
 """The same playbook, another media server: the same end state, the fewest requests, and nothing left to plan.
 
-The real command line runs against the second media server, one habit at a time. The numbers are those of the issue:
-two fields, two XMP fields, one wrong segment, a marker moved by its uid, a new marker and a new link take
-2 + 1 + 2 + 2 + 1 requests, and planning again takes a GET for the asset, for its XMP fields and for the link's folder.
+The real command line runs against the second media server, one difference at a time. The numbers are those of the
+issue. Two fields, two XMP fields, one wrong segment, a marker moved by its uid, a new marker and a new link take
+2 + 1 + 2 + 2 + 1 requests. Planning again takes three GETs: the asset, its XMP fields and the folder of the link.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def world() -> World:
 
 
 def content(clip: Clip) -> dict[str, Any]:
-    """What the story is about: empty texts are none, and ids that the server gives are left out."""
+    """What the story compares: without empty texts and without ids that the server assigns."""
     markers = sorted(clip["markers"].values(), key=lambda marker: int(marker["pos"]))
     return {
         "fields": clip["fields"],
@@ -263,7 +263,7 @@ def test_a_deletion_however_it_is_answered(
 
 
 def test_no_clip_is_deleted_for_what_may_be_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The server does not tell where a clip lives, and the selected folder shows one that shows elsewhere too."""
+    """The server does not report the home folder of a clip, and the selected folder shows a clip that others show."""
     there = world()
     linked = there.make_clip("Linked", "Far")
     linked["links"].append({"folder": ("Raw",), "title": "Linked", "link_id": there.next_id()})

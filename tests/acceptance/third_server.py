@@ -18,7 +18,7 @@ _CREATED = "2026-11-18T10:11:12"
 
 
 class ThirdServer(ThreadingHTTPServer):
-    """Serves one world; ``writes`` are the requests that were none of GET and HEAD."""
+    """Serves one world; ``writes`` are the requests other than GET and HEAD."""
 
     daemon_threads = True
     block_on_close = False

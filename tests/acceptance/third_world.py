@@ -1,7 +1,7 @@
 """What the third media server holds, and what its commands make of it; written from the interface's text alone.
 
-Where the second server differs in how it *says* things, this one differs in what it *does*: writes that show late, are
-swallowed, or cut; names that are looked up without regard to case; items that are called as the server likes.
+The second server differs in the form of its answers, this one in what it does. Writes show late, are ignored or cut.
+Names are looked up without regard to case. The server chooses the names of items.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def bad_server(answer: bytes | None) -> Iterator[BadServer]:
 
 
 def http(body: bytes, status: str = "200 OK", kind: str = "text/xml", *, length: int | None = None) -> bytes:
-    """Return an answer; ``length`` is what it says of itself, if that is not true."""
+    """Return an answer; ``length`` is the declared length, if that is wrong."""
     size = len(body) if length is None else length
     return b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (
         status.encode(), kind.encode(), size, body,

@@ -25,7 +25,7 @@ MSAUTO = [sys.executable, "-m", "msauto"]
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
@@ -52,7 +52,7 @@ class Terminal(io.StringIO):
 
 @dataclass
 class Desk:
-    """A folder to stand in, with ``inventory.yml`` for a server, and a state folder of its own."""
+    """A working directory, with ``inventory.yml`` for a server, and a state folder of its own."""
 
     folder: Path
     url: str = "http://127.0.0.1:1"
@@ -87,7 +87,7 @@ class Desk:
         return self.play({"asset": {"title": title, "fields": {"comment": text}}}, name=name)
 
     def run(self, *arguments: str, typed: str | None = None) -> Said:
-        """Run in this process; ``typed`` is what a person at a terminal types, ``None``: there is no terminal."""
+        """Run in this process; ``typed`` is the input at a terminal, ``None``: there is no terminal."""
         out, err = io.StringIO(), io.StringIO()
         stdin: io.StringIO = io.StringIO() if typed is None else Terminal(typed)
         with self._standing(), mock.patch.multiple(sys, stdout=out, stderr=err, stdin=stdin):
@@ -141,7 +141,7 @@ _CHANGING = (
 
 
 def check_golden(name: str, text: str, *hidden: tuple[str, str]) -> None:
-    """Compare with a file of ``golden/``; ``MSAUTO_WRITE_CASES=1`` writes what is said now: read it first."""
+    """Compare with a file of ``golden/``; ``MSAUTO_WRITE_CASES=1`` writes the output of now: read it first."""
     for old, new in hidden:
         text = text.replace(old, new)
     for pattern, word in _CHANGING:

@@ -44,13 +44,13 @@ def desk(sim: Simulator, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def away(tmp_path: Path) -> Desk:
-    """A desk whose server is not there."""
+    """A desk whose server does not run."""
     return Desk(tmp_path)
 
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes fifty times as fast for pauses and patience, in this process; time-outs of sockets stay."""
+    """Time passes fifty times as fast for pauses and retries, in this process; socket timeouts stay."""
 
     async def sleep(_: object, seconds: float) -> None:
         await asyncio.sleep(seconds / 50)

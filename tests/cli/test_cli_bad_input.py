@@ -1,4 +1,4 @@
-"""What bad input gets: one clear error with place, cause and remedy, exit code 1, and no word to any server."""
+"""What bad input gets: one clear error with place, cause and remedy, exit code 1, and no request to any server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that are not there, that answer nonsense, that die on the way: one clear error, nothing half-done."""
+"""Servers that do not run, answer with invalid data, or fail during a run: one clear error, nothing half-done."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The example of the contract, to the letter: what stands in for something is told, the rest is sound, and what of it
-cannot be planned on a house of another kind says what to do about it."""
+"""The example of the contract, exactly as written, against the simulator. Replacements are reported, the rest is valid.
+What another server cannot plan is an error with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that shut us out, or die, after planning: the exit code, what is told, and ``--resume`` afterwards."""
+"""Servers that refuse access or fail after planning: the exit code, the report, and ``--resume`` afterwards."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_where_python_makes_another_error_of_it() -> None:
 
 
 def test_whoever_ignores_it_goes_on() -> None:
-    """``nohup`` and shells that start something in the background say that SIGINT is not for us."""
+    """``nohup`` and shells that start a command in the background have it ignore SIGINT."""
     code = _IMPORTING.format(name="click") + "signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + _AS_MODULE
     returned, out, _ = played(code, "--version")
     assert (returned, out[:6]) == (0, "msauto")
@@ -87,7 +87,7 @@ def test_whoever_ignores_it_goes_on() -> None:
 
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45])
 def test_by_the_clock(desk: Desk, moment: float) -> None:
-    """As a person does it, from when our code runs (before that, Python answers), however fast this machine is."""
+    """Interrupt as a user does, as soon as our code runs (before that, Python answers), at any speed of the machine."""
     desk.comment("new")
     code = _IMPORTING.format(name="msauto.cli").replace("os.kill(os.getpid(), signal.SIGINT)", "os.write(1, b'.')")
     command = [sys.executable, "-c", code + _AS_SCRIPT, "plan", "--server", desk.url, "play.yml"]
@@ -104,7 +104,7 @@ def test_by_the_clock(desk: Desk, moment: float) -> None:
 
 
 def test_the_help_loads_no_command_and_tells_what_each_says_of_itself(desk: Desk) -> None:
-    """``msauto --help`` answers at once; what it says of the commands is written beside their names."""
+    """``msauto --help`` answers at once; the descriptions of the commands are written beside their names."""
     for name, words in COMMANDS.items():
         command = group.get_command(click.Context(group), name)
         assert command is not None

@@ -1,4 +1,4 @@
-"""What a newcomer gets: help that fits a terminal of 80 columns, and errors that say what to do."""
+"""What a new user gets: help that fits a terminal of 80 columns, and errors with a remedy."""
 
 from __future__ import annotations
 

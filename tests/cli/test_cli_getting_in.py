@@ -1,6 +1,6 @@
-"""Getting in by the real command, through TLS with an authority of its own: who is let in, who is not, what is said.
+"""Authentication by the real command, through TLS with a private authority: accepted, refused, and the messages.
 
-No secret shows in anything that is said, nor in the ledger.
+No output contains a secret, nor does the ledger.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def host(desk: Desk, url: str, **block: Any) -> None:
 
 
 def all_commands(desk: Desk) -> list[Said]:
-    """Plan, apply and show; nothing of what they say, nor the ledger, holds a secret."""
+    """Plan, apply and show; neither their output nor the ledger contains a secret."""
     told = [desk.run(*each, *INV, "play.yml") for each in (("plan", "-vv"), ("apply", "-y", "-vv"))]
     told.append(desk.run("show", "asset", "EP001", *INV, "--format", "json"))
     pair = base64.b64encode(f"öps:{SECRET}".encode()).decode()

@@ -1,4 +1,4 @@
-"""A ``state_dir`` that cannot be one is no empty ledger: every command that looks into it says so."""
+"""An unusable ``state_dir`` is not an empty ledger: every command that reads it reports an error."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
 
 
 def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Path) -> None:
-    """The package index has another project of our name: where msauto comes from, the house says."""
+    """The package index has another project of our name: the repository names no source to install msauto from."""
     text = "\n".join(data.decode("utf-8") for _, data in repository())
     assert "project/msauto" not in text
     installs = re.findall(r"pip install (?:--quiet )?(.*)", text)

@@ -21,7 +21,7 @@ INV = ("-i", "inventory.yml")
 
 @pytest.fixture
 def sim() -> Iterator[Simulator]:
-    """A simulator of its own: what it was told to do late must not be done in another test."""
+    """A separate simulator: its delayed work must not be done in another test."""
     with Simulator() as simulator:
         yield simulator
 

@@ -1,4 +1,4 @@
-"""Numbers that are none, and a file called ``-``: an error with a remedy, before anything is read."""
+"""Invalid numbers, and a file called ``-``: an error with a remedy, before anything is read."""
 
 from __future__ import annotations
 

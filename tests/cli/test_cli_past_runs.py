@@ -1,4 +1,4 @@
-"""``undo`` and ``--resume``: the settings of the run hold wherever one stands; ``last`` is a run that did something."""
+"""``undo`` and ``--resume``: the settings of the run hold in any directory; ``last`` is a run that wrote something."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ NAMED = [
 
 
 def same(text: str) -> str:
-    """Return what is said, without the moment at which it was."""
+    """Return the output without the time."""
     return re.sub(r'\d\d:\d\d:\d\d|"checksum": .*', "", text)
 
 

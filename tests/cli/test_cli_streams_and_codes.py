@@ -229,7 +229,7 @@ def test_a_second_run_meets_the_lock(desk: Desk, sim: Simulator) -> None:
 
 
 def on_a_terminal(desk: Desk, *arguments: str, typed: bytes) -> tuple[int, str]:
-    """Run on a pseudo-terminal, and type once a question stands there."""
+    """Run on a pseudo-terminal, and type once a question is shown."""
     ours, theirs = pty.openpty()
     environment = {**desk.surroundings(), "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(

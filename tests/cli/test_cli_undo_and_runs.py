@@ -159,7 +159,7 @@ def test_a_window_that_closes_on_the_way(desk: Desk, sim: Simulator, monkeypatch
 def test_a_window_that_closes_before_the_first_target(
     desk: Desk, sim: Simulator, monkeypatch: pytest.MonkeyPatch, freeze: bool
 ) -> None:
-    """Whoever agrees may take his time: nothing was written, so it is refused."""
+    """A confirmation may come late: nothing was written, so it is refused."""
     late: list[bool] = []
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if late else 0))
     monkeypatch.setattr(consent, "ask", lambda *_, **__: late.append(True))
@@ -259,7 +259,7 @@ def test_old_runs_are_forgotten_where_the_settings_say_so(desk: Desk, sim: Simul
 
 
 def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Simulator) -> None:
-    """Ctrl-C inside of the only target: there is something left, and it is for planning anew."""
+    """Ctrl-C inside of the only target: something is left, and a new plan is needed."""
     task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": ["A"]}
     sim.faults.add("delay:1@POST")
     with desk.start("apply", desk.play(task), *FLAGS, "--yes") as process:

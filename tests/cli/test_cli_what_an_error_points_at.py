@@ -1,4 +1,4 @@
-"""An error points at what it is about: the title of an unknown asset, the task that lacks a word, the server's URL."""
+"""An error points at its cause: the title of an unknown asset, the task that lacks a key, the server's URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closing sentence of a run is true word for word: what was read again, what does not show, what was left out."""
+"""The closing sentence of a run is exactly true: what was read again, what is not reported, what was left out."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ WRITES: dict[str, Write] = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the server answers, and what its inventory says of it."""
+    """How the server answers, and its dialect in the inventory."""
 
     switches: tuple[str, ...] = ()
     ours: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The fault matrix: every fault × every write request × some dialects.
 
-After apply what is told is true (compared with what the server really holds), nothing is there twice, the exit code is
-0 or 3; and a further apply without faults ends as wanted, after which there is nothing left to do.
+After apply the report is true (compared with the store of the server), nothing is duplicated, and the exit code is 0
+or 3. A further apply without faults reaches the desired state, after which nothing is left to do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.scale
 
 MATRIX = [(kind, write, dialect) for kind in KINDS for write in WRITES for dialect in DIALECTS]
 UNKNOWABLE = {"swallow"}
-"""Faults that nobody can tell from success where reading shows nothing: the contract has such a value written once."""
+"""Faults that look like success where reading shows nothing: the contract has such a value written once."""
 
 
 @pytest.fixture(scope="module")

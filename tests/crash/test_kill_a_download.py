@@ -1,7 +1,7 @@
 """``kill -9`` of a real ``msauto apply`` in the middle of a large download, and the next run, which goes on.
 
 The film has 40 MiB; the server sends some of it and is then silent, so that the moment is known. What outlives the
-command: the beginning beside the file's place, and the ledger's word on it, written at each 8 MiB.
+command: the beginning beside the file's place, and its record in the ledger, written at each 8 MiB.
 """
 
 from __future__ import annotations

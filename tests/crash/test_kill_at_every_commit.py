@@ -148,7 +148,7 @@ def _then(effect: Callable[..., object], after: Callable[[], None]) -> Callable[
 
 
 def look_at_ledger(folder: Path, done: list[str]) -> None:
-    """What the ledger says agrees with what the server knows."""
+    """The records of the ledger agree with the log of the server."""
     with Ledger.open(folder, readonly=True) as ledger:
         history = ledger.history()
         if not history:
@@ -185,7 +185,7 @@ def test_kill_at_every_moment(tmp_path: Path, record_property: Callable[[str, ob
 
 
 def go_on(folder: Path, server: Server) -> None:
-    """The next run mends what the dead one left, and does nothing twice that reading shows."""
+    """The next run fixes what the killed run left, and does nothing twice that reading shows."""
     with Ledger.open(folder) as ledger:
         targets = server.planned_anew(ledger)
         assert server.apply(ledger, targets).ok

@@ -1,8 +1,8 @@
-"""``kill -9`` of a real ``msauto apply`` at many points, then ``msauto apply`` again: as wanted, nothing done twice.
+"""``kill -9`` of a real ``msauto apply`` at many points, then ``msauto apply`` again: as desired, nothing done twice.
 
-The media server lives in the test's process and outlives the command. The points: while each request is under way
-(before and after the work was done), and after a share of the time that a whole run takes, which hits the commits of
-the ledger, the proofs, the reading and the start. Then Ctrl-C, once and twice.
+The media server lives in the test's process and outlives the command. One kind of point is during each request, before
+and after the work was done. The other is after a share of the time of a whole run: this hits the commits of the ledger,
+verification, reading and the start. Then Ctrl-C, once and twice.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def finish(sim: Simulator, book: Path) -> tuple[int, dict[str, Any], str]:
 
 
 def check_end(sim: Simulator) -> None:
-    """The end is as wanted, nothing is there twice, and no write was done twice."""
+    """The end is as desired, nothing is duplicated, and no write was done twice."""
     for title in TITLES:
         clip = sim.state.clip(title)
         assert clip.home.fields["comment"] == "Ready"

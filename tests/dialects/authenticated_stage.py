@@ -1,4 +1,4 @@
-"""A stage whose inventory says how to get in, and whose plan is applied as the value that it is."""
+"""A stage whose inventory holds credentials, and whose plan is applied as the same value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.stage import BOLD, Stage
 
 @dataclass
 class AuthenticatedStage(Stage):
-    """A stage whose inventory says how to get in."""
+    """A stage whose inventory holds credentials."""
 
     def _write(self, name: str, value: Any) -> None:
         if name == "inventory.yml":

@@ -1,6 +1,6 @@
-"""What a case's store must hold afterwards, from the wanted state and the store before: the oracle of the runs.
+"""What a case's store must hold afterwards, from the desired state and the store before: the oracle of the runs.
 
-It is the contract's words as plain dicts: no minimality, no requests, nothing of msauto. ``ANY`` stands for what a
+It is the contract as plain dicts: no minimality, no requests, nothing of msauto. ``ANY`` stands for what a
 server chooses (uids, numbers, link ids); ``Loose`` for items of which only what is named is known.
 """
 
@@ -266,7 +266,7 @@ def _channel_end(case: Case, end: Store, args: Store, server: SimDialect) -> Non
 
 
 def _says(sourced: Store, item: Store, server: SimDialect) -> bool:
-    """Whether an item says what is wanted: as a text, or field by field."""
+    """Whether an item contains what is desired: as a text, or field by field."""
     shown = item["title"], item["description"]
     if "item" in sourced:
         want = sourced["item"]
@@ -280,7 +280,7 @@ def _says(sourced: Store, item: Store, server: SimDialect) -> bool:
 
 
 def _dated(want: Store, item: Store) -> bool:
-    """Whether an item bears another date than is wanted."""
+    """Whether an item has another date than desired."""
     if "pubDate" not in want:
         return False
     return not item["pub_date"] or parsedate_to_datetime(item["pub_date"]) != datetime.fromisoformat(want["pubDate"])

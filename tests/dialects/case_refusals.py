@@ -1,6 +1,6 @@
-"""Which cases a row makes impossible, and for which reason of the field notes' table: the words of the refusal.
+"""Which cases a row makes impossible, and the reason in the field notes' table: a part of the refusal's message.
 
-One function a rule; each looks at what the case wants and has, and at the row, never at a plan.
+One function a rule; each reads the desired and live state of the case, and the row, never a plan.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BY_DIALECT: Mapping[str, tuple[str, ...]] = {
     "segment/lossy_titles": (),
     "together/all_errors_at_once": ("uid 8", "segment 1"),
 }
-"""Cases whose error comes of a dialect, with the words that hold in any: the rules below say when it comes."""
+"""Cases whose error depends on the dialect, with the phrases that occur in any. The rules below decide when."""
 
 Ours = Mapping[str, str]
 Rule = Callable[[Case, SimDialect, Ours], str]
@@ -81,13 +81,13 @@ def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
 
 
 def _version(case: Case, server: SimDialect, _: Ours) -> str:
-    """What is hidden is written once, and a version that cannot write it is told."""
+    """A hidden field is written once, and a version that cannot write it is an error."""
     named = any("user_0" in args.get("fields", {}) for args in case.assets)
     return "2.9.87" if named and "version" in case.sourced and server.link_fields == "hidden" else ""
 
 
 def _titles(case: Case, server: SimDialect, _: Ours) -> str:
-    """Further titles that a server does not show are nobody's to know."""
+    """Further titles that a server does not report are unknown."""
     several = any(len(each.get("titles", [])) > 1 for clip in case.clips for each in clip.get("segments", []))
     return "further titles" if several and server.segment_title != "seg_name" else ""
 

@@ -1,6 +1,6 @@
 """``tests/cases/<aspect>/*.json`` as end-to-end cases: the server's store and the playbook that a case describes.
 
-A case says what the store holds (``live``), not how a server shows it: that is the row's. What the ledger of a case
+A case declares what the store holds (``live``); the row decides how a server shows it. What the ledger of a case
 holds is true of the store as well. Nothing of msauto's planning is used here.
 """
 
@@ -53,12 +53,12 @@ class Case:
 
     @property
     def assets(self) -> list[dict[str, Any]]:
-        """What is wanted of assets."""
+        """The desired state of assets."""
         return [args for args in self.desired if "channel" not in args and not args.keys() & RUNS]
 
     @property
     def channels(self) -> list[dict[str, Any]]:
-        """What is wanted of channels."""
+        """The desired state of channels."""
         return [args for args in self.desired if "channel" in args]
 
     @property
@@ -68,7 +68,7 @@ class Case:
 
 
 def load_cases() -> list[Case]:
-    """Return every case that says what is wanted and what is there."""
+    """Return every case that declares desired and live state."""
     files = sorted(path for path in ROOT.glob("*/*.json") if path.parent.name not in NOT_WHOLE_WAY)
     return [Case(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
 

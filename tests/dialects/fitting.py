@@ -1,8 +1,8 @@
 """Which ``dialect:`` of the inventory fits a server: from the simulator's switches to our keys, as a table.
 
-Where several values fit, the first is the careful one (the default where that works: what the server shows is left to
-``auto``) and the last the one that saves requests or trusts the server more. In a row our keys stand under their names
-with ``our_`` before them; :func:`possible` tells which values go together.
+Where several values fit, the first is the careful one: the default where that works (``auto`` for what the server
+shows). The last saves requests or trusts the server more. In a row, our keys have the prefix ``our_``;
+:func:`possible` returns whether values go together.
 """
 
 from __future__ import annotations

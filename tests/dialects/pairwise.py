@@ -17,7 +17,7 @@ def pairwise(
     """Return the rows, the same each time for one seed; greedy, so a few more than the least possible.
 
     Each row begins with a pair that no row has yet, then takes, parameter by parameter, the value with which most
-    new pairs are met. ``possible`` tells whether a part of a row can be one: pairs that cannot are left out.
+    new pairs are met. ``possible`` returns whether a part of a row can occur: pairs that cannot are left out.
     """
     missing = dict.fromkeys(pair for pair in all_pairs(parameters) if possible(dict(pair)))  # a set, in order
     rows: list[Row] = []

@@ -163,7 +163,7 @@ def _check_lists(sim: Simulator) -> None:
 
 
 def check_ticker(sim: Simulator) -> None:
-    """Both items are there with what they say, and nothing else is."""
+    """Both items exist with their content, and no other item does."""
     items = {item.file: item for item in sim.state.channels["ticker"].items}
     assert sorted(items) == ["n-1.txt", "second.xml"]
     assert len(sim.state.channels["ticker"].items) == 2, "a twin"

@@ -101,7 +101,7 @@ class Play:
         self.check_again(resolved)
 
     def check_plan(self, plan: Plan) -> None:
-        """What is as wanted, and shown by the server, is left alone."""
+        """What is as desired, and shown by the server, is left alone."""
         if self.shows_all() and self.ours.items() >= self.case.sourced.get("dialect", {}).items():
             unchanged = self.case.sourced.get("unchanged") or self.case.sourced.get("skipped")
             assert (plan.requests == 0) == bool(unchanged), f"{asked(plan)}\n{self.told}"

@@ -1,7 +1,7 @@
 """Any server: the story on a set of dialects in which every two answers to every two unknowns meet.
 
-Every row: what is shown is compared with what the server says, what is hidden with what we last wrote (the ledger's
-rule); the end is right, a second plan is empty, planning writes nothing, and what the contract refuses is refused.
+In every row, a reported value is compared with the answer, a hidden one with what we last wrote (the ledger's rule).
+The end is right, a second plan is empty, planning writes nothing, and what the contract refuses is refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_every_pair_is_covered() -> None:
 
 
 def test_only_what_does_not_fit_is_left_out() -> None:
-    """A pair without a row is a value of a key that no server with that switch, or that other key, is told by."""
+    """A pair without a row has a value of a key that no server with that switch, or that other key, can have."""
     for pair in set(all_pairs(parameters())):
         if not possible(dict(pair)):
             keys = [name.removeprefix("our_") for name, _ in pair if name.startswith("our_")]

@@ -1,7 +1,7 @@
 """What ``msauto probe`` learns on servers of every habit fits them: read alone, and tried on a scratch clip.
 
-The server is unknown to it: the inventory says how to get in, and nothing of the dialect. What it cannot learn it may
-leave open, but a key that it prints must be one that works; and the store is as it was.
+The server is unknown to the probe: the inventory holds credentials, and nothing of the dialect. The probe may leave
+open what it cannot learn, but each key that it prints must work. The store is as it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/compatibility.md says of a dialect that does not fit the server: told, refused, or unseen."""
+"""A dialect that does not fit the server, as docs/compatibility.md describes it: reported, refused, or unseen."""
 
 from __future__ import annotations
 

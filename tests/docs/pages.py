@@ -1,8 +1,11 @@
 """The pages of the documentation as values: their blocks, headings and links.
 
-Conventions that a reader sees too: a block whose first line is ``# NAME.yml`` (or .toml, .csv) is the file of that
-name; in a ``console`` block, lines that begin with ``$ `` are commands and what follows is what they print, where a
-line ``...`` stands for any lines; a ``text`` block right after a ``python`` block is what that prints.
+Conventions that a reader sees too:
+
+- A block whose first line is ``# NAME.yml`` (or .toml, .csv) is the file of that name.
+- In a ``console`` block, lines that begin with ``$ `` are commands. What follows is their output, in which a line
+  ``...`` stands for any lines.
+- A ``text`` block right after a ``python`` block is the output of that code.
 """
 
 from __future__ import annotations

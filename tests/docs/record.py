@@ -1,4 +1,4 @@
-"""Writes the outputs of a page's examples anew, where they differ: ``python -m tests.docs.record docs/tutorial.md``."""
+"""Rewrites the outputs of a page's examples if they differ: ``python -m tests.docs.record docs/tutorial.md``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from msauto.simulator import SimDialect, Simulator, state_from_seed
 from tests.docs.pages import ROOT, Block
 
 HOME = "127.0.0.1:7901"
-"""Where the pages say that the simulator listens; in a test it takes any free port."""
+"""The address of the simulator in the pages; in a test it takes any free port."""
 _ASKS = re.compile(
     r"(?:Only 'yes' goes on|Type the number to go on|Type (?:'yes'|the number) to continue): ?(?P<answer>\S*)$",
     re.MULTILINE,
@@ -36,7 +36,7 @@ _ENDS = re.compile(r"^(?P<how>\^C|Killed)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a transcript, and what the page says that it prints."""
+    """One command of a transcript, and its output in the page."""
 
     command: str
     expected: str
@@ -136,7 +136,7 @@ class Session:
         return out.getvalue()
 
     def _ended(self, words: Sequence[str], how: str) -> str:
-        """Run in a process of its own, and end it as the page says once its first write is under way."""
+        """Run in a separate process, and end it as the page describes once its first write is under way."""
         self.server.clear_log()
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
         process = subprocess.Popen(
@@ -186,7 +186,7 @@ class Session:
 
 @contextlib.contextmanager
 def session(folder: Path) -> Iterator[Session]:
-    """Stand in an empty folder with an environment of its own, beside a simulator."""
+    """Change to an empty folder with a separate environment, beside a simulator."""
     environment, where = dict(os.environ), Path.cwd()
     os.environ.update({"NO_COLOR": "1", "XDG_STATE_HOME": str(folder / ".state")})
     os.chdir(folder)

@@ -105,7 +105,7 @@ def section(place: str) -> str:
 
 
 def names(text: str) -> set[str]:
-    """Return the words that stand in code marks or in headings, outside of examples."""
+    """Return the words in code marks or in headings, outside of examples."""
     code = re.findall(r"`([^`\n]+)`|^#+ (.+)$", without_examples(text), re.MULTILINE)
     return {word for parts in code for part in parts for word in re.findall(r"[\w-]+", part)}
 

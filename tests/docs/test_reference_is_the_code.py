@@ -1,4 +1,4 @@
-"""The pages made from the code are fresh, tell of everything, and their examples hold."""
+"""The pages made from the code are up to date and complete, and their examples hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A very small editor: speaks the language server protocol with yaml-language-server over stdio."""
+"""A very small editor: uses the language server protocol with yaml-language-server over stdio."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Editor:
         return "" if answer is None else str(answer["contents"]["value"])
 
     def complete(self, name: str, line: int, column: int) -> dict[str, Any]:
-        """Return the names that are offered at a place, each with what is said of it."""
+        """Return the names that are offered at a place, each with its description."""
         answer = self._ask("textDocument/completion", self._at(name, line, column))
         return {item["label"]: item for item in (answer or {}).get("items", [])}
 

@@ -1,6 +1,6 @@
-"""A server with faults at random steps, over real HTTP: what is told is true, nothing is there twice.
+"""A server with faults at random steps, over real HTTP: the report is true, nothing is duplicated.
 
-Once the faults are over, one more apply brings what is wanted. Runs may be taken back in between.
+Once the faults are over, one more apply reaches the desired state. Runs may be undone in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is shown is what is sent, but for the texts that nobody may read: hiding a plan changes nothing else of it."""
+"""What is shown is what is sent, except for secret texts: redacting a plan changes nothing else of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Random databases with links, duplicate titles and links in a clip's own folder: never the wrong clip, over real HTTP.
 
 The oracle knows which clip each entry shows, which the interface does not report. Tasks name clips by titles of their
-own, by titles of links and by listings. What is planned without an error is applied: then only clips that a task names
-are written to, no clip is deleted by the name of a link, each clip is one target, and planning again gives nothing.
+own, by titles of links and by listings. What is planned without an error is applied.
+Then only clips that a task names are written to, and no clip is deleted by the name of a link. Each clip is one target,
+and planning again gives nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Random live and wanted states against an independent model of the server.
+"""Random live and desired states against an independent model of the server.
 
-After applying, planning again is empty; and on small states no shorter way leads to what is wanted, by an exhaustive
+After applying, planning again is empty. On small states no shorter way leads to the desired state, by an exhaustive
 search over everything that a request could do.
 """
 
@@ -50,7 +50,7 @@ def live_markers(draw: st.DrawFn, size: int) -> Markers:
 
 @st.composite
 def wanted_markers(draw: st.DrawFn, live: Markers, size: int) -> list[dict[str, Any]]:
-    """Wanted markers, consistent with each other: one for each place, by uid or by place; some absent."""
+    """Desired markers, consistent with each other: one for each place, by uid or by place; some absent."""
     desired: dict[Any, dict[str, Any]] = {}
     for _ in range(draw(st.integers(0, size))):
         item: dict[str, Any] = {"at": draw(st.integers(0, 3)), "track": draw(st.sampled_from(TRACKS))}
@@ -295,7 +295,7 @@ def _marker_goal(start: MarkerState, desired: list[dict[str, Any]], exact: bool)
 
 
 def _twins_untouched(named: set[tuple[int, int, str, str]], state: MarkerState, desired: list[dict[str, Any]]) -> bool:
-    """Of several markers at one wanted place, at most one was changed, and none left its place."""
+    """Of several markers at one desired place, at most one was changed, and none left its place."""
     for want in desired:
         here = {m for m in named if (m[1], m[2]) == (want["at"], want["track"])}
         if len(here - state) > 1 or any((m[1], m[2]) != (n[1], n[2]) for m in here for n in state if n[0] == m[0]):

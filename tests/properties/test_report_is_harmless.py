@@ -1,4 +1,4 @@
-"""Whatever text stands in whatever field, a report stays a report: nothing obeys it, nothing is broken by it."""
+"""With any text in any field, a report is valid: no text is executed, and no text breaks the form."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Skeleton(HTMLParser):
 
 
 def with_text(plan: Plan, sourced: str) -> Plan:
-    """The same plan, with one text wherever a text may stand alone."""
+    """The same plan, with one text in each place that may hold any text."""
 
     def one(target: Target) -> Target:
         told = tuple(
@@ -201,7 +201,7 @@ def skeleton(page: str) -> list[str]:
 
 
 def is_whole_row(line: str) -> bool:
-    """Five cells, and no bar that somebody could take for another one."""
+    """Five cells, and no bar that could be taken for another one."""
     return not line.startswith("|") or line.count("|") == 6
 
 

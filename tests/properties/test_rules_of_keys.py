@@ -1,7 +1,7 @@
-"""What a model's rules say of keys that depend on each other is what its JSON Schema says, for every combination.
+"""A model's rules for keys that depend on each other agree with its JSON Schema, for every combination.
 
 Each model is tried with every small set of its keys, with several values for each. A rule that no set breaks, or that
-no set keeps, fails: nothing would be known of it.
+no set keeps, fails, because it would be untested.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ CALLS: dict[str, Callable[[AsyncMediaServer, Path], Coroutine[Any, Any, Any]]] =
 
 
 class NoWait:
-    """A clock that stands still."""
+    """A stopped clock."""
 
     def now(self) -> Any:
         from datetime import UTC, datetime

@@ -1,8 +1,8 @@
 """What a ticker shows is never lost, and never stays beside what is put for it, whatever its guids and files are.
 
-`exactly` removes nothing from a channel in which a wanted item cannot be recognised (field notes). Channels with
-several items of one guid, with items in other files, without guids, and with addresses as guids come to an end as well:
-as desired and with nothing left to plan, or refused in words.
+`exactly` removes nothing from a channel in which a desired item cannot be recognised (field notes). Channels
+may have several items of one guid, items in other files, items without guids, and addresses as guids. They too end as
+desired and with nothing left to plan, or with a refusal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TASK: dict[str, Any] = {
 
 
 class HashedGuids(BaseHTTPRequestHandler):
-    """A channel whose guids are hashes of the file's name: nobody can recognise an item by its guid."""
+    """A channel whose guids are hashes of the file's name: an item cannot be recognised by its guid."""
 
     files: ClassVar[dict[str, str]] = {}
     writes: ClassVar[list[str]] = []
@@ -71,7 +71,7 @@ class HashedGuids(BaseHTTPRequestHandler):
 
 
 class Other:
-    """Stands where the stage has its simulator."""
+    """Replaces the simulator of the stage."""
 
     def __init__(self, url: str) -> None:
         self.url = url

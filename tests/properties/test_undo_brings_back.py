@@ -34,7 +34,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[tuple[Simulator, dict[str,
 
 
 def seen(clip: SimClip) -> dict[str, Any]:
-    """The clip as a person sees it: without uids, and what is empty is not there."""
+    """The clip as a user sees it: without uids and empty values."""
     entries = {(entry.folder, entry.title) for entry in clip.entries}
     return {
         "fields": {name: clip.home.fields.get(name, "") for name in NAMES},

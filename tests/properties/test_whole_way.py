@@ -1,5 +1,5 @@
-"""Random live and wanted states over real HTTP: after apply the server is as wanted, a second plan finds nothing,
-and the number of writes is the least that the interface allows (counted here by hand, not by the planner)."""
+"""Random live and desired states over real HTTP: after apply the server is as desired, and a second plan is empty.
+The number of writes is the least that the interface allows (counted here by hand, not by the planner)."""
 
 from __future__ import annotations
 

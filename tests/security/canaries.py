@@ -1,4 +1,4 @@
-"""Canaries: secrets in every place of a playbook where one may stand, and the looking for them everywhere else."""
+"""Canaries: secrets in every place of a playbook that may hold one, and the search for them everywhere else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def traces(place: str) -> Iterator[str]:
 
 
 def leaks(*texts: str | bytes) -> list[str]:
-    """The canaries that any of these texts or bytes tells."""
+    """The canaries that any of these texts or bytes reveals."""
     whole = [text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text for text in texts]
     told = [place for place in PLACES for trace in traces(place) if any(trace.encode() in text for text in whole)]
     return sorted(set(told))
@@ -136,7 +136,7 @@ def write_play(folder: Path, url: str, server: Mapping[str, Any] | None = None) 
 
 
 OURS = frozenset({"play.yml", "lookup.txt", "bad.yml", "out.png"})
-"""The files that hold canaries because somebody wrote them there; the last is the picture that was asked for."""
+"""The files that hold canaries because a test wrote them there; the last is the picture that was asked for."""
 
 
 class Parrot:

@@ -32,7 +32,7 @@ def silent(*sourced: Said) -> None:
 
 
 def plans(desk: Desk) -> Said:
-    """Plan in every form; nothing shows. Returns the plan as JSON said it."""
+    """Plan in every form; nothing shows. Returns the output as JSON."""
     sourced = [
         desk.run("plan", "play.yml", *INV, "--format", form, "-vv") for form in ("json", "text", "markdown", "html")
     ]

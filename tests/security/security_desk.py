@@ -1,4 +1,4 @@
-"""A desk for the tests of security: a server behind a password, and everything that msauto says or writes about it."""
+"""A desk for the tests of security: a server behind a password, and everything that msauto prints or writes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def server(*dialect: str) -> Iterator[Simulator]:
 
 
 def repository(folder: Path, url: str, **block: Any) -> Desk:
-    """A repository of playbooks in ``folder/repo``; beside it lies what nobody may touch."""
+    """A repository of playbooks in ``folder/repo``; beside it is a file that must not be touched."""
     (folder / "repo" / ".git").mkdir(parents=True)
     (folder / "outside.txt").write_text(CANARY)
     (folder / "outside.csv").write_text(f"a,b\n{CANARY},2\n")
@@ -51,7 +51,7 @@ def plan_and_apply(desk: Desk, play: str) -> list[Said]:
 
 
 def leaks(desk: Desk, sourced: list[Said], *secrets: str, spare: frozenset[str] = frozenset()) -> list[str]:
-    """Return where a secret is found: in what was said, or in any file of the desk but those spared."""
+    """Return where a secret is found: in the output, or in any file of the desk except those spared."""
     found = [
         f"said {n}: {each.out}{each.err}" for n, each in enumerate(sourced) if _holds(each.out + each.err, secrets)
     ]
@@ -64,7 +64,7 @@ def _holds(text: str, secrets: tuple[str, ...]) -> bool:
 
 
 def forge(path: Path, change: Any) -> None:
-    """Change a plan file, and make its checksum right again: it is no signature."""
+    """Change a plan file, and make its checksum right again: it is not a signature."""
     data = json.loads(path.read_text())
     change(data)
     data["checksum"] = checksum(data)

@@ -35,7 +35,7 @@ def flags(desk: Desk, sim: Simulator) -> list[str]:
 
 
 def check(desk: Desk, *sourced: Said) -> None:
-    """Nothing that was said, and nothing that was kept, tells a canary."""
+    """Neither the output nor a written file contains a canary."""
     for each in sourced:
         assert "Traceback" not in each.err
         assert "msauto itself failed" not in each.err, each.err

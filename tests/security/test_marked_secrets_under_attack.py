@@ -1,4 +1,4 @@
-"""Somebody writes a playbook to make a secret show, or does so by carelessness: it does not, or it is an error."""
+"""A playbook that would show a secret, on purpose or by carelessness: the secret is redacted, or it is an error."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_conditions_do_not_show_them(desk: Desk, expression: str) -> None:
 
 
 def test_a_condition_may_ask_about_a_secret(desk: Desk) -> None:
-    """An oracle that cannot be taken away from who writes playbooks: docs/security.md says so."""
+    """An oracle that a playbook's author always has: docs/security.md documents it."""
     write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('g')}")
     assert plans(desk).json["summary"]["change"] == 1
     write(desk, "- {asset: {title: EP001, fields: {comment: x}}, when: token is match('h')}")

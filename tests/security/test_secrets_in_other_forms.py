@@ -1,4 +1,4 @@
-"""Secrets that somebody else has coded, secrets in YAML that is broken, and files that hold nothing but one."""
+"""Secrets that were encoded elsewhere, secrets in broken YAML, and files that hold only a secret."""
 
 from __future__ import annotations
 

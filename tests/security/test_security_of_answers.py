@@ -1,4 +1,4 @@
-"""Who answers in place of a server, or writes titles and RSS texts on it: what he can and cannot do."""
+"""An attacker who answers in place of a server, or writes titles and RSS texts on it: what is possible and what not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.security.security_desk import CANARY, FORMATS, leaks, plan_and_apply,
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred"
 TEXT = "\u202egnp\u2066\x9b31m<script>alert(1)</script>|`]()\n# head <img src=x onerror=alert(2)>"
-"""What XML can carry: a title or a comment that somebody wrote on the server."""
+"""What XML can carry: a title or a comment that was written on the server."""
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -137,7 +137,7 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["basic", "bearer", "headers"])
 def test_what_one_gets_in_with_never_shows(tmp_path: Path, way: str) -> None:
-    """Grep for the secret in all that is said in every form, and in every file that is written: state, plan, logs."""
+    """Search for the secret in the output of every form, and in every file that is written: state, plan, logs."""
     block = {
         "basic": {"basic": {"username": "ops", "password": CANARY}},
         "bearer": {"bearer": "Canary-7Q-token"},

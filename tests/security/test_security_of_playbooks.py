@@ -1,4 +1,4 @@
-"""Who writes a playbook, its vars or msauto.toml: what he can and cannot do (docs/security.md, «Playbooks»)."""
+"""An attacker who writes a playbook, its vars or msauto.toml: what is possible (docs/security.md, «Playbooks»)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounded, ordered, concurrent map: a slow item idles nobody, and what waits is bounded."""
+"""The bounded, ordered, concurrent map: a slow item idles no worker, and the queue is bounded."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Without ``fcntl`` (Windows) the client, ``validate`` and ``plan`` work; ``apply`` says what it needs."""
+"""Without ``fcntl`` (Windows) the client, ``validate`` and ``plan`` work; ``apply`` names what it needs."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_the_next_play_is_not_begun_either(stage: Theatre) -> None:
 
 
 def test_the_first_play_decides(stage: Theatre) -> None:
-    """A target of several plays is applied once, whole, in the batch of the first play that speaks of it."""
+    """A target of several plays is applied once, whole, in the batch of the first play that names it."""
     second = {"tasks": [{"asset": {"title": "Film", "fields": {"user_1": "x"}}}]}
     plan = stage.plan(play(serial=2), second, play("News"))
     assert batches(plan) == [("a", "b"), ("c", "d"), NAMES]

@@ -170,7 +170,7 @@ def test_before_a_deletion(stage: Theatre) -> None:
     [("cut_before", "and its answer was lost"), ("status:500", "and the server answered 500")],
 )
 def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str) -> None:
-    """The handler may have run, and the clip is there: neither is sent again until a person has looked."""
+    """The handler may have run, and the clip is there: neither is sent again until the user has checked the server."""
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     stage.sim.faults.add(f"{fault}@PARTNER*1")
     first = stage.apply(play(task))
@@ -357,7 +357,7 @@ def test_owed_after_a_rename(stage: Theatre) -> None:
 
 @keeps(link_fields="hidden")
 def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
-    """Whether there is still a difference nobody knows: no reason to send again what may have been done."""
+    """It is unknown whether a difference is left, so a request that may have been done is not sent again."""
     stage.sim.dialect = stage.sim.dialect.with_values({"link_fields": "hidden"})
     task = comment("Film", notify=["Copy", "Export"])
     stage.sim.faults.add("delay:5@EXPORT")
@@ -367,7 +367,7 @@ def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
     assert changes(again) == ["change field comment", "run command PARTNER_COPY_PROGRAM_FIELDS"]
     (warning,) = again.warnings
     assert "'Export' was sent by run" in warning
-    assert "not sent again for a value that the server does not report" in warning
+    assert "the changed value is not reported and may be set already" in warning
     stage.sim.clear_log()
     assert stage.apply(play(task)).ok
     assert sent(stage) == ["Film SETFIELD", "Film PARTNER_COPY_PROGRAM_FIELDS"]

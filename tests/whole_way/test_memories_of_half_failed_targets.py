@@ -1,4 +1,4 @@
-"""Whole way: one value of a target that fails its proof every night does not have the others written every night."""
+"""Whole way: if one value of a target fails verification every night, the others are not written every night."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_was_not_seen_is_written_again(stage: Stage) -> None:
 
 
 def test_what_was_lost_is_written_again(stage: Stage) -> None:
-    """No answer came to the field, so nobody knows whether it was taken: that the rest failed is no proof of it."""
+    """The field got no answer, so its outcome is unknown: the failure of the rest does not verify it."""
     task = film(fields={"user_0": "Kanal 5"}, markers=[CUE])
     stage.sim.faults.add(SWALLOWED)
     stage.sim.faults.add("cut_after@POST .*name=user_0*1")
@@ -90,7 +90,7 @@ def test_what_a_rename_takes_along_is_not_forgotten(stage: Stage) -> None:
 
 
 def test_a_rename_that_was_not_done_is_no_proof_of_the_rest(stage: Stage) -> None:
-    """Whose title it is cannot be told apart from whose fields these are: they are written once more."""
+    """It is unknown whether title and fields are of one clip, so the fields are written once more."""
     task = film(title="Final film", was=["Film"], fields={"user_0": "Kanal 5"})
     stage.sim.faults.add("swallow@POST .*name=clip_name*1")
     assert not stage.apply(task).ok
@@ -101,7 +101,7 @@ def test_a_rename_that_was_not_done_is_no_proof_of_the_rest(stage: Stage) -> Non
 
 
 def test_a_marker_that_was_to_be_moved_and_was_not_reached_is_still_ours(stage: Stage) -> None:
-    """A marker of ours that a person has moved is moved back: forgotten, it would stay, and a second one be made."""
+    """A marker of ours that was moved on the server is moved back. If we forgot it, a second one would be created."""
     assert stage.apply(film(markers=[CUE])).ok
     task = film(fields={"comment": "x", "user_1": "y"}, markers=[CUE | {"at": 200}], exactly=["markers"])
     stage.sim.faults.add("status:400@POST .*name=user_1*1")

@@ -266,7 +266,7 @@ def test_an_archived_clip_without_an_original_name_is_one_target(stage: Stage) -
 
 
 def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> None:
-    """Another clip stands where the link should be, and the length is all that the server reports."""
+    """Another clip is in the place of the link, and the server reports nothing but the length."""
     news = stage.sim.state.databases["NEWS"]
     values = {"online": False, "omitted": ("orig_name", "create_time")}
     for name, value in values.items():
@@ -279,7 +279,7 @@ def test_a_link_is_not_removed_where_its_clip_cannot_be_told(stage: Stage) -> No
 
 
 def test_a_clip_is_not_removed_as_a_link_of_its_link(tmp_path: Path) -> None:
-    """All entries have one link_id, and each reports its own folder: which of them is the clip cannot be told."""
+    """All entries have one link_id, and each reports its own folder: which of them is the clip is unknown."""
     with Simulator(dialect=["link_folder=own", "link_delete=clip"]) as sim:
         for entry in sim.state.databases["NEWS"].clip("Promo 1").entries:
             entry.link_id = 7

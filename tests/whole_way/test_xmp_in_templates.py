@@ -1,4 +1,4 @@
-"""``asset.xmp`` in templates, for each way in which a server may tell of XMP fields: never silently none of them."""
+"""``asset.xmp`` in templates, for each way in which a server may report XMP fields: never empty by mistake."""
 
 from __future__ import annotations
 

@@ -14,18 +14,18 @@ from tests.wire.raw_server import Exchange
 DATE = "Fri, 20 Nov 2026 12:00:00 GMT"
 OLDER = "Fri, 20 Nov 2026 11:00:00 GMT"
 FILM = bytes(range(256)) * 400
-"""102,400 bytes in which every place can be told from its neighbours."""
+"""102,400 bytes in which every place differs from its neighbors."""
 OTHER = bytes(reversed(FILM))
 
 
 @dataclass(frozen=True)
 class Film:
-    """Answers as a server that keeps to RFC 9110, but for what is said.
+    """Answers as RFC 9110 requires, except for these parameters.
 
     ``cut``: so many bytes of the body, then the connection ends. ``parts`` ``False``: always the whole. ``instead``:
     header lines of a part, in place of the true ones; ``shift`` moves what it holds. ``length`` ``False``: chunked.
-    ``piece``: so many bytes at a time. ``watch``: the connection ends only once it was told of these bytes, for what an
-    HTTP library has not handed over when the connection ends is lost.
+    ``piece``: so many bytes at a time. ``watch``: the connection ends only once these bytes are reported, because an
+    HTTP library loses what it has not handed over by then.
     """
 
     content: bytes = FILM
@@ -67,7 +67,7 @@ class Film:
         return body[(len(body) - 1) // piece * piece :] if body else b""
 
     def _answer(self, asked: dict[str, str]) -> tuple[bytes, int]:
-        """Return the answer, and how many bytes of the file are there once it has come; 0 where nobody wants it."""
+        """Return the answer, and how many bytes of the file are there once it has come; 0 where no caller needs it."""
         found = re.fullmatch(r"bytes=(\d+)-", asked.get("range", ""))
         condition = asked.get("if-range")
         same = not self.conditional or condition is None or condition in {self.tag, self.modified}
@@ -98,7 +98,7 @@ class Film:
 
 
 class Notes:
-    """A watch that writes down what it is told."""
+    """A watch that records its calls."""
 
     def __init__(self, part: PartialDownload | None = None, *, keeps: bool = True) -> None:
         self.part = part

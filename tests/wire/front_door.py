@@ -1,4 +1,4 @@
-"""What stands before the simulator: TLS, and a door that looks at the bytes of a header. It counts who is inside."""
+"""A proxy in front of the simulator: TLS, and a check of the bytes of a header. It counts the active requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO = b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=studio\r\nContent-Lengt
 class FrontDoor:
     """Serves on loopback in a thread of its own, and hands each request on to ``behind``.
 
-    ``key`` is the line of the head without which nobody gets in. ``most`` is how many requests were inside at once.
+    ``key`` is the header line that each request needs. ``most`` is the largest number of simultaneous requests.
     """
 
     def __init__(self, behind: str, *, tls: ssl.SSLContext | None = None, key: bytes = b"") -> None:

@@ -1,4 +1,4 @@
-"""A media server as raw as a socket: it records every byte, and misbehaves as told."""
+"""A media server as raw as a socket: it records every byte, and misbehaves as configured."""
 
 from __future__ import annotations
 

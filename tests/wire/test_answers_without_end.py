@@ -27,7 +27,7 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def endless(head: bytes, piece: bytes, *, pause: float | None = None) -> Handler:
-    """The head, then the same piece for ever, or until nobody reads it any more."""
+    """The head, then the same piece for ever, or until the client stops reading."""
 
     async def handler(exchange: Exchange) -> bool:
         exchange.writer.write(head)
@@ -83,7 +83,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def measure(folder: Path, how: str, handler: Handler) -> tuple[str, float, int]:
-    """Return what a process of its own says, by how many MiB its memory grew at the most, and how often it asked."""
+    """Return the output of a separate process, its largest growth of memory in MiB, and the number of its requests."""
 
     async def main() -> tuple[bytes, int]:
         async with RawServer(handler) as server:
@@ -130,7 +130,7 @@ def test_memory_stays_within_the_cap(
 
 
 def test_a_packed_film_is_unpacked_piece_by_piece(tmp_path: Path) -> None:
-    """Nobody asked for it packed; it is written as it is unpacked."""
+    """The file was not requested in compressed form; it is written decompressed."""
     packed = answer(200, bomb(256 * MIB), "Content-Encoding: gzip\r\nContent-Type: video/mp4\r\n")
     told, grown, _ = measure(tmp_path, "file", packed)
     assert told == "fine"

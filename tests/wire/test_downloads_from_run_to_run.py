@@ -88,7 +88,7 @@ def test_a_run_that_is_killed_leaves_its_last_checkpoint(dest: Path) -> None:
 
 
 def test_all_of_it_was_there_already(dest: Path) -> None:
-    """The last byte is asked for again: only so the server says that the file is still the same."""
+    """The last byte is requested again: only then the server confirms that the file is still the same."""
     left = left_of(len(FILM))
     put(dest, left)
     _, server = fetch(dest, WHOLE, watch=Notes(left))
@@ -203,7 +203,7 @@ def test_two_at_a_time_do_not_write_into_each_other(dest: Path) -> None:
 
 @pytest.mark.parametrize("piece", [None, 5000])
 def test_what_grows_beside_the_usual_place_is_not_left_behind(dest: Path, piece: int | None) -> None:
-    """Nobody would find it again: each run that breaks off would leave half a film more."""
+    """No run would find it again: each run that breaks off would leave another half of a film."""
     other, watch = open_part(dest), Notes()
     with pytest.raises(ServerError):
         fetch(dest, Film(cut=CUT, piece=piece), answer(404, b"Object not found"), watch=watch)

@@ -1,4 +1,4 @@
-"""A download that breaks off goes on where it stopped; whatever the server says, two files are never glued."""
+"""A download that breaks off is resumed where it stopped; with any answer, two files are never joined."""
 
 from __future__ import annotations
 

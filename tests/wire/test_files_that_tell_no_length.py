@@ -1,4 +1,4 @@
-"""Files that only the end of the connection ends: what is cut short is told, where the file itself says so."""
+"""Files that end with the connection: a truncated file is reported, if its content shows its length."""
 
 from __future__ import annotations
 

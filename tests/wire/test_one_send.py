@@ -57,7 +57,7 @@ def test_write_on_kept_alive_connection_that_drops_is_sent_once(method: Write, f
 
 @pytest.mark.parametrize("method", WRITES)
 def test_writes_to_a_server_that_closes_after_each_answer_without_saying_so(method: Write) -> None:
-    """The next write would else go out on a connection that is just being closed, and nobody could tell its fate."""
+    """The next write would otherwise go out on a connection that is just being closed, and be in doubt."""
 
     async def close_late(exchange: Exchange) -> bool:
         await answer(200, CLIP)(exchange)

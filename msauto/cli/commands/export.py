@@ -50,7 +50,7 @@ class ExportSelection:
 @click.command("export")
 @click.option("--title", "titles", multiple=True, metavar="TITLE", help="This asset (repeatable).")
 @click.option("--folder", "folders", multiple=True, metavar="FOLDER", help="The assets of this folder (repeatable).")
-@click.option("--recursive", is_flag=True, help="Also the folders below --folder.")
+@click.option("--recursive", is_flag=True, help="Include the folders below --folder.")
 @click.option("--channel", "channels", multiple=True, metavar="NAME", help="This RSS channel (repeatable).")
 @database_flag
 @click.option("--links/--no-links", default=True, help="Whether to find shortcuts, which lists the whole database.")
@@ -100,7 +100,7 @@ class ExportOutput:
         """Complete the export."""
 
     def close(self) -> None:
-        """Remove what is incomplete."""
+        """Remove an incomplete file."""
 
 
 class StdoutExport(ExportOutput):
@@ -165,7 +165,7 @@ class FolderExport(ExportOutput):
     def write(self, lines: Iterable[str]) -> None:
         """Add lines to the file."""
         if self._file is None:
-            raise RuntimeError("no play has begun")
+            raise RuntimeError("begin a play before adding lines")
         with _file_errors(self._target):
             self._file.writelines(f"{line}\n" for line in lines)
 

@@ -40,9 +40,9 @@ def command(*, folder: str, force: bool) -> int:
 
 _NEXT = """Repository created. Next:
   cd {folder}
-  msauto validate .                                # find errors without a server
-  msauto simulate                                  # in another terminal: a media server to try on
-  msauto plan playbooks/site.yml                   # show what would change; nothing is written
+  msauto validate .                                # find errors, offline
+  msauto simulate                                  # in another terminal: start a test server
+  msauto plan playbooks/site.yml                   # show what would change
 Then add your servers to inventory.yml, and read README.md."""
 
 

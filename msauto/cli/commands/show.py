@@ -133,7 +133,7 @@ async def assets(
         if mam:
             return _mam(await client.list_mam(name, folder, **filters))
         listing = await client.list(name, folder, **filters)
-    # Both forms of 300,000 entries would take too much memory; the one that is not shown stays empty.
+    # Both forms of 300,000 entries would take too much memory; the form that is not shown stays empty.
     json = click.get_current_context().params["form"] == "json"
     values = [_facts(entry) for entry in listing.entries] if json else []
     rows = [] if json else [_entry(entry) for entry in listing.entries]

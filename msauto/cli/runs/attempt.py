@@ -113,7 +113,7 @@ def user_and_folder() -> dict[str, str]:
 
 
 def recorded(function: Callable[..., int]) -> Callable[..., int]:
-    """Record every call of a command that applies; goes above ``shared_flags``, whose errors count as well."""
+    """Record every call of a command that applies; apply it above ``shared_flags``, to record their errors as well."""
 
     @functools.wraps(function)
     def command(**given: Any) -> int:

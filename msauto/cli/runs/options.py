@@ -85,7 +85,7 @@ def _parse_window(context: click.Context, option: click.Parameter, text: str | N
 
 
 def plan_flags(condition: str = "") -> tuple[Decorator, ...]:
-    """Return the flags of a plan that is not applied; ``condition`` goes before their help."""
+    """Return the flags of a plan that is not applied; ``condition`` is put before their help."""
     return (
         click.option(
             "--out",
@@ -126,7 +126,7 @@ _OPTIONS: tuple[Decorator, ...] = (
 
 
 def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the flags of a run as one ``run_options`` value; goes below ``shared_flags``."""
+    """Give a command the flags of a run as one ``run_options`` value; apply it below ``shared_flags``."""
 
     @functools.wraps(function)
     def command(*, flags: Flags, **own: Any) -> Any:

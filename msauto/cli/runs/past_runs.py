@@ -21,7 +21,7 @@ from msauto.playbook.settings.settings import load_settings
 from msauto.report.sanitizing import visible
 
 SETTINGS = "settings"
-"""The note of a run that holds the path of its ``msauto.toml``, also if that did not exist."""
+"""The name of the note that holds the path of a run's ``msauto.toml``, even if that file did not exist."""
 _NAMED = 3
 
 
@@ -55,7 +55,7 @@ def _note_skipped(ledger: Ledger, name: str, run: RunSummary) -> None:
 
 
 def _may_have_changed(run: RunSummary) -> bool:
-    """Return whether the summary allows that a run changed something: one that has not ended has no counts yet."""
+    """Return whether a run may have changed something, by its summary; a run that has not ended has no counts yet."""
     return run.ended is None or any(run.summary.get(each) for each in ("changed", "failed", "unverified"))
 
 

@@ -28,7 +28,7 @@ def show_plan(plan: Plan, flags: Flags, *, keep_going: bool = False, error: Msau
 
 
 def view_of(flags: Flags, *, keep_going: bool = False, error: MsautoError | None = None) -> View:
-    """Return how to show something on stdout."""
+    """Return the view for stdout: colour, verbosity and width."""
     colour = use_colour(sys.stdout, no_color=flags.no_color)
     return View(colour, flags.verbosity, terminal_width(sys.stdout), keep_going, error)
 
@@ -58,7 +58,7 @@ def report_errors(plan: Plan, flags: Flags) -> int:
 
 
 def print_problems(error: MsautoError | str, remedy: str = "") -> None:
-    """Write the JSON document of a plan that cannot be made: it is empty but for the problems."""
+    """Write the JSON document of a plan that cannot be made: it is empty except for the problems."""
     empty = Plan(SystemClock().now().isoformat(timespec="seconds"), __version__)
     print_result(dump(plan_to_json(empty) | error_json(error, remedy)))
 

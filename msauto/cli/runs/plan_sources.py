@@ -113,7 +113,7 @@ def _check_urls(plan: Plan, specs: tuple[ServerSpec, ...]) -> None:
 
 
 def _check_downloads(plan: Plan, path: str, flags: Flags) -> None:
-    """Refuse a plan that writes a file where no playbook may: the plan may come from an untrusted source."""
+    """Refuse a plan that writes a file outside the allowed folders: the plan may come from an untrusted source."""
     context = LookupContext({}, Files(), Path(), repository_of(Path()), writable=flags.settings.download_folders)
     for request in (request for target in plan.targets for request in target.requests if request.dest is not None):
         check_dest(str(request.dest), SourceNode(Document(path)), context)

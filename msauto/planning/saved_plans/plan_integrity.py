@@ -1,8 +1,8 @@
 """Whether the requests of a saved plan do what its changes show: users agree to changes, and limits count them.
 
 A plan file may come from an untrusted source, and its checksum is not a signature. So each request must address its own
-target, with the kind, the name and the values that its changes show: a plan that shows a new comment and sends a DELETE
-is refused. The expectations of a request are used for verification only, never for safety.
+target, with the kind, the name and the values that its changes show. For example, a plan that shows a new comment and
+sends a DELETE is refused. The expectations of a request are used for verification only, never for safety.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class AssetPlanner:
 
     @property
     def deleting(self) -> bool:
-        """The asset goes: nothing can be run on it after that."""
+        """Whether the asset is deleted: nothing can be run on it after that."""
         return self._desired is not None and not self._desired.present
 
     def tasks(self, runs: Sequence[DesiredOperation]) -> None:

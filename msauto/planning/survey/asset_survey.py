@@ -233,7 +233,7 @@ async def _compare(
 
 
 def _may_be_there(run: DesiredOperation, recalled: RecalledMemory) -> TypeGuard[DesiredThumbnail | DesiredProxy]:
-    """Whether the file may exist with the desired content: only one that was downloaded before may."""
+    """Return whether the file may have the desired content: only a file that was downloaded before may."""
     kind = {DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run))
     return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
 

@@ -202,7 +202,7 @@ async def _why_unsure(reader: Reader, database: str, asset: Asset, answer: Asset
     """Return why an entry that no task names may not be a link of the asset; ``None`` where it surely is one."""
     if await are_one_clip(reader, database, asset, answer):
         return None
-    return "the server reports nothing that tells it from another clip of the same length and creation time"
+    return "the server reports nothing that distinguishes it from another clip of the same length and creation time"
 
 
 def _show_ids(answer: Asset | None, entry: Entry | None) -> str:
@@ -219,7 +219,7 @@ def _why_not_a_link(asset: Asset, folder: Folder, answer: Asset) -> str | None:
     if is_other_clip(asset, answer):
         return "another clip has its title and would be deleted"
     if not (is_same_clip(asset, answer) or may_be_same_clip(asset, answer)):
-        return "the server reports too little to tell whether its title leads to this clip"
+        return "the server reports too little to decide whether its title leads to this clip"
     if answer.folder is None or not same_folder(answer.folder, folder):
         return None  # the home folder is another one, so this is a link
     if None in (asset.link_id, answer.link_id) or int(answer.link_id or 0) <= int(asset.link_id or 0):

@@ -1,7 +1,7 @@
-"""Editorial warnings about what a run sets: it is possible, and hardly meant.
+"""Editorial warnings about values that a run sets: they are valid, but probably mistakes.
 
-Only what the run adds or changes is looked at, beside what that makes of the rest; how things are on the server
-already, and stay, is not looked at.
+Only what the run adds or changes, and its effect on the rest, is checked. What is on the server already and does not
+change is not checked.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Span:
 
     @classmethod
     def of(cls, asset: Asset) -> _Span:
-        """Read both; an out point of 0 is none at all."""
+        """Read both; an out point of 0 counts as missing."""
         return cls(whole(asset.attributes.get("first_frame")), whole(asset.attributes.get("last_frame")) or None)
 
     @property

@@ -44,7 +44,7 @@ class XmpAnswers:
     doubted: dict[TaskSource | None, None] = field(default_factory=dict)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return a warning for each task that an empty answer may have misled."""
+        """Return a warning for each task that used an empty answer, which may be incomplete."""
         if self.reports_all:
             return ()
         return tuple(

@@ -1,7 +1,7 @@
 """Which handlers run on a target: those of the tasks that changed it, and those that are pending from earlier runs.
 
-A change belongs to the task that declares it; of two tasks that declare the same, to the first, as in Ansible. Where
-several tasks declare parts of one thing, it belongs to all of them.
+A change belongs to the task that declares it. If two tasks declare the same change, it belongs to the first, as in
+Ansible. If several tasks declare parts of one change, it belongs to all of them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def pending_calls(
     """Return the handlers to run, and warnings about those of earlier runs that do not run.
 
     ``known`` are all that the tasks name, ``notified_handlers`` those that changes notify, ``certainly_notified``
-    those that a certain change notifies. Where the answer to a handler was lost, only a certain change sends it again:
-    a value that the server does not report may be written again without need, and the handler may have run already.
+    those that a certain change notifies. If the answer to a handler was lost, only a certain change sends it again:
+    the handler may have run already. A change is not certain if the server does not report the value.
     """
     runs, warnings = {each.order: HandlerCall(each) for each in notified_handlers}, list[str]()
     by_name: dict[str, list[Handler]] = {}
@@ -90,8 +90,8 @@ def pending_calls(
 
 _NOT_AGAIN = "it is not sent again automatically\ncheck the server; --forget-pending ends this warning"
 _HELD = (
-    "it is not sent again for a value that the server does not report, and that may be set already\n"
-    "check the server; if it must run, run it by a separate task; --forget-pending ends this warning"
+    "it is not sent again, because the changed value is not reported and may be set already\n"
+    "check the server; to run it, use a separate task; --forget-pending ends this warning"
 )
 _DELETION_WAITS = (
     "it runs before the deletion: neither is sent\n"

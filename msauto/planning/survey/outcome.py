@@ -1,6 +1,6 @@
-"""An asset as it is after the requests of its plan, by what these are expected to show.
+"""An asset after the requests of its plan, computed from their expectations.
 
-Close enough for warnings: a new marker gets some uid that is free, and a segmentation leaves no trace.
+Exact enough for warnings: a new marker gets any free uid, and a segmentation has no effect.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class FileNames:
     def path(self, parts: Sequence[str], ending: str = ".yml") -> Path:
         """Return the relative path for plain names from the outside in; ``ending`` is added to the last.
 
-        Two that differ only in case, or in how accents are composed, would be one file on some file systems: the
-        second one gets a number made from its name.
+        Two paths that differ only in case, or in the composition of accents, would be one file on some file systems.
+        So the second one gets a digest of its name.
         """
         exact = tuple(parts)
         safe = [safe_name(part) for part in parts]
@@ -38,7 +38,7 @@ class FileNames:
 
 
 def safe_name(name: str) -> str:
-    """Return a name that every file system takes; one that had to be changed carries a number made from the name.
+    """Return a name that every file system accepts; a changed name ends with a digest of the original.
 
     >>> safe_name("Raw"), safe_name("AC/DC")
     ('Raw', 'AC_DC~5a5abe39')

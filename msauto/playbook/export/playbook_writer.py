@@ -1,7 +1,7 @@
 """Live state to playbooks that plan to nothing: a pure function of live values, offline.
 
-What a task cannot express (a segment's track, a marker of an unknown type, a value that holds the list separator) is a
-comment beside it; a list of which something had to be left out is never called complete by ``exactly``.
+What a task cannot express is a comment beside it: a segment's track, a marker of an unknown type, a value that holds
+the list separator. If an entry of a list is left out, ``exactly`` does not name the list.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any
 
 
 def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
-    """Put a mapping that has values; of one that has only comments, the comments."""
+    """Add a mapping that has values; if it has only comments, add the comments."""
     if any(not isinstance(value, CommentedValue) or value.value is not None for value in values.values()):
         args[name] = values
     elif values:
@@ -207,7 +207,7 @@ def _segments(snapshot: AssetSnapshot) -> _Part:
     asset = snapshot.asset
     ordered = sorted(asset.segments, key=lambda segment: segment.number)
     for number in _twins(segment.number for segment in ordered):
-        part.leave_out(f"segment {number} is there more than once: only one of them can be exported")
+        part.leave_out(f"segment {number} is a duplicate: only one of them can be exported")
     for segment in {segment.number: segment for segment in ordered}.values():
         start = segment.start + snapshot.origin
         why = _unfit_segment(segment.number, start, segment.duration, asset.frames)
@@ -244,7 +244,7 @@ def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, A
 
 
 def _lossy(segment: Segment) -> Iterator[str]:
-    """Yield what of a segment the interface cannot write back (interface, «Asset commands»: CREATESEGMENT)."""
+    """Yield the parts of a segment that the interface cannot write (interface, «Asset commands»: CREATESEGMENT)."""
     if segment.track:
         yield f"track of segment {segment.number}, which no task can set: {segment.track}"
     if segment.rating and segment.rating.strip() != "0":
@@ -261,7 +261,7 @@ def _markers(snapshot: AssetSnapshot) -> _Part:
     asset = snapshot.asset
     markers = {marker.uid: marker for marker in asset.markers}
     for uid in _twins(marker.uid for marker in asset.markers):
-        part.leave_out(f"there are several markers of uid {uid}: only one of them can be exported")
+        part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
     places = Counter(_place(marker) for marker in markers.values())
     for marker in sorted(markers.values(), key=lambda marker: (marker.frame, _track(marker), marker.uid)):
         alone = places[_place(marker)] == 1

@@ -73,7 +73,7 @@ def _item(item: RssItem, rss_guid: str) -> dict[str, Any]:
 
 
 def _text(sourced: dict[str, str]) -> str:
-    """Return the text that an item came in: its description is the whole, where the title is its first line."""
+    """Return the text of an item: the description if it begins with the title, else the title and the description."""
     title, description = sourced.get("title", ""), sourced.get("description", "")
     if description.strip() == title.strip() or description.replace("\r\n", "\n").startswith(f"{title}\n"):
         return description

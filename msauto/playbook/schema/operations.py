@@ -71,7 +71,7 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "PARTNER_COPY_PROGRAM_FIELDS": (),
     "PARTNER_MOVE_TO_ASSET": ("asset_id", "house_number"),
 }
-"""The parameters of each command (interface, «Asset commands»), but for ns and id."""
+"""The parameters of each command (interface, «Asset commands»), except ns and id."""
 _FROM_THE_TASK = ("ns", "id", "command")
 _CARD = "PARTNER_MOVE_TO_ASSET requires the program card"
 

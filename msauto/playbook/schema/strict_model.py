@@ -297,7 +297,7 @@ class Complete:
             exactly.get(self.name) if isinstance(exactly, dict) else isinstance(exactly, list) and self.name in exactly
         )
         if (value is True or isinstance(value, dict)) and not _there(self.lists, given):
-            message = f"exactly names {self.name}, but there is no list {self.name}"
+            message = f"exactly names {self.name}, but the list {self.name} is missing"
             yield BrokenRule(message, f"add {self.name}: [] to empty it", ("exactly",), lacks=True)
 
     def schema(self) -> JsonSchema:

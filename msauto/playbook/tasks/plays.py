@@ -296,7 +296,7 @@ def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Proble
 
 
 def _handler_names(handlers: Any) -> Iterator[str]:
-    """Yield the names of a play's handlers, also of those in a block, which is reported by itself."""
+    """Yield the names of a play's handlers, also of those in a block, which is reported separately."""
     for each in handlers if isinstance(handlers, list) else []:
         if isinstance(each, dict):
             yield from [str(each["name"])] if "name" in each else []

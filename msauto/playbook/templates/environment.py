@@ -1,6 +1,6 @@
 """Templates: Jinja2, sandboxed and strict; each text is compiled once.
 
-An expression that stands alone keeps its own type; no text is converted to a number.
+An expression without text around it keeps its own type; no text is converted to a number.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class _Concats(NodeTransformer):
 _TOUCHED = "_touched"
 _OPENED = "_opened"
 RESULT = "_alone"
-"""The name that the value of an expression that stands alone is assigned to."""
+"""The variable that gets the value of an expression without text around it."""
 
 
 class _Touches(NodeTransformer):

@@ -22,7 +22,7 @@ from msauto.secrets.tainted_text import TaintedText, is_tainted, tainted_paths, 
 
 
 class TemplateFunctionError(Exception):
-    """A filter or lookup that fails for a known reason; ``remedy`` says what to do. The message shows no secret."""
+    """A filter or lookup that fails for a known reason; ``remedy`` is what to do. The message shows no secret."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class TaintTracker:
         if value == HIDDEN:
             return TaintedText(HIDDEN)  # redacted already: `msauto vars` does not know the environment
         if isinstance(value, bool | Mapping | None) or (not isinstance(value, str) and hasattr(value, "__iter__")):
-            raise TemplateFunctionError("only a text can be secret", "mark each text by itself: | map('secret')")
+            raise TemplateFunctionError("only a text can be secret", "mark each text separately: | map('secret')")
         text = str(value)
         if not can_redact(text):
             raise TemplateFunctionError(*why_too_short(text))

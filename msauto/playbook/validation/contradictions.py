@@ -90,7 +90,7 @@ def _claims(desired: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
     for name, sourced in desired.fields.items():
         yield _DesiredValue(("field", name), f"the field {name}", sourced.value, sourced.source)
     for name, values in desired.xmp.items():
-        if name not in desired.xmp_lists:  # lists of several tasks are united
+        if name not in desired.xmp_lists:  # lists of several tasks are merged
             yield _DesiredValue(("xmp", name), f"the XMP field {name}", values.value, values.source)
     yield from _lists(desired)
 

@@ -67,7 +67,7 @@ def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, prob
 
 
 def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
-    """Check one playbook by itself: two playbooks may be for different runs, and may contradict each other."""
+    """Check one playbook separately: two playbooks may be for different runs, and may contradict each other."""
     plays = Loader(files, problems).playbook(path)
     problems.add(*_never_notified(plays))
     if hosts is not None:

@@ -37,7 +37,7 @@ class Document:
     broken: frozenset[Path] = frozenset()
 
     def is_broken(self, path: Path) -> bool:
-        """Return whether a value, or one around it, is unknown: further problems of it say nothing new."""
+        """Return whether a value, or one around it, is unknown: then its further problems are not reported."""
         return any(path[: len(broken)] == broken for broken in self.broken)
 
     def place(self, path: Path = ()) -> SourceLocation:
@@ -169,7 +169,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if there are none."""
+    """Return ``did you mean 'x'?`` with the nearest known name, else the first known names; empty if ``known`` is."""
     names = sorted(set(known))
     available = f"available: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""
     return did_you_mean(name, names) or available

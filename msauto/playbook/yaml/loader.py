@@ -208,7 +208,7 @@ class _Composer:
         scalar = isinstance(event, yaml.ScalarEvent)
         if (event.tag or "").startswith(TAG) and not (scalar and event.tag == TAG):
             why = f"{TAG} needs a space after it" if scalar else f"{TAG} marks a text, not a list or mapping"
-            raise self._error(why, "mark each text by itself", self._place(event))
+            raise self._error(why, "mark each text separately", self._place(event))
         if event.tag not in {None, "!", "tag:yaml.org,2002:str", TAG}:
             raise self._error("unknown tag {}", "remove it", self._place(event), event.tag)
 
@@ -230,7 +230,7 @@ class _Composer:
 
 
 class _Constructor:
-    """Nodes to data and places; resolves merge keys."""
+    """Converts nodes to data and places; resolves merge keys."""
 
     def __init__(self, file: str, lines: tuple[str, ...]) -> None:
         self.file = file

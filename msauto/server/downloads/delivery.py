@@ -1,4 +1,4 @@
-"""Sending a planned request: a write, or a download that is saved; and the files of this machine."""
+"""Send a planned request, which is a write or a download that is saved; read and write local files."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class ResumableDownload:
         self._is_kept = watch.part is not None  # the observer keeps a part
 
     async def run(self) -> FetchResult:
-        """Fetch; raises ``ServerError`` or ``DownloadError``, and ``dest`` is then as it was."""
+        """Fetch the file; raises ``ServerError`` or ``DownloadError`` and then leaves ``dest`` unchanged."""
         try:
             await self._take_up()
             await self._try()

@@ -28,7 +28,7 @@ _REMEDIES = {
     errno.EDQUOT: "free some space: the quota is used up",
     errno.EACCES: "give this user the right to write there",
     errno.EPERM: "give this user the right to write there",
-    errno.EROFS: "choose a place that can be written to",
+    errno.EROFS: "choose a writable folder",
     errno.ENOTDIR: "choose another path: a part of it is a file, not a folder",
     errno.EISDIR: "choose another path: this one is a folder",
 }

@@ -70,8 +70,8 @@ def _holds_ascii(name: str) -> bool:
 def _codecs(data: bytes, charset: str | None) -> list[str]:
     """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
 
-    A declared UTF-8 precedes the HTTP header: valid UTF-8 is hardly ever anything else, while the default charset of a
-    web server is often wrong, and any bytes are valid in an eight-bit encoding.
+    A declared UTF-8 precedes the HTTP header, because text that is valid UTF-8 is almost always UTF-8. The default
+    charset of a web server is often wrong, and any bytes are valid in an eight-bit encoding.
     """
     for mark, codec in _BOMS:
         if data.startswith(mark):

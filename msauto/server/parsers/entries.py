@@ -22,7 +22,7 @@ _MOST_NAMES: Final = 1_000_000
 _TITLES: Final = ("title", "clip_name", "name")
 
 Names = Mapping[str, int]
-"""The names of attributes with the position of each among the packed texts; shared by similar entries."""
+"""The names of attributes, each with its position among the packed texts; similar entries share one object."""
 
 
 class PackedAttributes(Mapping[str, str]):

@@ -107,7 +107,7 @@ class ListingReading:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
 
     def _begin(self, element: Element, parent: FolderNode | None) -> FolderNode | None:
-        """Return the node of an element that begins: a folder of a known one, or the first StoredTree."""
+        """Return a new node for the start of an element: a Folder in a known node, or the first StoredTree."""
         kind = local(element)
         if parent is not None and kind == "Folder":
             self._count("clips and folders", _MOST_CLIPS)
@@ -138,8 +138,8 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 
 # Folders of the tree -------------------------------------------------------------------------------------------
 #
-# The interface does not say where the asked folder is in the tree. Seen: the nameless top Folder (or the StoredTree
-# itself) is the asked folder; the top Folder has its name; the complete chain from the root leads to it.
+# The interface does not define where the requested folder is in the tree. Seen: the nameless top Folder (or the
+# StoredTree itself) is the requested folder; the top Folder has its name; the complete chain from the root leads to it.
 
 
 def _listing(tree: FolderNode, database: str, asked: Folder) -> Listing:

@@ -67,7 +67,7 @@ class StreamedDocument:
     """Parses a document while it arrives, without holding it.
 
     Accepts and refuses what :func:`parse_document` does. After each piece of at most ``piece`` bytes, ``take`` gets the
-    root, may remove from the tree what has ended, and must not touch the last child of an element that is still open.
+    root. It may remove complete elements, but must not touch the last child of an element that is still open.
     The first piece must hold the start of the root. Raises :class:`UnreadableError`.
     """
 
@@ -308,7 +308,8 @@ def _as_utf8(data: bytes, charset: str | None) -> bytes:
 
 
 def _unknown_encoding(charset: str | None) -> UnreadableError:
-    by_header = f", and not {charset} as the HTTP header says" if charset else ""
+    by_header = f", and not {charset} as the HTTP header declares" if charset else ""
     return unreadable(
-        f"the encoding of the answer is unknown: it is not UTF-8{by_header}", "have the server declare it"
+        f"the encoding of the answer is unknown: it is not UTF-8{by_header}",
+        "configure the server to declare the encoding",
     )

@@ -112,7 +112,7 @@ def load_state(path: Path) -> ServerState:
 
 
 class StateFile:
-    """The file of a state. `pause` is how many seconds after a write request the state is saved."""
+    """The file of a state. ``pause``: seconds from a write request until the state is saved."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Applying against a small server whose every answer is scripted: what is sent, what is told, what is kept."""
+"""Applying against a small server with scripted answers: what is sent, what is reported, what is kept."""
 
 import pytest
 from msgspec import structs
@@ -215,7 +215,7 @@ def test_gone_with_its_whole_database_is_not_gone() -> None:
     stage.world.databases.clear()
     (result,) = stage.run(target).targets
     assert result.outcome == "unverified"
-    assert "the database NEWS is not there" in result.message
+    assert "database NEWS not found" in result.message
 
 
 def test_a_channel_is_verified_by_its_items() -> None:

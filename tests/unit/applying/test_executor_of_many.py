@@ -1,4 +1,4 @@
-"""The executor with many targets: restores, forks, a ledger that fails, a person who stops."""
+"""The executor with many targets: restores, forks, a ledger that fails, a run that is cancelled."""
 
 import asyncio
 import logging
@@ -237,7 +237,7 @@ def test_the_second_stop_leaves_at_once() -> None:
 
 
 def test_a_download_that_is_abandoned_at_once_is_not_done() -> None:
-    """It changes nothing on the server, so nobody has to wonder."""
+    """It changes nothing on the server, so it is not in doubt."""
     stage = Stage()
     stop = Cancellation()
     target = fields_target(stage.world, "Film")

@@ -1,4 +1,4 @@
-"""Group commit: what is told while a commit is under way comes after it, and nobody is told before it is durable."""
+"""Group commit: events during a commit come after it, and no event is published before it is durable."""
 
 import asyncio
 import functools
@@ -16,7 +16,7 @@ FULL = LedgerError("the ledger cannot grow: the disk is full")
 
 
 class SlowDisk(DictJournal):
-    """A journal whose commits are durable when the test says so."""
+    """A journal whose commits become durable when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who waits at the door of a server in doubt: whom it lets in and when, and that nobody waits for nothing."""
+"""Targets that wait at the circuit breaker of a server: which it lets through and when; none waits without need."""
 
 import asyncio
 from collections.abc import Callable
@@ -166,7 +166,7 @@ def test_no_target_waits_once_the_ledger_cannot_be_written() -> None:
 
 @pytest.mark.parametrize("back", [4, 8])
 def test_a_probe_that_waits_for_a_download_blocks_no_other_target(back: float) -> None:
-    """Whether the server is there again is told by what it answers at once; a film may take it an hour."""
+    """A request that is answered at once shows whether the server is back; a film may take an hour."""
     site = Servers()
     world = site.add("studio-a", down((0, back)))
     targets = films(world, 60)
@@ -197,7 +197,7 @@ def _proxy_target(world: World, title: str) -> Target:
 
 
 def test_a_probe_that_continues_when_the_server_fails_again_skips_no_pause() -> None:
-    """It was begun in the first doubt; in the second it speaks of the same moment as those begun beside it."""
+    """It began in the first failure; in the second, its result is as old as those of the requests begun with it."""
     site = Servers(seconds=0.5)
     history: list[tuple[Spans, str]] = [(((3.0, 4.0),), "502"), (((7.0, 11.0),), "mute"), (((13.0, 10_000.0),), "mute")]
     world = site.add("studio-a", history)
@@ -291,7 +291,7 @@ def test_with_any_server_history_every_target_ends_and_no_server_is_overloaded(
 
 
 def _check_truth(world: World, results: list[TargetResult]) -> None:
-    """Nothing is done twice, and what is told of a target is so."""
+    """Nothing is done twice, and the result of a target is true."""
     for each in results:
         paths = [request.path for request in each.target.requests]
         done = [world.done.count(path) for path in paths]

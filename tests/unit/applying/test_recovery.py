@@ -1,4 +1,4 @@
-"""Recovery, by itself: what stood in the ledger, what is seen, what comes of it; and that nothing is ever sent."""
+"""Recovery alone: the ledger's records, what is read, and the outcome. Nothing is ever sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reading of a folder for many proofs, and none of them sees the past."""
+"""One reading of a folder for many verifications, none of which sees an old state."""
 
 import asyncio
 from typing import cast

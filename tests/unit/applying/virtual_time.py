@@ -1,4 +1,4 @@
-"""An event loop in which time passes by waiting alone: hours are over at once, and a wait that nobody ends is told."""
+"""An event loop in which only waiting takes time: hours pass at once, and a wait that cannot end is an error."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ class VirtualClock(Clock):
 
 
 def run_in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; a wait that nobody can end is an ``AssertionError``."""
+    """Run to the end; a wait that cannot end is an ``AssertionError``."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)

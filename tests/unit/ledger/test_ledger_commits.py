@@ -1,4 +1,4 @@
-"""Commits beside the event loop: a thread waits for the disk, and whoever reads or writes meanwhile waits for it."""
+"""Commits beside the event loop: a thread waits for the disk, and reads and writes wait for the thread."""
 
 import threading
 from collections.abc import Callable

@@ -28,7 +28,7 @@ def in_loop(test: Callable[[Path], Coroutine[object, object, None]]) -> Callable
 
 
 class Clock:
-    """A clock that stands still but for sleeping."""
+    """A clock that only sleeping advances."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

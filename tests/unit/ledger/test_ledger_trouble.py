@@ -1,4 +1,4 @@
-"""A ledger that cannot be used says so: path, cause, remedy; and reading leaves no trace."""
+"""A ledger that cannot be used is an error with path, cause and remedy; reading leaves no trace."""
 
 import os
 import sqlite3
@@ -250,6 +250,6 @@ def test_what_somebody_else_wrote_is_damage(tmp_path: Path, spoil: str) -> None:
     assert connection.execute(spoil).rowcount > 0
     connection.commit()
     connection.close()
-    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is damaged: it holds what") as caught:
+    with Ledger.open(tmp_path) as ledger, pytest.raises(LedgerError, match="is damaged: it contains data") as caught:
         read_all(ledger, run)
     assert caught.value.remedy

@@ -1,4 +1,4 @@
-"""Every fact has the type that a playbook would expect, and what the server says strangely stays as it is."""
+"""Every fact has the type that a playbook expects, and a malformed value of the server stays as it is."""
 
 from __future__ import annotations
 

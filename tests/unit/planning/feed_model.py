@@ -9,7 +9,7 @@ Items = list[dict[str, Any]]
 
 
 def take_file(items: Items, file: str, text: str, rss_guid: str) -> None:
-    """PUT: a file of the same name is replaced; items stand as a folder is listed. ``rss_guid``: what shows as guid."""
+    """PUT: replace a file of the same name; items are in the order of a listing. ``rss_guid``: what shows as guid."""
     item = _item(file, text, rss_guid)
     at = next((i for i, other in enumerate(items) if _file(other) == file), len(items))
     items[at : at + 1] = [item]
@@ -35,7 +35,7 @@ def _item(file: str, text: str, rss_guid: str) -> dict[str, Any]:
 
 
 def _file(item: dict[str, Any]) -> str:
-    """The file of an item; where a case does not say, as its guid and what it shows let it be."""
+    """The file of an item; if a case does not name it, the default for its guid and content."""
     guid, title, description = (str(item.get(name) or "") for name in ("guid", "title", "description"))
     is_text = not item.get("link") and not item.get("pubDate") and (not description or description.startswith(title))
     ending = "" if guid.endswith((".txt", ".xml")) else ".txt" if is_text else ".xml"

@@ -263,7 +263,7 @@ def _marker(marker: dict[str, Any]) -> Marker:
 
 @dataclass
 class WorldReader:
-    """The reader port over the model; ``asked`` says what was read."""
+    """The reader port over the model; ``asked`` records what was read."""
 
     server: Server
     asked: list[str] = field(default_factory=list)
@@ -334,7 +334,7 @@ def _rss_item(item: dict[str, Any]) -> RssItem:
 
 @dataclass
 class Stage:
-    """A server, its inventory entry and a ledger: plan, apply and prove as the whole product does."""
+    """A server, its inventory entry and a ledger: plan, apply and verify as the whole product does."""
 
     server: Server
     spec: ServerSpec

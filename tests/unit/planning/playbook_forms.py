@@ -1,4 +1,4 @@
-"""Wanted state for tests, written as a playbook writes it: the arguments of a module, with places."""
+"""Desired state for tests, written as a playbook writes it: the arguments of a module, with places."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""One runner for ``tests/cases/<aspect>/*.json``: wanted + live + dialect + version + ledger → changes + requests.
+"""One runner for ``tests/cases/<aspect>/*.json``: desired + live + dialect + version + ledger → changes + requests.
 
-A case reads like this: ``wanted`` is the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
-the channel) as the server has it, ``changes`` what the plan shows (``action aspect key``), ``requests`` what is sent,
-byte for byte; or ``error``: words that the error must hold; or ``unchanged``: true. Every case that plans anything is
-applied to the model of a server and planned again, which must give nothing (unless ``again`` says otherwise). What is
-run rather than compared names its module: ``{"command": {...}}``; ``disk`` are the SHA-256 of files that are there.
+The keys of a case: ``desired`` holds the arguments of a task as in a playbook (several: a list), ``live`` the clip (or
+the channel) as the server has it. ``changes`` is what the plan shows (``action aspect key``), ``requests`` what is
+sent, byte for byte. Instead of these, ``error`` holds phrases that the error must contain, or ``unchanged`` is true.
+Every case that plans anything is applied to the model of a server and planned again, which must give nothing (unless
+``again`` declares otherwise). A task that is run rather than compared names its module: ``{"command": {...}}``.
+``disk`` holds the SHA-256 of existing files.
 """
 
 from __future__ import annotations

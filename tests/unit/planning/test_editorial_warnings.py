@@ -1,4 +1,4 @@
-"""What is possible and hardly meant: warnings about what a task sets, and none about what nobody names."""
+"""Values that are possible but probably mistakes: warnings about what a task sets, and none about other values."""
 
 from __future__ import annotations
 

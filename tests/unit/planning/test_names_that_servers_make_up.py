@@ -1,4 +1,4 @@
-"""No title is wanted, and the server shows a name: nobody can tell whether it is made up, so that is told."""
+"""An empty title is desired and the server shows a name: it may be generated, so a warning reports it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_a_name_that_may_be_made_up(shown: dict[str, str], title: str, told: boo
     context = stage(Clip("Film", segments={3: {"start": 0, "duration": 10, **shown}}))
     desired = {"number": 3, "start": 0, "duration": 10, "title": title}
     survey = context.plan(asset_intent({"title": "Film", "segments": [desired]}))
-    warnings = [each for each in survey.warnings if "leave `title` out" in each]
+    warnings = [each for each in survey.warnings if "omit `title`" in each]
     assert bool(warnings) is told
     assert all("segment 3 shows the name 'Segment 3' and no title" in each for each in warnings)

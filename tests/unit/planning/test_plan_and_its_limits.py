@@ -1,4 +1,4 @@
-"""The whole plan: its limits, its JSON both ways, the fingerprint, and what a proof keeps."""
+"""The whole plan: its limits, its JSON both ways, the fingerprint, and what verification keeps."""
 
 from __future__ import annotations
 

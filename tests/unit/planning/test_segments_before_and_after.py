@@ -1,4 +1,4 @@
-"""A changed segment in plans: all that it had, what it loses, and no difference where there is none."""
+"""A changed segment in plans: all that it had, what it loses, and no difference where nothing differs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bad texts and what is said of them, word for word: ``x.yml`` beside ``x.txt``.
+"""Invalid files and their exact error messages: ``x.yml`` beside ``x.txt``.
 
-``MSAUTO_WRITE_CASES=1`` writes what is said now; read it before you keep it.
+``MSAUTO_WRITE_CASES=1`` writes the messages of now; read them before you keep them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Ansible's documentation says of its filters and tests, on the cases where a first guess goes wrong."""
+"""Filters and tests as in Ansible's documentation, on the cases where a first guess is wrong."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_values(text: str, value: Any) -> None:
         ("{{ 'x' | from_json }}", "invalid JSON"),
         ("{{ 'a: [' | from_yaml }}", "invalid YAML"),
         ("{{ '?' | b64decode }}", "not the Base64"),
-        ("{{ asset.create_time | strftime('%9999999d') }}", "is not a valid format of a time"),
+        ("{{ asset.create_time | strftime('%9999999d') }}", "is not a valid time format"),
         ("{{ 'x' | to_datetime }}", "is not a time in the format"),
         ("{{ 'a' is regex('b', match_type='finds') }}", "unknown match_type 'finds'"),
         ("{{ [1] | items2dict }}", "items2dict needs mappings"),

@@ -1,4 +1,4 @@
-"""Numbers of settings, inventories and playbooks: what is none, or beyond its bounds, is an error with its place."""
+"""Numbers of settings, inventories and playbooks: an invalid or out-of-bounds value is an error with its place."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def pairs(table: dict[str, tuple[str, ...]]) -> list[ParameterSet]:
 
 
 def one_with_its_place(problems: list[Problem], text: str, value: str) -> None:
-    """There is one problem, and it stands where the value does, or where its list or mapping begins."""
+    """There is one problem, and its place is that of the value, or of the list or mapping around it."""
     assert len(problems) == 1, problems
     place = problems[0].place
     assert place is not None

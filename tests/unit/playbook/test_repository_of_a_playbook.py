@@ -1,4 +1,4 @@
-"""What a playbook may read: its repository, also where no .git and no msauto.toml say which that is."""
+"""What a playbook may read: its repository, also where neither .git nor msauto.toml marks it."""
 
 from __future__ import annotations
 

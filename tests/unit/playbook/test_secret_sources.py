@@ -1,4 +1,4 @@
-"""Getting in, as inventories say it: secrets from files and the keyring, proxies, keys of certificates."""
+"""Authentication in inventories: secrets from files and the keyring, proxies, keys of certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key that stands twice, or that is no text, hides nothing else that is wrong: collect, then raise."""
+"""A key that is a duplicate, or not a text, hides no other problem: collect, then raise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INVENTORY = 'all: {hosts: {studio-a: {server: {url: "http://a"}, database: NEWS}
 
 
 def problems_of(tmp_path: Path, playbook: str, inventory: str = INVENTORY, **more: str) -> list[Problem]:
-    """Return what resolving tells; ``validate`` must tell no less."""
+    """Return the problems that resolving reports; ``validate`` must report as many."""
     (tmp_path / "msauto.toml").write_text("")
     for name, text in {"playbook": playbook, "inventory": inventory, **more}.items():
         (tmp_path / f"{name}.yml").write_text(text)

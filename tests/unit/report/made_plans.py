@@ -30,7 +30,7 @@ NTSC = Fraction(30000, 1001)
 
 
 def check_golden(name: str, text: str) -> None:
-    """Compare with ``golden/name``; ``MSAUTO_UPDATE_GOLDEN=1`` writes it anew (then read the difference)."""
+    """Compare with ``golden/name``; ``MSAUTO_UPDATE_GOLDEN=1`` rewrites it (then read the difference)."""
     path = GOLDEN / name
     if os.environ.get("MSAUTO_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")

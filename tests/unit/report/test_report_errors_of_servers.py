@@ -1,4 +1,4 @@
-"""What one server says of many targets is told once, in every form."""
+"""An error of one server for many targets is reported once, in every form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the room are true."""
+"""The examples in the docstrings of the package are true."""
 
 from __future__ import annotations
 

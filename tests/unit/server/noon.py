@@ -1,4 +1,4 @@
-"""A clock that stands still at noon."""
+"""A clock that is stopped at noon."""
 
 from __future__ import annotations
 

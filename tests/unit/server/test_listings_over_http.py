@@ -1,4 +1,4 @@
-"""A listing is parsed while it comes: others get their turn, a break is a new try, an error in its place is told."""
+"""A listing is parsed while it arrives: other tasks run, a break is retried, an error document instead is reported."""
 
 from __future__ import annotations
 

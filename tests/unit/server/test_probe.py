@@ -84,7 +84,7 @@ def let_all(asset: Asset, links: tuple[Link, ...] | None) -> None:
 
 @dataclass
 class Told:
-    """Findings by name, what was missed, and what was told meanwhile."""
+    """Findings by name, what was missed, and what was reported meanwhile."""
 
     findings: ProbeResult
     told: list[str]

@@ -1,4 +1,4 @@
-"""A trial that meets trouble at any of its requests, whichever: the asset is as before, or what is left is told."""
+"""A trial that fails at any of its requests: the asset is as before, or what is left is reported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def trial(sim: Simulator, told: list[str]) -> tuple[str, ...] | None:
 
 
 def meet(sim: Simulator, fault: str, number: int) -> bool:
-    """Meet the fault at one request, once; tell whether it was met."""
+    """Meet the fault at one request, once; return whether it was met."""
     before, told = shown(sim), list[str]()
     sim.faults.add(f"{fault}@ /*1+{number}")
     try:
@@ -80,7 +80,7 @@ def test_trouble_at_every_request(sim: Simulator, fault: str) -> None:
 
 
 async def interrupted(sim: Simulator, number: int, told: list[str], *, times: int = 1) -> bool:
-    """Cancel the trial as soon as the server has seen so many requests; tell whether it was still going on."""
+    """Cancel the trial as soon as the server has seen ``number`` requests; return whether it was still running."""
     task = asyncio.ensure_future(trial(sim, told))
     while len(sim.log) <= number and not task.done():  # noqa: ASYNC110 - of another thread
         await asyncio.sleep(0)

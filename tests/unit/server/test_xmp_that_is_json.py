@@ -1,4 +1,4 @@
-"""XMP fields as JSON: no shape of the interface, hence unreadable; read as a text it would never be as wanted."""
+"""XMP fields as JSON: unreadable, because the interface does not define it; as a text it would never match."""
 
 from __future__ import annotations
 

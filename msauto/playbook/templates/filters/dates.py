@@ -31,7 +31,7 @@ def strftime(context: Context, value: Any, form: Any = None, utc: bool = False) 
     if not isinstance(value, date) or not isinstance(form, str):
         raise TypeError("strftime needs a time and a format such as '%Y-%m-%d'")
     if len(form) > 200 or any(not _KNOWN.fullmatch(each) for each in _DIRECTIVE.findall(form)):
-        raise ValueError(f"{form[:40]!r} is not a valid format of a time: write it as '%Y-%m-%d %H:%M:%S'")
+        raise ValueError(f"{form[:40]!r} is not a valid time format: write it as '%Y-%m-%d %H:%M:%S'")
     if utc and isinstance(value, datetime) and value.tzinfo:
         value = value.astimezone(UTC)
     return str(value.strftime(form))

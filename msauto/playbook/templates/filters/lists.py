@@ -60,7 +60,7 @@ def _unique(values: Iterable[Any]) -> list[Any]:
 @template_filter
 @pass_environment
 def unique(environment: Environment, value: Any, case_sensitive: bool = True, attribute: Any = None) -> list[Any]:
-    """Each item once; case matters.
+    """Each item once; case-sensitive.
 
     Example: ['a', 'A', 'a'] | unique
     """
@@ -269,7 +269,7 @@ def items2dict(value: Any, key_name: str = "key", value_name: str = "value") -> 
 def mandatory(value: Any, msg: str | None = None) -> Any:
     """The value, or an error if it is undefined.
 
-    Example: house | mandatory
+    Example: database | mandatory
     """
     if isinstance(value, Undefined):
         if msg:
