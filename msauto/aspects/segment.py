@@ -441,11 +441,7 @@ class _SegmentNumbers:
                 self.pieces.append({"start": start, "duration": piece["duration"], "title": expected.get("title")})
 
     def is_ours(self, segment: Segment) -> bool:
-<<<<<<< HEAD
-        """Return whether a live segment is as the run left it; nothing may have been added to one that it created."""
-=======
         """Return whether a live segment is as the run left it; nothing may have been added to one that the run made."""
->>>>>>> words
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}

@@ -111,9 +111,5 @@ class Dialect:
         return self.rss_body == "auto"
 
     def sends_document(self, file: str) -> bool:
-<<<<<<< HEAD
-        """Return whether an RSS item is sent as an ``item`` document (field notes, «body of an RSS PUT»)."""
-=======
         """Return whether an RSS item is sent as an ``item`` document or a text (field notes, «body of an RSS PUT»)."""
->>>>>>> words
         return self.rss_body == "item" or (self.ending_decides and file.lower().endswith(".xml"))

@@ -62,13 +62,8 @@ class NamedXmpFields:
 class XmpByName(dict[str, list[str]]):  # noqa: PLW1641 - no dict has a hash
     """A mapping that asks for a field when it is read; an empty field is missing, as in a list of all fields.
 
-<<<<<<< HEAD
-    ``ask`` is called with each name, ``every`` where all fields are used together. Both raise if the fields must be
-    read first, or cannot be read.
-=======
     ``ask`` gets a name that was not asked for yet; ``every`` is called where all fields are read at once. Either raises
     if the fields must be read first or cannot be read.
->>>>>>> words
     """
 
     def __init__(self, named: NamedXmpFields, ask: Callable[[str], None], every: Callable[[], None]) -> None:

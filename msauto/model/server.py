@@ -87,13 +87,8 @@ class ServerSpec:
     """One media server: the ``server:`` block of a host.
 
     ``url``: scheme, host and port without a path; ``version``: the product version as numbers, ``None``: newest;
-<<<<<<< HEAD
-    ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. No other ``proxy``
-    is used: the environment is not read.
-=======
     ``timezone``: an IANA name for times without a time zone; ``request_line``: the limit in bytes. ``proxy``: the
     only proxy that is used; the environment is not read.
->>>>>>> words
     """
 
     name: str

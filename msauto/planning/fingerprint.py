@@ -57,11 +57,7 @@ def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
 
 
 def is_fresh(target: Target, live: LiveTarget) -> bool:
-<<<<<<< HEAD
-    """Return whether what was compared when planning is unchanged, and still of the same clip."""
-=======
     """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
->>>>>>> words
     if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
         return False
     if target.fingerprint.startswith(_SLOW):
