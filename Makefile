@@ -43,7 +43,7 @@ test: .venv/.dev
 
 # Tests that need a worker of their own (a language server, a large server state) name an `xdist_group`.
 scale: .venv/.dev .venv/.clients
-	@MSAUTO_THOROUGH=1 PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
+	@PATH="$$PATH:$(CURDIR)/$(CLIENTS)/bin" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m scale $(ARGS)
 
 lint: .venv/.dev
 	@$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """How long a test may take, how property tests run, and what tests have counted, reported when a run ends.
 
 Property tests (Hypothesis) have no deadline for one example on a shared machine. In CI the examples are the same each
-time. `make test` runs a quarter of them, the slow step all.
+time. Elsewhere a quarter of them runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.examples import THOROUGH, examples
+from tests.examples import examples
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=examples(100))
 settings.register_profile("here", deadline=None, max_examples=examples(100))
@@ -28,11 +28,9 @@ _SHRINKING = 480  # seconds for a property test: Hypothesis takes up to 300 to f
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark property tests for the slow step; give slow tests and property tests their own time limits."""
+    """Give slow tests and property tests their own time limits; for all others it is `timeout` in pyproject.toml."""
     for item in items:
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if is_property and THOROUGH:
-            item.add_marker(pytest.mark.scale)
         if item.get_closest_marker("timeout") is not None:
             continue
         if item.get_closest_marker("scale") is not None:

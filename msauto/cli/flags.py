@@ -174,7 +174,7 @@ def _state_dir(given: str | None, settings: Settings) -> Path:
     There is one for each user, not for each working directory, so that all runs of a user share the locks.
     """
     if given:
-        return Path(given).expanduser()  # no shell expands it in --state-dir=~/msauto
+        return Path(os.path.expanduser(given))  # no shell expands it in --state-dir=~/msauto  # noqa: PTH111 - no error for an unknown user
     if settings.state_dir:
         return Path(settings.state_dir)
     home = os.environ.get("XDG_STATE_HOME")

@@ -103,7 +103,7 @@ class Redactor:
         if body is not None and self._secrets.occurs_in(body.content.decode("utf-8", "replace")):
             body = Body(body.media_type)
         expect = tuple(map(self._expect, request.expect))
-        secret = path != request.path or body is not request.body
+        secret = request.secret or path != request.path or body is not request.body
         return structs.replace(request, path=path, body=body, expect=expect, secret=secret)
 
     def _expect(self, expect: Expectation) -> Expectation:

@@ -47,7 +47,7 @@ def _folder(case: Case, _: SimDialect, ours: Ours) -> str:
     there = {tuple(path_of(folder)) for folder in case.sourced.get("server", {}).get("folders", [])}
     there |= {tuple(path_of(clip.get("folder", ""))) for clip in case.clips}
     desired = {tuple(path_of(link["folder"])) for link in _links(case) if link.get("state") != "absent"}
-    return "not found in database" if desired - there and ours["folder_missing"] == "refuse" else ""
+    return "a link cannot be placed in it" if desired - there and ours["folder_missing"] == "refuse" else ""
 
 
 def _unlink(case: Case, _: SimDialect, ours: Ours) -> str:

@@ -100,7 +100,7 @@ def test_the_tag_of_secrets_is_known(editor: Editor) -> None:
 
 def test_hover_explains_a_key(editor: Editor) -> None:
     editor.open("hover.yml", TEXT.replace("        fie\n", "        folder: Raw\n"))
-    assert "a guard: the clip must live in this folder" in editor.hover("hover.yml", 5, 10)
+    assert "guard: the home folder of the clip must be this folder" in editor.hover("hover.yml", 5, 10)
     assert "hosts, groups and globs" in editor.hover("hover.yml", 1, 4)
 
 

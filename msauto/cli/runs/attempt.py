@@ -96,7 +96,7 @@ class Attempt:
         """Return the folder of the ledger; ``None`` if it depends on settings that cannot be read."""
         if self.flags is not None:
             return self.flags.state_dir
-        return Path(self.state_dir).expanduser() if self.state_dir else None
+        return Path(os.path.expanduser(self.state_dir)) if self.state_dir else None  # noqa: PTH111 - no error for an unknown user
 
 
 def user_and_folder() -> dict[str, str]:

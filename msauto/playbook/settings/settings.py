@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -70,7 +71,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         file=str(path),
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
-        state_dir=str(path.parent / Path(args.state_dir).expanduser()) if args.state_dir else None,
+        state_dir=str(path.parent / Path(os.path.expanduser(args.state_dir))) if args.state_dir else None,  # noqa: PTH111 - no error for an unknown user
         timezone=args.tz,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
@@ -90,7 +91,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
 
 def _folders(args: LookupArgs | DownloadArgs | None, path: Path) -> tuple[str, ...]:
     named = (args.folders if args else None) or []
-    return tuple(str(path.parent / Path(each).expanduser()) for each in named)
+    return tuple(str(path.parent / Path(os.path.expanduser(each))) for each in named)  # noqa: PTH111 - no error for an unknown user
 
 
 def _read(path: Path) -> Document:
