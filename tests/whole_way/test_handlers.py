@@ -240,7 +240,7 @@ def test_a_command_that_was_answered_with_500_is_not_called_lost(stage: Theatre,
     again = stage.plan(play(*tasks))
     assert again.requests == 0
     (warning,) = again.warnings
-    assert "and the server answered 500: it may have run" in warning
+    assert "and the server answered 500. It may have run" in warning
 
 
 # Owed ----------------------------------------------------------------------------------------------------------

@@ -22,18 +22,23 @@ class Watcher(WorldReader):
     """Counts, while the last assets are read, what is still held of the others."""
 
     held = 0
+    before = 0  # what earlier tests of this process still hold
 
     async def read_asset(self, database: str, address: Address) -> Asset | None:
         if address.name == f"Film {MANY - 1}":
-            gc.collect()
-            alive = gc.get_objects()
-            self.held = sum(isinstance(each, Asset) for each in alive)
+            self.held = alive_assets() - self.before
         return await super().read_asset(database, address)
+
+
+def alive_assets() -> int:
+    gc.collect()
+    return sum(isinstance(each, Asset) for each in gc.get_objects())
 
 
 def surveyed(comment: str) -> tuple[Survey, int]:
     clips = [Clip(f"Film {number}", folder="Raw", fields={"comment": "as it is"}) for number in range(MANY)]
     reader = Watcher(Server(clips={clip.title: clip for clip in clips}, folders={"Raw"}))
+    reader.before = alive_assets()
     desired = DesiredAsset(SOURCE, fields={"comment": Sourced(comment, SOURCE)})
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
