@@ -167,7 +167,7 @@ def test_a_run_that_is_stopped_leaves_none_behind_and_the_next_one_mends_it(
 def test_a_plan_that_sends_one_is_neither_kept_nor_applied(desk: Desk, sim: Simulator, flags: list[str]) -> None:
     sourced = desk.run("plan", "play.yml", *flags, "--out", "plan.json")
     assert sourced.code == 1
-    sourced.one_error("plan.json", "no plan file holds one", "apply the playbooks themselves")
+    sourced.one_error("plan.json", "a plan file holds no secrets", "apply the playbooks themselves")
     assert not (desk.folder / "plan.json").exists()
     printed = desk.run("plan", "play.yml", *flags, "--format", "json")
     desk.write("printed.json", printed.out)
@@ -203,7 +203,7 @@ def test_resume_does_not_send_stars(desk: Desk, sim: Simulator, flags: list[str]
     sim.clear_log()
     sourced = desk.run("apply", "--resume", "last", *flags[:2], *flags[-2:], "--yes")
     assert sourced.code == 4
-    sourced.one_error("to which it sends a secret")
+    sourced.one_error("which is sent a secret")
     assert sim.writes() == []
     check(desk, sourced)
 
