@@ -27,19 +27,19 @@ from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Observer
-from msauto.model.history import RunDetails
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import Result, TargetResult
+from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
-from msauto.planning.assembly import assemble
-from msauto.planning.saved_plans.stale import why_stale, with_current_places
+from msauto.planning.plan_assembly import assemble
+from msauto.planning.saved_plans.live_state_check import why_stale, with_current_places
 from msauto.planning.survey.survey import Survey, survey
 from msauto.planning.undo import undo_run
 from msauto.secrets.redactor import Redactor
+from msauto.secrets.secret_tokens import SecretTokenMemory
 from msauto.secrets.taint import NO_SECRETS, Secrets, SecretsFound
-from msauto.secrets.tokens import SecretTokenMemory
 from msauto.server.availability import SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.downloads.delivery import Delivery, LocalDisk

@@ -11,7 +11,7 @@ from msauto.applying.group_commit import GroupCommit
 from msauto.applying.states import RetryPolicy
 from msauto.model import events
 from msauto.model.ports import Clock, Journal, Memory, Reader, Sender
-from msauto.verification.verifying import SharedFolders
+from msauto.verification.read_back import SharedFolders
 
 
 @dataclass(frozen=True, slots=True)

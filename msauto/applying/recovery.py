@@ -19,10 +19,10 @@ from msauto.applying.states import RetryPolicy, TargetProgress, Transition, resu
 from msauto.applying.target_executor import TargetExecutor
 from msauto.concurrency import ConcurrencySlot, concurrent_list
 from msauto.model import events
-from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.plan import Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import RequestResult, Result, TargetResult
+from msauto.model.run_records import RunDetails, TargetRecord
 
 _SETTLED_AFTER = timedelta(minutes=10)
 """A server has finished by then whatever it does for a request."""

@@ -36,7 +36,7 @@ from typing import NamedTuple
 from msauto.concurrency import is_over
 from msauto.errors import GATEWAY_STATUSES
 from msauto.model.result import Difference, Outcome, RequestOutcome, RequestResult
-from msauto.verification.verifying import Verdict
+from msauto.verification.read_back import Verdict
 
 
 @dataclass(frozen=True, slots=True)

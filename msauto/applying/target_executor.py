@@ -19,7 +19,7 @@ from msauto.model import events
 from msauto.model.plan import AspectName, Json, Request, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import TargetResult
-from msauto.verification import verifying
+from msauto.verification import read_back
 from msauto.verification.memory_updates import memories
 
 
@@ -189,17 +189,17 @@ class TargetExecutor:
             return states.Unreadable(one_line(error))
 
     async def _verify(self) -> states.Event:
-        done = verifying.only(self._target, 0, self._progress.done)
-        if not verifying.can_see(done):
+        done = read_back.only(self._target, 0, self._progress.done)
+        if not read_back.can_see(done):
             self._memory.keep(memories(done, LiveTarget()))
-            self._shown = verifying.shown(done, LiveTarget())
+            self._shown = read_back.shown(done, LiveTarget())
             return states.TargetRead((), self._elapsed())
         try:
             live = await self._reader.read(0, self._progress.done, sent=self._progress.index)
-            differences = verifying.differences_of(done, live)
+            differences = read_back.differences_of(done, live)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing is verified
             return states.Unreadable(one_line(error), self._elapsed())
-        self._learned, self._shown = verifying.learned(done, live), verifying.shown(done, live)
+        self._learned, self._shown = read_back.learned(done, live), read_back.shown(done, live)
         self._memory.verified(done, live, differences)
         return states.TargetRead(differences, self._elapsed())
 

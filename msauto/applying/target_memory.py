@@ -25,7 +25,7 @@ from msauto.model.plan import Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference, RequestResult
 from msauto.verification.memory_updates import expectation_key, memories
-from msauto.verification.verifying import rename_of
+from msauto.verification.read_back import rename_of
 
 Items = dict[str, Json]
 

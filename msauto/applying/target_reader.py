@@ -11,8 +11,8 @@ from msauto.applying.circuit_breaker import TargetContact
 from msauto.errors import UnreachableError
 from msauto.model.plan import Target
 from msauto.model.ports import LiveTarget
-from msauto.verification import verifying
-from msauto.verification.verifying import Verdict
+from msauto.verification import read_back
+from msauto.verification.read_back import Verdict
 
 T = TypeVar("T")
 
@@ -29,23 +29,23 @@ class TargetReader:
         """Read what the requests from ``first`` to before ``end`` change; ``sent`` requests were sent by now."""
         if self._contact.unauthorized:  # asking again could lock the account
             raise UnreachableError("not asked again, because the server rejects our credentials")
-        addresses = verifying.addresses(self._target, max(end, sent))
-        part = verifying.only(self._target, first, end)
-        return await self._ask(verifying.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
+        addresses = read_back.addresses(self._target, max(end, sent))
+        part = read_back.only(self._target, first, end)
+        return await self._ask(read_back.read_again(self._server.reader.fresh(), self._server.folders, part, addresses))
 
     async def verdict(self, index: int, *, in_doubt: bool) -> Verdict:
         """Return how much of the request ``index`` is done."""
-        if not verifying.can_see(verifying.only(self._target, index, index + 1)):
+        if not read_back.can_see(read_back.only(self._target, index, index + 1)):
             if in_doubt:
                 await self.ping()
             return "hidden"
         live = await self.read(index, index + 1, sent=index)
-        return verifying.verdict_of(self._target.requests[index], live)
+        return read_back.verdict_of(self._target.requests[index], live)
 
     async def missing_before(self, index: int) -> tuple[str, ...]:
         """Return the keys of what the requests before ``index`` should have done, and reading does not show."""
         live = await self.read(0, index, sent=index)
-        return verifying.not_seen(verifying.only(self._target, 0, index), live)
+        return read_back.not_seen(read_back.only(self._target, 0, index), live)
 
     async def ping(self) -> None:
         """Find out whether the server can be reached, by a read that it answers at once."""

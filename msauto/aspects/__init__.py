@@ -1,6 +1,7 @@
 """The registry of aspects: one module for each, independent of the others. A new aspect is one line here.
 
-What depends on an aspect is in its module, as :class:`~msauto.diffing.aspect.Aspect`; the stages look it up here.
+What depends on an aspect is in its module, as :class:`~msauto.diffing.aspect_definition.Aspect`; the stages look it
+up here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from msauto.aspects import (
     xmp,
     xmp_batch,
 )
-from msauto.diffing.aspect import Aspect
+from msauto.diffing.aspect_definition import Aspect
 from msauto.model.plan import AspectName, Expectation
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msauto.diffing.aspect import Aspect
-from msauto.diffing.builder import PlanBuilder, PlanContext
-from msauto.diffing.order import Phase
+from msauto.diffing.aspect_definition import Aspect
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, show_folder

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msauto.diffing.aspect import Aspect, Item
-from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger
+from msauto.diffing.aspect_definition import Aspect, Item
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import answer_told, certain
+from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredCommand
 from msauto.model.plan import Expectation, Json

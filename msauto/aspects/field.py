@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
-from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.comparison import same_value, text_of
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone
 from msauto.diffing.positions import shown_field, wire_value
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Position, Sourced
 from msauto.model.identity import plain

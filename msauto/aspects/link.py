@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
-from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.comparison import entry_called, mapping, same_value, text_of
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.positions import shown_field, wire_value
+from msauto.diffing.request_order import Phase
 from msauto.interface import address, requests, versions
 from msauto.interface.address import escape_name
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
-from msauto.model.history import TargetRecord
 from msauto.model.identity import differing, plain, same_folder, same_text
 from msauto.model.live import Asset, Entry, Folder, Link, parse_folder, show_folder
 from msauto.model.plan import Address, Basis, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
+from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
-from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
 from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msauto.diffing.aspect import Aspect
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.order import Phase
+from msauto.diffing.aspect_definition import Aspect
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation

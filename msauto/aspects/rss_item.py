@@ -14,10 +14,10 @@ from xml.sax.saxutils import escape
 
 from msgspec import structs
 
-from msauto.diffing.aspect import AppliedChange, Aspect, Item
-from msauto.diffing.builder import PlanBuilder, left_alone, refuse
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item
 from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, texts
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, left_alone, refuse
+from msauto.diffing.request_order import Phase
 from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.rss_files import default_file, ending_of, file_key, form_of, is_file_name, stem_of

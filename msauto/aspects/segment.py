@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
-from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
-from msauto.diffing.segments import (
+from msauto.diffing.segment_frames import (
     NewSegment,
     cannot_write_back,
     check_lossy,

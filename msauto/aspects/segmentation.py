@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from msauto.diffing.aspect import Aspect
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
+from msauto.diffing.aspect_definition import Aspect
 from msauto.diffing.comparison import mapping
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.positions import in_point, show_length, to_frames
-from msauto.diffing.segments import (
+from msauto.diffing.request_order import Phase
+from msauto.diffing.segment_frames import (
     NewSegment,
     cannot_write_back,
     check_lossy,

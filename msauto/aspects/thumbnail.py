@@ -5,8 +5,8 @@ Positions count from the clip's first frame, as everywhere in a playbook; GETICO
 
 from __future__ import annotations
 
-from msauto.diffing.aspect import Aspect
-from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
+from msauto.diffing.aspect_definition import Aspect
+from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.diffing.positions import to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredThumbnail, Position

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect import Aspect, Parameters, UndoContext
-from msauto.diffing.builder import PlanBuilder, PlanContext
+from msauto.diffing.aspect_definition import Aspect, Parameters, UndoContext
 from msauto.diffing.comparison import text_of
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.identity import plain, same_text

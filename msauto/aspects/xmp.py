@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect import Aspect, Item, Parameters, UndoContext
-from msauto.diffing.builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.comparison import same_list, texts
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Sourced
 from msauto.model.plan import Basis, Change, Expectation, Json, Request

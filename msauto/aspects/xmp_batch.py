@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from msauto.diffing.aspect import Aspect, Item
-from msauto.diffing.builder import TASK, PlanBuilder
+from msauto.diffing.aspect_definition import Aspect, Item
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import answer_told
-from msauto.diffing.order import Phase
+from msauto.diffing.plan_builder import TASK, PlanBuilder
+from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from msauto.cli.forms import FORMS
 from msauto.cli.plan_files import settings_folder
+from msauto.cli.report_forms import FORMS
 from msauto.errors import MsautoError
 from msauto.playbook.inventory.servers import NamedServer
 from msauto.playbook.resolve import ResolveOptions

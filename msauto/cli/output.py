@@ -49,7 +49,7 @@ def print_message(text: str) -> None:
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, no_color: bool) -> None:
     """Write a table to stdout, cut to the width of the terminal."""
-    from msauto.report.terminal import render_table
+    from msauto.report.terminal_styles import render_table
 
     colour = use_colour(sys.stdout, no_color=no_color)
     print_result(render_table(headers, rows, colour=colour, width=terminal_width(sys.stdout)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import as_number
+from msauto.diffing.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
 from msauto.interface.fields import LINK_FIELD, NUMBERS

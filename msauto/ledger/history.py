@@ -16,9 +16,9 @@ from msgspec import structs
 from msauto.ledger.locks import is_held, run_lock
 from msauto.ledger.store import Row, Store, Value, format_time
 from msauto.model.codec import load
-from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference
+from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 
 CODE, REASON, USER, FOLDER = "code", "reason", "user", "folder"
 """The notes on how a run ended, and who started it."""

@@ -14,8 +14,8 @@ from msauto.ledger.journal import LedgerJournal
 from msauto.ledger.locks import LockScope
 from msauto.ledger.memory import LedgerMemory
 from msauto.ledger.store import Store, format_time
-from msauto.model.history import RunDetails, RunSummary
 from msauto.model.ports import Clock
+from msauto.model.run_records import RunDetails, RunSummary
 
 FILE = "ledger.sqlite"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msauto.errors import LedgerError
-from msauto.ledger import schema
+from msauto.ledger import tables
 
 T = TypeVar("T")
 Value = str | int | None
@@ -35,10 +35,10 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection | None:
         if not self._readonly:
-            return schema.connect_to_write(self.path)
-        if not schema.exists(self.path):
+            return tables.connect_to_write(self.path)
+        if not tables.exists(self.path):
             return None
-        return schema.connect_to_read(self.path)
+        return tables.connect_to_read(self.path)
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
@@ -46,7 +46,7 @@ class Store:
         self._thread.shutdown()
         connection, self._connection = self._connection, None
         if connection is not None:
-            schema.close(connection, readonly=self._readonly)
+            tables.close(connection, readonly=self._readonly)
 
     def read(self, query: str, values: Iterable[Value] = ()) -> list[Row]:
         """Return the rows of a SELECT."""
@@ -152,7 +152,7 @@ class Store:
     def _translated(self, work: Callable[[], T]) -> T:
         try:
             return work()
-        except (sqlite3.Error, schema.ForeignError, OSError) as error:
+        except (sqlite3.Error, tables.ForeignError, OSError) as error:
             cause, remedy = _cause(error)
             raise LedgerError(f"the ledger {self.path} {cause}", remedy=remedy) from error
 
@@ -186,7 +186,7 @@ _CAUSES = {
 
 def _cause(error: Exception) -> tuple[str, str]:
     """Return why the ledger cannot be used, and what to do."""
-    if isinstance(error, schema.ForeignError):
+    if isinstance(error, tables.ForeignError):
         return f"cannot be used: {error}", "use the msauto that wrote it, or choose another --state-dir"
     if isinstance(error, NotADirectoryError):
         remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"

@@ -12,7 +12,7 @@ from typing import Any
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.rss_item import undo_items
-from msauto.diffing.aspect import AppliedChange, UndoContext
+from msauto.diffing.aspect_definition import AppliedChange, UndoContext
 from msauto.errors import RefusedError
 from msauto.model.desired import (
     ChannelRef,
@@ -26,9 +26,9 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.history import RunDetails, TargetRecord
 from msauto.model.live import Asset, Link
 from msauto.model.plan import Change, Request
+from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 

@@ -15,10 +15,10 @@ from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
 from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
-from msauto.playbook.files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
+from msauto.playbook.input_files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
 from msauto.playbook.schema.play import BatchKeys
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes

@@ -1,6 +1,6 @@
 """``msauto probe``: learns the dialect of a live server, by reading or by trials on a scratch asset.
 
-A new dialect key has its question in :mod:`.reading`, in ``_TRIALS``, or its reason in ``_NEVER_TRIED``.
+A new dialect key has its question in :mod:`.observations`, in ``_TRIALS``, or its reason in ``_NEVER_TRIED``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from msauto.model.live import Asset, Link
 from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
-from msauto.probe.reading import ReadOnlyProbe
-from msauto.probe.scratch import ScratchAsset, TrialOptions, open_bench, put_back, spec_for_trial
+from msauto.probe.observations import ReadOnlyProbe
+from msauto.probe.scratch_asset import ScratchAsset, TrialOptions, open_bench, put_back, spec_for_trial
 from msauto.probe.trials import try_lines, try_links, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
@@ -34,7 +34,7 @@ _TRIALS: dict[Trial, tuple[tuple[str, ...], str]] = {
     try_separators: (("list_separator",), " with --xmp-field NAME"),
     try_links: (("link_title",), " with --links FOLDER, if links can be removed,"),
 }
-"""The keys that a trial answers, and the options that it needs besides ``--scratch``. Other keys: :mod:`.reading`."""
+"""The keys that a trial answers, and its options besides ``--scratch``. Other keys: :mod:`.observations`."""
 
 _NEVER_TRIED = {
     "folder_missing": "the trial would create a folder, which the interface cannot delete",

@@ -13,9 +13,9 @@ from msauto.interface.dialect import Dialect
 from msauto.interface.requests import request_line_length
 from msauto.model.live import Asset, Entry, Marker, Segment, show_folder, whole
 from msauto.model.plan import Address, Request
-from msauto.probe.scratch import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
-from msauto.server.parsers.answers import RawAnswer
-from msauto.server.parsers.user_fields import parse_xmp
+from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
+from msauto.server.parsers.answer_classes import RawAnswer
+from msauto.server.parsers.xmp_values import parse_xmp
 
 _SEPARATORS: Final = (",", ";", "|")
 _FIRST_LINE: Final = 1000

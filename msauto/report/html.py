@@ -12,7 +12,7 @@ from html import escape
 
 from msauto.model.plan import Change, Plan, Request, Target
 from msauto.model.result import Result, TargetResult
-from msauto.report.outcomes import NOT_DONE, recap_of, result_lines, result_sentence
+from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import (
     changing_by_server,
@@ -23,7 +23,7 @@ from msauto.report.sentences import (
     refusal_sentence,
     target_heading,
 )
-from msauto.report.values import SIGNS, ValuePart, change_notes, change_parts, emptied_lists, show_body, show_key
+from msauto.report.value_texts import SIGNS, ValuePart, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
 _STYLE = """

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msauto.model.plan import Change, Plan, Target
 from msauto.model.result import Result
-from msauto.report.outcomes import NOT_DONE, recap_of, result_lines, result_sentence
+from msauto.report.result_sentences import NOT_DONE, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import (
     folder_note,
@@ -20,7 +20,7 @@ from msauto.report.sentences import (
     refusal_sentence,
     target_heading,
 )
-from msauto.report.values import SIGNS, ValueWidth, change_notes, change_parts, emptied_lists, show_body, show_key
+from msauto.report.value_texts import SIGNS, ValueWidth, change_notes, change_parts, emptied_lists, show_body, show_key
 from msauto.secrets.redactor import redact_plan
 
 _SHORT = ValueWidth(200, 80)

@@ -29,7 +29,7 @@ from msauto.model.events import (
 from msauto.model.plan import Target
 from msauto.report.sanitizing import shorten, show
 from msauto.report.sentences import plural
-from msauto.report.values import show_seconds
+from msauto.report.value_texts import show_seconds
 
 _ERASE: Final = "\r\x1b[2K"
 _BAR: Final = 20

@@ -10,7 +10,7 @@ from typing import Final
 from msauto.errors import InputError, MsautoError, Problem, RefusedError
 from msauto.model.plan import Action, Change, Plan, Request, Target
 from msauto.model.result import Outcome, Result, TargetResult
-from msauto.report.outcomes import NOT_DONE, Recap, recap_of, result_lines, result_sentence
+from msauto.report.result_sentences import NOT_DONE, Recap, recap_of, result_lines, result_sentence
 from msauto.report.sanitizing import display_width, is_hidden, pad, show, visible, visible_lines
 from msauto.report.sentences import (
     changing_by_server,
@@ -21,8 +21,8 @@ from msauto.report.sentences import (
     refusal_sentence,
     target_heading,
 )
-from msauto.report.terminal import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
-from msauto.report.values import (
+from msauto.report.terminal_styles import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, align, paint
+from msauto.report.value_texts import (
     SIGNS,
     WHOLE,
     ValueWidth,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msauto.secrets.names import SECRET_NAME, USER_IN_URL
+from msauto.secrets.secret_names import SECRET_NAME, USER_IN_URL
 from msauto.secrets.taint import HIDDEN
 
 _KEY = re.compile(rf"(?i){SECRET_NAME}[\"']?\s*[:=]\s*|^\s*\?\s.*{SECRET_NAME}[\"']?\s*$")

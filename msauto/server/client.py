@@ -35,8 +35,8 @@ from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.model.ports import Answer, Clock, DownloadObserver
 from msauto.model.server import ServerSpec
-from msauto.server.access import base_url, headers, spec_of, tls
 from msauto.server.availability import SystemClock, with_retries
+from msauto.server.connection import base_url, headers, spec_of, tls
 from msauto.server.downloads.fetching import (
     FetchResult,
     Headers,
@@ -46,7 +46,7 @@ from msauto.server.downloads.fetching import (
 )
 from msauto.server.echoed_secrets import EchoRedactor
 from msauto.server.operations import Operations
-from msauto.server.parsers.answers import (
+from msauto.server.parsers.answer_classes import (
     RawAnswer,
     clean,
     judge_body,

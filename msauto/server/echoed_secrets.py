@@ -11,7 +11,7 @@ from msauto.model.server import ServerSpec
 from msauto.secrets.detection import normalized
 from msauto.secrets.encodings import encoded_forms
 from msauto.secrets.taint import HIDDEN, causes, redact_beginnings, redact_detected
-from msauto.server.parsers.answers import clean, show_body
+from msauto.server.parsers.answer_classes import clean, show_body
 
 _SHORTEST: Final = 3
 """A shorter text is part of many words; redacting it would reveal it."""

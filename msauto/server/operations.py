@@ -20,12 +20,12 @@ from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssCha
 from msauto.model.plan import Address, Body, Request
 from msauto.model.ports import Answer
 from msauto.model.server import ServerSpec
-from msauto.server.parsers.answers import RawAnswer, judge_body, read_reply
+from msauto.server.parsers.answer_classes import RawAnswer, judge_body, read_reply
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.listing import ListingReading, parse_databases, parse_mam
-from msauto.server.parsers.user_fields import parse_xmp
 from msauto.server.parsers.xml import unreadable
+from msauto.server.parsers.xmp_values import parse_xmp
 
 T = TypeVar("T")
 _PNG = b"\x89PNG\r\n\x1a\n"

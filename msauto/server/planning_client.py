@@ -10,7 +10,7 @@ from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.server.availability import TRANSIENT_STATUSES
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answers import RawAnswer
+from msauto.server.parsers.answer_classes import RawAnswer
 from msauto.server.parsers.listing import ListingReading
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from msauto.model.ports import Clock, XmpAnswer
 from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import LinkIndex, index_links, settle_home
-from msauto.server.selection import Bounds, bounds_of, pick, within
+from msauto.server.listing_selection import Bounds, bounds_of, pick, within
 
 T = TypeVar("T")
 

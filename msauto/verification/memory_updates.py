@@ -8,7 +8,7 @@ from msauto.aspects import ASPECTS
 from msauto.model.plan import Expectation, Json, Target
 from msauto.model.ports import LiveTarget
 from msauto.model.result import Difference
-from msauto.verification.verifying import final_expectations
+from msauto.verification.read_back import final_expectations
 
 ExpectationKey = tuple[str, str]
 

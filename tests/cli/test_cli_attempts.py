@@ -179,7 +179,7 @@ def test_old_attempts_are_forgotten_with_old_runs(desk: Desk) -> None:
 def test_a_window_that_closes_before_the_first_target_is_refused_in_the_history(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msauto.cli.runs.applying.ask", lambda *_, **__: desk.write("late", ""))
+    monkeypatch.setattr("msauto.cli.runs.apply_run.ask", lambda *_, **__: desk.write("late", ""))
     now = aio.SystemClock().now().replace(hour=12, minute=0)
     late = now.replace(hour=14)
     monkeypatch.setattr(aio.SystemClock, "now", lambda _: late if (desk.folder / "late").exists() else now)

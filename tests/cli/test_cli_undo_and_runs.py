@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto import aio
-from msauto.cli.runs import applying, consent
+from msauto.cli.runs import apply_run, consent
 from msauto.ledger import Ledger
 from msauto.model.plan import Plan
 from msauto.simulator import Simulator, empty_state
@@ -163,7 +163,7 @@ def test_a_window_that_closes_before_the_first_target(
     late: list[bool] = []
     at(monkeypatch, lambda: NIGHT + timedelta(minutes=2 if late else 0))
     monkeypatch.setattr(consent, "ask", lambda *_, **__: late.append(True))
-    monkeypatch.setattr(applying, "ask", consent.ask)
+    monkeypatch.setattr(apply_run, "ask", consent.ask)
     if freeze:
         desk.write("msauto.toml", '[[freeze]]\nfrom = "05:30"\nto = "23:00"\ntz = "Europe/Oslo"\n')
     sourced = desk.run("apply", all_three(desk), *FLAGS, "--yes", *(() if freeze else WINDOW))

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from msauto.applying.executor import apply
-from msauto.ledger import Ledger, schema
+from msauto.ledger import Ledger, tables
 from msauto.model.plan import Target
 from msauto.model.result import Result
 from tests.conftest import COUNTED
@@ -130,7 +130,7 @@ def _run_in_child(folder: Path, killer: Killer) -> None:
         connection.set_trace_callback(killer.traced)
         return connection
 
-    schema.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
+    tables.sqlite3.connect = traced_connect  # type: ignore[attr-defined]
     server = Server(folder / "log")
     server.stage.world.on_send = lambda path: killer.moment()
     for path, effect in list(server.stage.world.effects.items()):

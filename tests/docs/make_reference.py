@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import get_args, get_type_hints
 
 from msauto.interface.dialect import Dialect
-from msauto.playbook.reference.pages import PAGES, render_page
+from msauto.playbook.reference.doc_pages import PAGES, render_page
 from tests.docs.pages import ROOT
 
 DIALECT = """# Dialect

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.validation.validate import kind_of_file, validate
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks

@@ -21,7 +21,7 @@ from msauto.model import facts
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.schema import asset as schema_asset
 from msauto.playbook.schema import inventory as schema_inventory
-from msauto.playbook.schema import operations as schema_runs
+from msauto.playbook.schema import operation_keys as schema_runs
 from msauto.playbook.schema import play as schema_play
 from msauto.playbook.schema import rss as schema_rss
 from msauto.playbook.schema import settings as schema_settings

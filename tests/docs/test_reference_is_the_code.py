@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from msauto.playbook.reference.modules import ReferenceTopic, module, modules
-from msauto.playbook.reference.pages import PAGES, render_page
-from msauto.playbook.reference.templating import SAMPLE, facts
+from msauto.playbook.reference.doc_pages import PAGES, render_page
+from msauto.playbook.reference.module_docs import ReferenceTopic, module, modules
+from msauto.playbook.reference.template_docs import SAMPLE, facts
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.validation.validate import validate
 from msauto.playbook.yaml.loader import load_yaml

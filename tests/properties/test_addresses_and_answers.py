@@ -14,11 +14,11 @@ from msauto.errors import UnreadableError
 from msauto.interface.address import asset_path, folder_path, folder_value, query
 from msauto.model.live import parse_folder
 from msauto.model.plan import Address
-from msauto.server.parsers.answers import parse_failure, show_body
+from msauto.server.parsers.answer_classes import parse_failure, show_body
 from msauto.server.parsers.channel import parse_channel, parse_channels
 from msauto.server.parsers.clip import parse_clip
 from msauto.server.parsers.listing import parse_databases, parse_listing, parse_mam
-from msauto.server.parsers.user_fields import parse_xmp
+from msauto.server.parsers.xmp_values import parse_xmp
 from tests.examples import examples
 
 NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("/\\@:%?#&+=. \n'\"")), min_size=1, max_size=30)

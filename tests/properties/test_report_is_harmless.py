@@ -18,7 +18,7 @@ from msauto.model.plan import Action, AspectName, Body, Change, Plan, PlannedSer
 from msauto.model.result import Difference, RequestResult, Result, TargetResult
 from msauto.report import html, markdown, text
 from msauto.report.json import dump
-from msauto.report.terminal import render_table
+from msauto.report.terminal_styles import render_table
 from tests.examples import examples
 
 NASTY = [

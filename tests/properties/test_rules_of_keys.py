@@ -17,7 +17,7 @@ import pytest
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
 from msauto.playbook.schema.json_schema import schema_of_model
-from msauto.playbook.schema.operations import (
+from msauto.playbook.schema.operation_keys import (
     AssertArgs,
     CommandArgs,
     CommandOnly,
@@ -28,9 +28,9 @@ from msauto.playbook.schema.operations import (
 )
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs
 from msauto.playbook.schema.rss import RssArgs, RssItemArgs
+from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import validate_data
-from msauto.playbook.schema.values import mark
+from msauto.playbook.schema.value_types import mark
 from msauto.playbook.yaml.document import Document, SourceNode
 
 TEMPLATE = "{{ x }}"

@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 from msauto.errors import InputError
-from msauto.playbook.files import Files
-from msauto.playbook.reference.modules import modules
+from msauto.playbook.input_files import Files
+from msauto.playbook.reference.module_docs import modules
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
-from msauto.playbook.schema.validation import validate_data
-from msauto.playbook.schema.values import mark
+from msauto.playbook.schema.schema_errors import validate_data
+from msauto.playbook.schema.value_types import mark
 from msauto.playbook.tasks.plays import Loader
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml

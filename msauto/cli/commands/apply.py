@@ -7,12 +7,12 @@ from dataclasses import replace
 import click
 
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.runs.applying import ApplyRun
-from msauto.cli.runs.attempt import recorded
+from msauto.cli.runs.apply_run import ApplyRun
+from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, forget_pending_flag, run_flags
 from msauto.cli.runs.past_runs import resume_source
 from msauto.cli.runs.plan_sources import open_source
-from msauto.model.history import RunDetails
+from msauto.model.run_records import RunDetails
 
 
 @click.command("apply")

@@ -13,8 +13,8 @@ from msauto.cli.output import print_message, print_result, print_table
 from msauto.cli.runs.past_runs import SETTINGS
 from msauto.ledger import Ledger
 from msauto.model.codec import to_json
-from msauto.model.history import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.model.result import OUTCOMES, key_of
+from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.report.json import dump
 from msauto.report.sanitizing import visible
 from msauto.report.sentences import plural, target_heading

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from msauto.cli.flags import Flags, shared_flags
-from msauto.cli.runs.applying import ApplyRun
-from msauto.cli.runs.attempt import recorded
+from msauto.cli.runs.apply_run import ApplyRun
+from msauto.cli.runs.attempt_record import recorded
 from msauto.cli.runs.options import RunOptions, run_flags
 from msauto.cli.runs.past_runs import undo_source
-from msauto.model.history import RunDetails
+from msauto.model.run_records import RunDetails
 
 
 @click.command("undo")

@@ -12,14 +12,14 @@ import click
 from msgspec import structs
 
 from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
-from msauto.cli.runs.attempt import Attempt
+from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.past_runs import find_run, with_settings_of
 from msauto.errors import MsautoError
 from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Refusal
+from msauto.playbook.settings.change_windows import Window, parse_window
 from msauto.playbook.settings.freezes import freeze_at
 from msauto.playbook.settings.settings import Freeze
-from msauto.playbook.settings.windows import Window, parse_window
 
 STDOUT = "-"
 """As the name of an output file: stdout."""

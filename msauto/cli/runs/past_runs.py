@@ -13,8 +13,8 @@ from msauto.cli.output import print_message
 from msauto.cli.runs.plan_sources import PlanSource, resolved_source, saved_source
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.history import RunDetails, RunSummary, TargetRecord
 from msauto.model.plan import Plan, PlannedServer, Target
+from msauto.model.run_records import RunDetails, RunSummary, TargetRecord
 from msauto.planning.undo import servers_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.settings.settings import load_settings

@@ -9,9 +9,9 @@ from msgspec import structs
 from msauto.aio import SystemClock
 from msauto.cli.exit_codes import CHANGES, ERROR, OK
 from msauto.cli.flags import Flags
-from msauto.cli.forms import FORMS, View
 from msauto.cli.output import print_message, print_result, terminal_width, use_colour
 from msauto.cli.plan_files import require_no_secret, write_plan_file
+from msauto.cli.report_forms import FORMS, View
 from msauto.cli.runs.options import STDOUT
 from msauto.errors import MsautoError
 from msauto.ledger import Ledger

@@ -19,10 +19,10 @@ from msauto.model.plan import Plan
 from msauto.model.ports import Clock, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals
-from msauto.playbook.files import Files, repository_of
+from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
-from msauto.playbook.tasks.operations import check_dest
+from msauto.playbook.tasks.operation_modules import check_dest
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.taint import NO_SECRETS, Secrets

@@ -17,7 +17,7 @@ from msauto.aspects.proxy import plan_proxy
 from msauto.aspects.rss_item import ChannelContext, plan_items
 from msauto.aspects.thumbnail import plan_thumbnail
 from msauto.aspects.xmp_batch import plan_batch
-from msauto.diffing.builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
+from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.interface import requests
 from msauto.interface.address import asset_path
@@ -37,7 +37,7 @@ from msauto.model.plan import Address, EmptiedList, Json, Target, TargetId
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 from msauto.planning.fingerprint import fingerprint
-from msauto.planning.survey.editorial import check_editorial
+from msauto.planning.survey.editorial_warnings import check_editorial
 
 
 @dataclass(frozen=True, slots=True)

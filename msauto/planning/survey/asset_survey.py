@@ -8,8 +8,8 @@ from typing import Literal, TypeGuard
 
 from msgspec import structs
 
-from msauto.diffing.builder import refuse
 from msauto.diffing.memory_items import certain
+from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model.desired import (
     Desired,
@@ -26,16 +26,16 @@ from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.reading import read_folders, read_xmp_fields
 from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
 from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
 from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
-from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
-from msauto.planning.survey.merge import merge_desired
-from msauto.planning.survey.recall import RecalledMemory, recall
-from msauto.planning.survey.repeating import warn_of_repeated_changes
+from msauto.planning.survey.merge_tasks import merge_desired
+from msauto.planning.survey.remembered_values import RecalledMemory, recall
+from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
+from msauto.planning.survey.unstable_values import warn_of_repeated_changes
+from msauto.planning.target_reading import read_folders, read_xmp_fields
 from msauto.secrets.taint import Secrets
 
 State = Literal["changed", "unchanged", "skipped", "left out"]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import entry_called, same_value
+from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import ABSENT, Desired, DesiredAsset, DesiredLink, Position, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
@@ -20,7 +20,7 @@ from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.survey.fact_layers import FoundClip
-from msauto.planning.survey.grouping import IntentGroup, IntentGroupMember, check_entry
+from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember, check_entry
 from msauto.server.clip_identity import are_one_clip
 
 Declared = tuple[IntentGroupMember, Desired]

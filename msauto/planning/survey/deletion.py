@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from msauto.aspects.link import why_ambiguous
-from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import entry_called
+from msauto.diffing.plan_builder import refuse
 from msauto.model.desired import DesiredAsset
 from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip, same_folder, same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
-from msauto.diffing.builder import refuse
+from msauto.diffing.plan_builder import refuse
 from msauto.errors import PlanningError, UnsupportedError
 from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, NamedXmpFields, Need

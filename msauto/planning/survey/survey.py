@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from msauto.concurrency import concurrent_map
-from msauto.diffing.builder import refuse
+from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
 from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents, TaskSource
 from msauto.model.plan import Settlement, Target, TargetId
@@ -24,9 +24,9 @@ from msauto.planning.survey.asset_plan import plan_channel, plan_database
 from msauto.planning.survey.asset_survey import State, SurveyContext, SurveyedTarget, in_error, survey_asset
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
-from msauto.planning.survey.grouping import IntentGroup, group_intents, merge_groups
-from msauto.planning.survey.merge import merge_channels
-from msauto.planning.survey.recall import settlements_of
+from msauto.planning.survey.merge_tasks import merge_channels
+from msauto.planning.survey.remembered_values import settlements_of
+from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
 from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS
 

@@ -28,7 +28,7 @@ from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.export.rss_writer import channel_task
 from msauto.playbook.schema.asset import AttributeName
-from msauto.playbook.schema.values import NsName
+from msauto.playbook.schema.value_types import NsName
 from msauto.playbook.yaml.writer import CommentedValue, FlowStyle, comment, yaml_lines
 
 HEADER = "Exported by msauto"

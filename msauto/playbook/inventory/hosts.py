@@ -12,11 +12,11 @@ from typing import Any
 from msauto.errors import InputError, Problem
 from msauto.interface.server_url import UrlError, parse_server_url, server_key
 from msauto.model.server import ServerSpec
-from msauto.playbook.files import Files, repository_of
+from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.inventory import Host, Inventory, load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts, match_limit
 from msauto.playbook.inventory.server_block import build_server, check_server, host_of
-from msauto.playbook.schema.values import UnrenderedTemplate
+from msauto.playbook.schema.value_types import UnrenderedTemplate
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import OMIT, AssetView, EnvView

@@ -8,10 +8,10 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
-from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import mark
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.schema.value_types import mark
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Document, Problems, SourceNode, nearest
 

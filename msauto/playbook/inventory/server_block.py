@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from msauto.interface.dialect import Dialect
 from msauto.model.server import Auth, Proxy, Secret, ServerSpec, Timeouts, Tls
-from msauto.playbook.files import beside
+from msauto.playbook.input_files import beside
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs, ServerArgs, TlsArgs
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import read_as
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode

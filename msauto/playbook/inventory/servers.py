@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msauto.errors import InputError
 from msauto.model.server import ServerSpec
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts
 from msauto.playbook.templates.environment import render_data

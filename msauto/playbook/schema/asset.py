@@ -31,7 +31,7 @@ from msauto.playbook.schema.strict_model import (
     key,
     need,
 )
-from msauto.playbook.schema.values import (
+from msauto.playbook.schema.value_types import (
     TEMPLATED,
     ClearablePos,
     Count,

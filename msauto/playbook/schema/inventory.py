@@ -13,7 +13,7 @@ from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, crea
 from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema.strict_model import Model, Needs, OneOf, key, need
-from msauto.playbook.schema.values import (
+from msauto.playbook.schema.value_types import (
     TEMPLATED,
     Between,
     Flag,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, RootModel, Tag, model_validator
 
 from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operations import (
+from msauto.playbook.schema.operation_keys import (
     AssertArgs,
     CommandArgs,
     CommandOnly,
@@ -19,7 +19,7 @@ from msauto.playbook.schema.operations import (
 )
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.strict_model import AnyOf, Excludes, Model, Needs, Never, OneOf, key, need
-from msauto.playbook.schema.values import (
+from msauto.playbook.schema.value_types import (
     Count,
     Expressions,
     Flag,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from msauto.playbook.schema.strict_model import Model, Needs, NoneOf, OneOf, WhenValue, key, need
-from msauto.playbook.schema.values import Flag, Name, Opt, Text, Value
+from msauto.playbook.schema.value_types import Flag, Name, Opt, Text, Value
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
 _EMPTY = "add items: [] to empty the channel"

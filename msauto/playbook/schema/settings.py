@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
-from msauto.playbook.files import MOST_FILE_MIB
+from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.values import Between, Count, Flag, Name, Plain, Texts, invalid
+from msauto.playbook.schema.value_types import Between, Count, Flag, Name, Plain, Texts, invalid
 
 MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

@@ -13,10 +13,10 @@ from typing import Any
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.limits import Limits
-from msauto.playbook.files import FILE_MIB, how_to_find
+from msauto.playbook.input_files import FILE_MIB, how_to_find
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.settings import DAYS, Day, DownloadArgs, LimitArgs, LookupArgs, SettingsArgs
-from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import as_list
+from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines

@@ -35,8 +35,8 @@ from msauto.playbook.schema.asset import (
     SelectArgs,
     exactly_lists,
 )
-from msauto.playbook.schema.operations import TargetKeys
-from msauto.playbook.schema.values import as_list
+from msauto.playbook.schema.operation_keys import TargetKeys
+from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.templates.conditions import Where
 from msauto.playbook.yaml.document import SourceNode
 

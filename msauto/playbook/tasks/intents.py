@@ -11,14 +11,14 @@ from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Inte
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
 from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operations import AssertArgs, TargetKeys
+from msauto.playbook.schema.operation_keys import AssertArgs, TargetKeys
 from msauto.playbook.schema.rss import RssArgs
+from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list, has_pending
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending
+from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset, named_at
-from msauto.playbook.tasks.checks import check_arguments, check_separators
-from msauto.playbook.tasks.operations import assert_all, check_dest, check_without_asset, desired_operation
+from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
 from msauto.playbook.tasks.plays import Condition, NotifiedHandler, Task, unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.tasks.task_secrets import render_task, shown

@@ -8,12 +8,12 @@ from typing import Any
 
 from msauto.errors import Problem
 from msauto.model.desired import Desired
-from msauto.playbook.files import OUTSIDE, Files, beside
+from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
+from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.validation import validate_data
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list, has_pending, mark
-from msauto.playbook.tasks.checks import check_arguments
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark
+from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.environment import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from msauto.model.desired import Batch
 from msauto.playbook.schema.play import BatchKeys
-from msauto.playbook.schema.validation import read_as
-from msauto.playbook.schema.values import as_list
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.yaml.document import Problems, SourceNode
 
 _NUMBER = re.compile(r"[0-9]{1,18}")

@@ -7,9 +7,9 @@ from typing import Any
 
 from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.schema.values import MarkedTemplate
+from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.taint import tracker_of
+from msauto.playbook.templates.secret_tracking import tracker_of
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
 from msauto.secrets.tainted_text import (

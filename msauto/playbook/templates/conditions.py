@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msauto.model.facts import Facts
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.plays import Condition
 from msauto.playbook.templates.environment import check_names, evaluate_expression
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError

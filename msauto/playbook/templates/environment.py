@@ -15,7 +15,7 @@ from jinja2.exceptions import SecurityError
 
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
-from msauto.playbook.schema.values import MarkedTemplate, UnrenderedTemplate
+from msauto.playbook.schema.value_types import MarkedTemplate, UnrenderedTemplate
 from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.registry import FILTERS, TESTS
@@ -28,7 +28,7 @@ from msauto.playbook.templates.sandbox import (
     UsesAssetError,
     explain,
 )
-from msauto.playbook.templates.taint import TaintTracker, TemplateFunctionError, tracker_of
+from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError, tracker_of
 from msauto.playbook.yaml.document import Problems, SourceNode, did_you_mean
 from msauto.secrets.tainted_text import TaintedText
 

@@ -15,9 +15,9 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from msauto.errors import InputError
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.templates.registry import LOOKUPS, template_lookup
-from msauto.playbook.templates.taint import TemplateFunctionError
+from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.yaml.document import nearest
 from msauto.playbook.yaml.loader import load_yaml, plain
 

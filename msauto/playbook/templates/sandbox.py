@@ -15,7 +15,7 @@ from jinja2.utils import missing
 from jinja2.visitor import NodeTransformer
 
 from msauto.model.facts import Facts
-from msauto.playbook.templates.taint import opened, touched
+from msauto.playbook.templates.secret_tracking import opened, touched
 from msauto.playbook.yaml.document import did_you_mean, nearest
 
 MAX_LENGTH = 1_000_000
@@ -205,7 +205,7 @@ RESULT = "_alone"
 
 
 class _Touches(NodeTransformer):
-    """Passes each name, with its attributes and items, through :func:`~msauto.playbook.templates.taint.touched`.
+    """Passes each name, with its attributes and items, through :func:`.secret_tracking.touched`.
 
     ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
     expression that passes data on unchanged (assigned to ``alone``) touches nothing: the data carry their own taint.

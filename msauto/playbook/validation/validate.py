@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msauto.errors import Problem, SourceLocation
-from msauto.playbook.files import Files, how_to_find
+from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, same_servers
 from msauto.playbook.resolve import ResolveOptions, open_hosts, resolve_plays
 from msauto.playbook.schema.play import MODULES
-from msauto.playbook.schema.values import as_list, is_template
+from msauto.playbook.schema.value_types import as_list, is_template
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.validation.contradictions import contradictions
 from msauto.playbook.validation.invalid_times import impossible_positions

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from msauto.errors import SourceLocation
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Document, Problems, SourceNode
 from msauto.playbook.yaml.loader import load_yaml

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from msauto.playbook.schema.values import is_marked, mark
+from msauto.playbook.schema.value_types import is_marked, mark
 from msauto.playbook.templates.environment import mark_text, render_data
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView

@@ -16,8 +16,8 @@ import yaml
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.playbook.yaml.document import Document, Hidden, Path
 from msauto.secrets.encodings import can_redact
-from msauto.secrets.names import USER_IN_URL, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
 from msauto.secrets.taint import HIDDEN
 from msauto.secrets.tainted_text import TAG, TaintedText, why_too_short
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msauto.playbook.schema.values import is_template
+from msauto.playbook.schema.value_types import is_template
 from msauto.playbook.yaml.loader import resolve_scalar
 
 WIDTH = 110

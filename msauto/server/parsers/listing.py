@@ -11,7 +11,7 @@ from typing import Final
 from msauto.errors import UnreadableError
 from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
 from msauto.server.parsers.clip import read_attrs, read_flag, read_integer
-from msauto.server.parsers.entries import EntryPacker, Names, PackedClips, PackedEntries
+from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClips, PackedEntries
 from msauto.server.parsers.xml import (
     PIECE,
     Element,

@@ -8,7 +8,7 @@ import pytest
 from msauto.errors import UnreadableError
 from msauto.model.live import Entry, Folder, Listing
 from msauto.model.ports import Reader
-from msauto.verification.verifying import SharedFolders
+from msauto.verification.read_back import SharedFolders
 
 
 class SlowReader:

@@ -35,7 +35,7 @@ from msauto.applying.states import (
     step,
 )
 from msauto.model.result import Difference, RequestResult
-from msauto.verification.verifying import Verdict
+from msauto.verification.read_back import Verdict
 
 POLICY = RetryPolicy(tries=2, backoff=(0.5,), max_retry_after=60, read_pauses=(0.25,), restore_pauses=(1.0, 5.0))
 DONE = RequestResult("done", 200, "", 1)

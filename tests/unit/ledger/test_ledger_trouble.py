@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import LedgerError
-from msauto.ledger import Ledger, schema
+from msauto.ledger import Ledger, tables
 from tests.unit.ledger.ledger_plans import plan, target
 
 
@@ -130,7 +130,7 @@ def test_cut_short(tmp_path: Path) -> None:
 def test_written_by_a_newer_msauto(tmp_path: Path, readonly: bool) -> None:
     Ledger.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
-        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {tables.VERSION + 1}")
     connection.close()
     refuse(tmp_path, "newer msauto", readonly=readonly)
 
@@ -145,7 +145,7 @@ def test_another_programs_database(tmp_path: Path) -> None:
 
 
 def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "BUSY", 0.05)
+    monkeypatch.setattr(tables, "BUSY", 0.05)
     Ledger.open(tmp_path).close()
     other = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")

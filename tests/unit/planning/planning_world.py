@@ -34,11 +34,11 @@ from msauto.model.plan import Address, Request, Target
 from msauto.model.ports import XmpAnswer
 from msauto.model.result import Difference
 from msauto.model.server import ServerSpec
-from msauto.planning.reading import read_live
 from msauto.planning.survey.survey import Survey, survey
+from msauto.planning.target_reading import read_live
 from msauto.server.clip_identity import index_links, links_of
 from msauto.verification.memory_updates import expectation_key, memories
-from msauto.verification.verifying import differences_of
+from msauto.verification.read_back import differences_of
 from tests.unit.planning.feed_model import drop_items, take_file
 from tests.unit.planning.small_ports import DictDisk, DictMemory
 

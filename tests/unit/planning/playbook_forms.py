@@ -9,14 +9,14 @@ from typing import Any
 from msauto.errors import InputError
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operations import CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
+from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.validation import read_as
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
 from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
-from msauto.playbook.tasks.checks import check_arguments, check_separators
-from msauto.playbook.tasks.operations import desired_operation
+from msauto.playbook.tasks.operation_modules import desired_operation
 from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode

@@ -18,11 +18,11 @@ from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
 from msauto.model.limits import Limits
 from msauto.model.plan import Expectation, Plan, Target
 from msauto.model.ports import LiveTarget
-from msauto.planning.assembly import assemble
 from msauto.planning.fingerprint import is_fresh
-from msauto.planning.reading import folders_to_read, read_live, xmp_names
+from msauto.planning.plan_assembly import assemble
 from msauto.planning.saved_plans.plan_file import checksum, plan_from_json, plan_schema, plan_to_json
-from msauto.verification.verifying import final_expectations
+from msauto.planning.target_reading import folders_to_read, read_live, xmp_names
+from msauto.verification.read_back import final_expectations
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 

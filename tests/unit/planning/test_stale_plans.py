@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from msauto.model.plan import Target, TargetId
-from msauto.planning.saved_plans.stale import why_stale
+from msauto.planning.saved_plans.live_state_check import why_stale
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent, rss_intent
 

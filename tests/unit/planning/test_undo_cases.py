@@ -12,8 +12,8 @@ from msgspec import structs
 from msauto.aio import undo_of
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.history import RunDetails
 from msauto.model.plan import Plan
+from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_state
 from tests.stage import Stage

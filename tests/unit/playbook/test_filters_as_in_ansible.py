@@ -12,7 +12,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts
 from msauto.model.live import Asset
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView

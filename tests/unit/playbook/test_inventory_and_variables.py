@@ -8,7 +8,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.desired import ResolvedPlaybooks, TitleRef
 from msauto.model.server import Auth, Secret, Tls
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.inventory.inventory import load_inventory
 from msauto.playbook.inventory.patterns import PatternError, match_hosts
 from msauto.playbook.resolve import ResolveOptions, resolve

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msauto.playbook.files import repository_of
+from msauto.playbook.input_files import repository_of
 
 
 def test_a_mark_above_is_the_repository(tmp_path: Path) -> None:

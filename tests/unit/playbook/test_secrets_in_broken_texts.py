@@ -12,8 +12,8 @@ from msauto.playbook.settings.settings import load_settings
 from msauto.playbook.variables.variable_report import report_variables
 from msauto.playbook.yaml.document import Document
 from msauto.playbook.yaml.loader import load_yaml
-from msauto.secrets.names import SECRET_WORDS, is_secret_name
 from msauto.secrets.redacted_lines import redact_lines
+from msauto.secrets.secret_names import SECRET_WORDS, is_secret_name
 
 NAMES = [
     spelt

@@ -12,7 +12,7 @@ import pytest
 from msauto.errors import InputError
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Asset, Marker
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import evaluate_expression, render_text
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView

@@ -7,7 +7,7 @@ import pytest
 
 from msauto.errors import InputError
 from msauto.model.limits import Limits
-from msauto.playbook.files import Files, how_to_find
+from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import Freeze, Settings, load_settings
 from msauto.playbook.validation.validate import validate

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msauto.playbook.schema.values import is_template
+from msauto.playbook.schema.value_types import is_template
 from msauto.playbook.templates.environment import render_text
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.loader import load_yaml

@@ -6,7 +6,7 @@ from typing import get_args
 
 from msauto.model.result import OUTCOMES, Outcome, Result, TargetResult, key_of
 from msauto.report.json import result_json
-from msauto.report.outcomes import Recap
+from msauto.report.result_sentences import Recap
 from tests.unit.report.made_plans import film, plan_of
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msauto.playbook.schema.asset import ONE_TARGET, SelectArgs
 from msauto.playbook.schema.strict_model import AnyOf, Inside, KeyRule, Model, Needs, OneOf, WhenValue, key, need
-from msauto.playbook.schema.values import Between, Expressions, KeyId, Name, Opt, Plain, Pos, Text, Value
+from msauto.playbook.schema.value_types import Between, Expressions, KeyId, Name, Opt, Plain, Pos, Text, Value
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
 _Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K

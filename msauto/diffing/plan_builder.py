@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
-from msauto.diffing.order import Phase, rank
+from msauto.diffing.request_order import Phase, rank
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder

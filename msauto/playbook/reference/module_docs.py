@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute
 from msauto.playbook.schema.json_schema import json_schema
-from msauto.playbook.schema.values import (
+from msauto.playbook.schema.value_types import (
     TEMPLATE_SCHEMA,
     ClearablePos,
     Count,

@@ -13,8 +13,8 @@ from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Memory, Reader
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.limits import removes
-from msauto.planning.reading import read_live
 from msauto.planning.survey.deletion import with_places
+from msauto.planning.target_reading import read_live
 from msauto.server.clip_identity import are_one_clip
 
 _LONGEST = 60  # characters of a value that are shown

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from msauto.diffing.builder import refuse
 from msauto.diffing.comparison import as_number, same_list, same_value, track_of
+from msauto.diffing.plan_builder import refuse
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import (
     ABSENT,

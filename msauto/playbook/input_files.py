@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import InputFile
-from msauto.playbook.templates.taint import TaintTracker
+from msauto.playbook.templates.secret_tracking import TaintTracker
 from msauto.playbook.yaml.document import Document, Problems
 from msauto.playbook.yaml.loader import parse_yaml
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from msauto.diffing.builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.comparison import mapping, track_of
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
 from msauto.diffing.positions import in_point
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, DesiredAsset, Position, TaskSource
 from msauto.model.live import Asset, Marker, parse_folder, whole
 from msauto.model.plan import Change
 from msauto.model.timecode import TimecodeError
-from msauto.planning.survey.outcome import asset_after
+from msauto.planning.survey.expected_state import asset_after
 
 _START, _END = "Profanity Start", "Profanity End"
 

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from msauto.diffing.builder import PlanBuilder
 from msauto.diffing.comparison import same_list, same_value
+from msauto.diffing.plan_builder import PlanBuilder
 from msauto.errors import MsautoError
 from msauto.model.desired import Desired, DesiredAsset, Intent, Sourced
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
 from msauto.model.plan import Change
 from msauto.planning.survey.asset_plan import LocatedAsset
+from msauto.planning.survey.expected_state import asset_after, xmp_after
 from msauto.planning.survey.fact_layers import Layers
-from msauto.planning.survey.grouping import IntentGroupMember
-from msauto.planning.survey.outcome import asset_after, xmp_after
+from msauto.planning.survey.target_groups import IntentGroupMember
 
 T = TypeVar("T")
 _LISTS = {"marker": "markers", "segment": "segments"}

@@ -7,7 +7,7 @@ import re
 
 from msauto.errors import UnreadableError
 from msauto.model.live import Xmp
-from msauto.server.parsers.answers import is_error_document, parse_failure
+from msauto.server.parsers.answer_classes import is_error_document, parse_failure
 from msauto.server.parsers.xml import (
     Element,
     attributes,

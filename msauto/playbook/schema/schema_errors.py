@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from msauto.errors import InputError, Problem
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
 from msauto.playbook.schema.strict_model import BrokenRule, Model, ValidationRecord, keys_of
-from msauto.playbook.schema.values import kind_of
+from msauto.playbook.schema.value_types import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
 M = TypeVar("M", bound=BaseModel)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msauto.playbook.reference.modules import ReferenceTopic, modules
-from msauto.playbook.reference.templating import ReferenceEntry, facts, filters, lookups, tests, variables
+from msauto.playbook.reference.module_docs import ReferenceTopic, modules
+from msauto.playbook.reference.template_docs import ReferenceEntry, facts, filters, lookups, tests, variables
 from msauto.playbook.templates.filters import REMOVED
 
 _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"

@@ -15,7 +15,6 @@ from msauto.aio import SystemClock, apply_plan, recover_runs
 from msauto.applying.executor import Cancellation
 from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.cli.flags import Flags
-from msauto.cli.forms import FORMS, View
 from msauto.cli.interrupts import SIGNALS, ignore_interrupts, run_async
 from msauto.cli.output import (
     OutputError,
@@ -25,7 +24,8 @@ from msauto.cli.output import (
     terminal_width,
     use_colour,
 )
-from msauto.cli.runs.attempt import user_and_folder
+from msauto.cli.report_forms import FORMS, View
+from msauto.cli.runs.attempt_record import user_and_folder
 from msauto.cli.runs.consent import ask
 from msauto.cli.runs.options import RunOptions
 from msauto.cli.runs.past_runs import SETTINGS

@@ -17,7 +17,7 @@ from msauto.interface.fields import MARKER_ATTRIBUTES, names
 from msauto.model.facts import Facts
 from msauto.model.live import Asset, Link, Marker, Segment
 from msauto.model.timecode import Timecode, TimecodeError, show_rate
-from msauto.playbook.files import Files
+from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import evaluate_expression, names_known
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.registry import FILTERS, LOOKUPS, TESTS

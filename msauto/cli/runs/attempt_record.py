@@ -24,7 +24,7 @@ from msauto.ledger.history import CODE, FOLDER, REASON, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
 from msauto.ledger.store import format_time
-from msauto.model.history import RunStatus, RunSummary
+from msauto.model.run_records import RunStatus, RunSummary
 
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
 

@@ -19,9 +19,9 @@ from msauto.model.plan import Address, Request
 from msauto.probe.findings import ProbeNotes
 from msauto.server.availability import UNINFORMATIVE_STATUSES
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answers import RawAnswer, judge_status, parse_failure, show_body
+from msauto.server.parsers.answer_classes import RawAnswer, judge_status, parse_failure, show_body
 from msauto.server.parsers.clip import parse_clip
-from msauto.server.parsers.user_fields import parse_xmp
+from msauto.server.parsers.xmp_values import parse_xmp
 
 _FOLDERS: Final = 12
 _CHANNELS: Final = 3

@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from msauto.interface.characters import unreportable
+from msauto.interface.allowed_characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt

@@ -15,7 +15,7 @@ from msauto.model.live import Asset, Entry, Folder, Listing, parse_folder
 from msauto.model.plan import Address, AspectName, Expectation, Json, Request, Target
 from msauto.model.ports import LiveTarget, Reader
 from msauto.model.result import Difference
-from msauto.planning import reading
+from msauto.planning import target_reading
 
 Verdict = Literal["all", "some", "none", "hidden"]
 """How much of what a request should do is seen; ``hidden``: reading cannot show all of it."""
@@ -169,7 +169,7 @@ async def read_again(reader: Reader, shared: SharedFolders, target: Target, plac
     if asset is None:
         return LiveTarget(folders=await _folders(reader, shared, target))
     names = frozenset(each.key for each in _expected(target, "xmp"))
-    xmp = await reading.read_xmp_fields(reader, target.database, address, names) if names else None
+    xmp = await target_reading.read_xmp_fields(reader, target.database, address, names) if names else None
     return LiveTarget(asset=asset, xmp=xmp, folders=await _folders(reader, shared, target))
 
 

@@ -17,12 +17,12 @@ from msauto.model.desired import (
     TaskSource,
 )
 from msauto.model.timecode import Timecode
-from msauto.playbook.schema.operations import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
+from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.tasks.plays import Condition
 from msauto.playbook.templates.conditions import holds, undecided
 from msauto.playbook.templates.lookups import LookupContext
-from msauto.playbook.templates.taint import TemplateFunctionError
+from msauto.playbook.templates.secret_tracking import TemplateFunctionError
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
 

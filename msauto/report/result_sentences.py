@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plural
-from msauto.report.values import show_pair_of
+from msauto.report.value_texts import show_pair_of
 
 NOT_DONE: Final = frozenset({"failed", "unverified", "not attempted"})
 """Outcomes that every form lists."""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from msauto.diffing.builder import PlanBuilder, PlanContext
 from msauto.diffing.comparison import mapping, text_of
+from msauto.diffing.plan_builder import PlanBuilder, PlanContext
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
-from msauto.model.history import TargetRecord
 from msauto.model.identity import plain
 from msauto.model.live import Asset, Link
 from msauto.model.plan import Action, AspectName, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
+from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 
 T = TypeVar("T")

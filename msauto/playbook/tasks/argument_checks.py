@@ -19,7 +19,7 @@ from msauto.playbook.schema.asset import (
 )
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.values import UnrenderedTemplate, as_list
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.rss_module import body_texts, file_name
 from msauto.playbook.yaml.document import SourceNode
 
