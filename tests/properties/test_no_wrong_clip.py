@@ -3,7 +3,8 @@
 The oracle knows which clip each entry shows, which the interface does not report. Tasks name clips by titles of their
 own, by titles of links and by listings. What is planned without an error is applied.
 Then only clips that a task names are written to, and no clip is deleted by the name of a link. Each clip is one target,
-and planning again gives nothing.
+and planning again gives nothing. A link that a run makes in a folder shows its clip in later listings of that folder, so
+there the second run may have work, and the third has none.
 """
 
 from __future__ import annotations
@@ -146,6 +147,8 @@ def test_only_the_clips_that_are_named_are_written_to(
                 if dialect["link_folder"] == "home":
                     called = {args.get("title", home) for args in absent}
                     assert any(entry.title in called and entry.folder == clip.home.folder for entry in clip.entries)
+        if any("links" in task["asset"] for task in asked) and any("select" in task["asset"] for task in asked):
+            result = stage.apply(*asked) if result.ok else result
         if result.ok:
             again = stage.plan(*asked)
             assert [target.error or target.changes for target in again.targets] == []

@@ -1,0 +1,170 @@
+"""The cases: what is compared with what, at which sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.sides import named
+
+Figures = dict[str, float]
+
+CLIP = """<Clip link_id="{n}" finalized="true">
+<Attr name="bps">16</Attr><Attr name="channels">2</Attr><Attr name="derived_from"></Attr>
+<Attr name="frame_time">0.0400000000</Attr><Attr name="frames">{frames}</Attr>
+<Attr name="height">1080</Attr><Attr name="width">1920</Attr><Attr name="sample_rate">48000</Attr>
+<Attr name="orig_name">N{n:07}.mxf</Attr><Attr name="orig_type">MXF</Attr>
+<Attr name="first_frame">0</Attr><Attr name="last_frame">{frames}</Attr>
+<Attr name="title">Новости дня, выпуск {n}</Attr>
+<Attr name="create_time">2026-11-{day:02}T10:00:00</Attr><Attr name="rec_time">2026-11-{day:02}T09:00:00</Attr>
+</Clip>
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comparison. ``measure`` returns the figures of one round, in ``unit``."""
+
+    name: str
+    unit: str
+    run: Callable[[], Figures]
+    goal: float = 0
+    """The ratio (or, without a baseline, the figure) that the project aims at."""
+
+
+def measure(case: Case) -> Figures:
+    return case.run()
+
+
+@contextmanager
+def media_server(count: int) -> Iterator[str]:
+    """Run the embedded media server in its own process; yield its URL."""
+    command = [sys.executable, "-m", "msauto", "simulate", "--port", "0", "--seed", f"bulk:{count}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            yield next(word for word in line.split() if word.startswith("http"))
+        finally:
+            process.terminate()
+
+
+def side(name: str, size: int, source: str) -> Figures:
+    """Run one side in its own process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.sides", name, str(size), source], check=True, capture_output=True, text=True
+    )
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def marginal(name: str, sizes: tuple[int, int]) -> Figures:
+    """Return the CPU microseconds of each further asset, and the peak memory at the larger size."""
+    found = []
+    for size in sizes:
+        with media_server(size) as url:
+            found.append(side(name, size, url))
+    small, large = found
+    return {"us": (large["cpu"] - small["cpu"]) / (sizes[1] - sizes[0]) * 1e6, "mib": large["mib"]}
+
+
+def compared(name: str, baseline: str, sizes: tuple[int, int] = (500, 4000)) -> Figures:
+    """Compare two sides by their CPU time for each further asset."""
+    base, ours = marginal(baseline, sizes), marginal(name, sizes)
+    return {"base": base["us"], "msauto": ours["us"], "ratio": ours["us"] / base["us"], "mib": ours["mib"]}
+
+
+def whole(name: str, size: int) -> Figures:
+    """Return the CPU seconds of one run over a server of this size."""
+    with media_server(size) as url:
+        found = side(name, size, url)
+    return {"msauto": found["cpu"], "mib": found["mib"]}
+
+
+def process(*command: str) -> Figures:
+    """Return the CPU milliseconds and peak memory of a whole process, from its start."""
+    pid = os.posix_spawn(
+        command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    )
+    _, _, used = os.wait4(pid, 0)
+    return {"ms": (used.ru_utime + used.ru_stime) * 1e3, "mib": used.ru_maxrss / 1024}
+
+
+def repeated(times: int, *command: str) -> Figures:
+    found = [process(*command) for _ in range(times)]
+    return {"ms": sum(each["ms"] for each in found) / times, "mib": found[0]["mib"]}
+
+
+def start() -> Figures:
+    base = repeated(20, sys.executable, "-c", "pass")
+    ours = repeated(20, str(Path(sys.executable).with_name("msauto")), "--version")
+    return {"base": base["ms"], "msauto": ours["ms"], "ratio": ours["ms"] / base["ms"], "mib": ours["mib"]}
+
+
+def one_asset() -> Figures:
+    with media_server(10) as url, tempfile.TemporaryDirectory() as folder:
+        book = Path(folder) / "one.yml"
+        book.write_text(named(1))
+        script = str(Path(sys.executable).with_name("msauto"))
+        found = repeated(5, script, "plan", str(book), "--server", url, "--state-dir", f"{folder}/state")
+    return {"msauto": found["ms"], "mib": found["mib"]}
+
+
+def load(size: int) -> Figures:
+    """Compare MB/s of loading and validating with those of libyaml's events: the ratio of their times."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as book:
+        book.write(named(size))
+        book.flush()
+        megabytes = Path(book.name).stat().st_size / 1e6
+        base, ours = side("yaml events", size, book.name), side("load", size, book.name)
+    return {
+        "base": megabytes / base["cpu"],
+        "msauto": megabytes / ours["cpu"],
+        "ratio": ours["cpu"] / base["cpu"],
+        "mib": ours["mib"],
+    }
+
+
+def listing(size: int) -> Figures:
+    """Compare reading a listing with pulling its clips with lxml, on a document with all documented attributes."""
+    with tempfile.NamedTemporaryFile(suffix=".xml") as file:
+        file.writelines(part.encode() for part in stored_tree(size))
+        file.flush()
+        base, ours = side("listing pulled", size, file.name), side("listing", size, file.name)
+    return {
+        "base": base["cpu"] / size * 1e6,
+        "msauto": ours["cpu"] / size * 1e6,
+        "ratio": ours["cpu"] / base["cpu"],
+        "mib": ours["mib"],
+    }
+
+
+def stored_tree(count: int) -> Iterator[str]:
+    """Yield a StoredTree with all documented attributes (interface: StoredTree), with 1000 clips in each folder."""
+    yield '<?xml version="1.0" encoding="utf-8"?>\n<StoredTree query_root=""><Folder name="">\n'
+    for number in range(count):
+        if number % 1000 == 0:
+            yield ("</Folder>\n" if number else "") + f'<Folder name="Архив {number // 1000}">\n'
+        yield CLIP.format(n=number, frames=250 + number % 5000, day=1 + number % 28)
+    yield "</Folder></Folder></StoredTree>"
+
+
+CASES = (
+    Case("start: --version", "ms", start, goal=3),
+    Case("start: plan of one asset", "ms", one_asset, goal=350),
+    Case("load and validate, 14 MB", "MB/s", lambda: load(42_000)),
+    Case("plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5),
+    Case("plan of named assets, each", "µs", lambda: compared("plan named", "bare read"), goal=5),
+    Case("apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=3.5),
+    Case("plan of 10,000 named assets", "s", lambda: whole("plan named", 10_000)),
+    Case("apply of 10,000 assets", "s", lambda: whole("apply select", 10_000)),
+    Case("listing of 350,000 clips, each", "µs", lambda: listing(350_000), goal=1.43),
+    Case("select 100 of 100,000 clips", "s", lambda: whole("plan few", 100_000)),
+)
