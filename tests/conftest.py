@@ -1,7 +1,7 @@
 """How long a test may take, how property tests run, and what tests have counted, reported when a run ends.
 
 Property tests (Hypothesis) have no deadline for one example on a shared machine. In CI the examples are the same each
-time. Elsewhere a quarter of them runs.
+time. Elsewhere a tenth of them runs.
 """
 
 from __future__ import annotations

@@ -185,6 +185,7 @@ def play(
         assert (again["targets"], server.writes, len(server.reads)) == ([], [], reads)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("habits", HABITS, ids=of_habits)
 def test_the_story_on_a_server_of_other_habits(
     habits: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -211,6 +212,7 @@ def test_the_story_where_the_inventory_knows_the_habit(
     play(tmp_path, capsys, habits, dialect=dialect, writes=writes)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("form", ["attr", "named", "elements", "nested", "lines", "rdf", "text"])
 @pytest.mark.parametrize("ask", ["field", "field_empty"])
 def test_the_story_where_xmp_fields_must_be_asked_by_name(
@@ -219,6 +221,7 @@ def test_the_story_where_xmp_fields_must_be_asked_by_name(
     play(tmp_path, capsys, {"xmp": form, "xmp_ask": ask}, reads=5)  # one that says so, and one for each field
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("guid", ["item", "file", "stem"])
 @pytest.mark.parametrize("form", ["rss", "atom", "bare", "untitled"])
 @pytest.mark.parametrize("text", ["title", "both"])
@@ -245,6 +248,7 @@ def test_a_ticker_whatever_names_its_items(
         )
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("errors", ["status", "text", "html", "xml"])
 @pytest.mark.parametrize("code", [200, 204, 404])
 def test_a_deletion_however_it_is_answered(

@@ -220,6 +220,7 @@ def test_a_ledger_that_is_none(desk: Desk, sim: Simulator) -> None:
     assert not sim.writes()
 
 
+@pytest.mark.scale
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
@@ -235,6 +236,7 @@ def test_a_full_disk_behind_stdout(desk: Desk, sim: Simulator) -> None:
     assert len(sim.writes()) == 1
 
 
+@pytest.mark.scale
 def test_whoever_reads_has_gone(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     for command, code in ((("plan", *INV, "play.yml"), 0), (("show", "assets", *INV), 0), (("schema",), 0)):

@@ -58,6 +58,7 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
     assert PASSWORD.encode() not in ledger
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://studio.invalid:7901"])
 def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> None:
     away.inventory({"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}})

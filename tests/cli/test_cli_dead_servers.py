@@ -36,6 +36,7 @@ def ready(sim: Simulator) -> int:
     return sum(sim.state.clip(title).home.fields.get("comment") == "Ready" for title in TITLES)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -107,6 +107,7 @@ def test_the_shell_can_read_the_script(away: Desk, shell: str) -> None:
     subprocess.run([program, "-n"], input=script, text=True, check=True, timeout=30)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -132,6 +133,7 @@ def test_what_is_completed(away: Desk, words: str, found: set[str]) -> None:
     assert {line.partition(",")[2] for line in done.stdout.splitlines()} >= found, done.stderr
 
 
+@pytest.mark.scale
 def test_playbooks_are_completed_as_files(away: Desk) -> None:
     away.environment |= {"_MSAUTO_COMPLETE": "bash_complete", "COMP_WORDS": "msauto plan si", "COMP_CWORD": "2"}
     done = subprocess.run(

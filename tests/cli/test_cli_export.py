@@ -25,6 +25,7 @@ def exported(desk: Desk) -> set[str]:
     return {name for name in desk.files() if name.startswith("out/")}
 
 
+@pytest.mark.scale
 def test_the_whole_database_in_files_plans_to_nothing(desk: Desk, sim: Simulator) -> None:
     sourced = export(desk, "--out", "out")
     assert (sourced.code, sourced.out) == (0, "")
@@ -44,6 +45,7 @@ def test_the_whole_database_on_stdout_plans_to_nothing(desk: Desk) -> None:
     assert desk.run("plan", *INV, "all.yml").out == "No changes. 163 targets are as desired.\n"
 
 
+@pytest.mark.scale
 def test_exported_twice_is_the_same_text(desk: Desk) -> None:
     assert export(desk).out == export(desk, "--forks", "1").out
 
@@ -131,6 +133,7 @@ def test_tracks_that_the_server_spells_otherwise_are_those_of_the_interface(desk
     assert desk.run("plan", *INV, "one.yml").out == "No changes. 1 target is as desired.\n"
 
 
+@pytest.mark.scale
 def test_xmp_that_is_told_by_name_alone_is_not_left_out_without_a_word(desk: Desk, sim: Simulator) -> None:
     words = "listed no XMP fields of any asset"
     assert words not in export(desk).err
@@ -218,6 +221,7 @@ def test_our_own_file_is_replaced_whole(desk: Desk, sim: Simulator) -> None:
     assert (desk.folder / "out/NEWS/Raw.yml").read_bytes() == before
 
 
+@pytest.mark.scale
 def test_files_of_folders_that_are_empty_now_are_told(desk: Desk, sim: Simulator) -> None:
     export(desk, "--out", "out")
     news = sim.state.databases["NEWS"]

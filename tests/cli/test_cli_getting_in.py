@@ -169,6 +169,7 @@ def test_a_locked_key_that_does_not_open(desk: Desk, sim: Simulator, house_ca: A
     is_out(desk, sim, "locked.pem", "`key_password`")
 
 
+@pytest.mark.scale
 @needs_openssl
 def test_server_certificates_that_are_not_trusted(
     desk: Desk, sim: Simulator, house_ca: Authority, other_ca: Authority

@@ -227,6 +227,7 @@ def test_a_run_that_died_is_settled_by_reading(desk: Desk, sim: Simulator, sent:
     assert "died" not in desk.run("apply", all_three(desk), *FLAGS, "--yes").err
 
 
+@pytest.mark.scale
 def test_a_ledger_that_is_taken_away_stops_the_run(desk: Desk, sim: Simulator) -> None:
     sim.faults.add("delay:1@POST")
     with desk.start("apply", all_three(desk), *FLAGS, "--yes", "--forks", "1", "--format", "json") as process:
@@ -258,6 +259,7 @@ def test_old_runs_are_forgotten_where_the_settings_say_so(desk: Desk, sim: Simul
     assert len(desk.run("history", "--state-dir", "state", "--format", "json").json) == 2
 
 
+@pytest.mark.scale
 def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Simulator) -> None:
     """Ctrl-C inside of the only target: something is left, and a new plan is needed."""
     task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": ["A"]}
@@ -277,6 +279,7 @@ def test_a_target_that_is_half_done_is_named_and_not_resumed(desk: Desk, sim: Si
     assert len(sim.writes()) == 2
 
 
+@pytest.mark.scale
 def test_what_is_half_done_is_named_where_others_are_resumed(desk: Desk, sim: Simulator) -> None:
     task = {"asset": {"title": "{{ item }}", "fields": {"comment": "Ready", "user_1": "x"}}, "loop": list(TITLES)}
     sim.faults.add("delay:1@POST")

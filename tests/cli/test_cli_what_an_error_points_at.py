@@ -60,6 +60,7 @@ def test_a_clip_being_recorded_blames_the_task_that_does_not_allow_it(desk: Desk
     assert "play.yml:4:14: " in sourced.out, sourced.out
 
 
+@pytest.mark.scale
 def test_a_connection_error_names_the_url(away: Desk) -> None:
     away.inventory({"studio-a": {"server": {"url": "http://127.0.0.1:1"}, "database": "NEWS"}})
     away.comment("x")

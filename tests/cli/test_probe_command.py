@@ -68,6 +68,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_pasted_works(sim: Simulator, tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str) -> None:
     sim.state = sample_state()
@@ -133,6 +134,7 @@ def test_refused_assets(
     assert sim.writes() == []
 
 
+@pytest.mark.scale
 def test_something_left_is_3(sim: Simulator, capsys: pytest.CaptureFixture[str]) -> None:
     sim.faults.add("status:500@POST .*DELETESEGMENT")
     assert main(["probe", "--server", sim.url, "-d", "NEWS", "--scratch", "EP001", "-y"]) == 3

@@ -20,7 +20,14 @@ def name_of(thing: object) -> str:
     return str(thing.relative_to(ROOT)) if isinstance(thing, Path) else str(thing)
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=name_of)
+SLOW = {"docs/how-to/test-your-playbooks.md", "docs/how-to/when-a-run-was-interrupted.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.scale] * (name_of(page) in SLOW)) for page in RUNNING],
+    ids=name_of,
+)
 def test_what_a_page_shows_is_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     found = blocks(page)
     with session(tmp_path.resolve()) as running:

@@ -156,10 +156,11 @@ def often(examples: int) -> settings:
     )
 
 
+@pytest.mark.scale
 def test_faults_at_every_step() -> None:
     run_state_machine_as_test(FaultyServer, settings=often(5))
 
 
 @pytest.mark.scale
 def test_faults_at_every_step_for_long() -> None:
-    run_state_machine_as_test(FaultyServer, settings=often(120))
+    run_state_machine_as_test(FaultyServer, settings=often(60))

@@ -139,6 +139,7 @@ def test_hiding_changes_no_more_than_texts_with_a_secret(plan: Plan) -> None:
             )
 
 
+@settings(max_examples=examples(40))
 @given(plans())
 def test_what_holds_no_secret_is_word_for_word_the_same(plan: Plan) -> None:
     none = structs.replace(plan, secrets=Secrets(["in none of them"]))

@@ -3,8 +3,8 @@
 The oracle knows which clip each entry shows, which the interface does not report. Tasks name clips by titles of their
 own, by titles of links and by listings. What is planned without an error is applied.
 Then only clips that a task names are written to, and no clip is deleted by the name of a link. Each clip is one target,
-and planning again gives nothing. A link that a run makes in a folder shows its clip in later listings of that folder, so
-there the second run may have work, and the third has none.
+and planning again gives nothing. A link that a run makes shows its clip in later listings of the folder: there the
+second run may have work, and the third has none.
 """
 
 from __future__ import annotations

@@ -137,6 +137,7 @@ def test_every_model_with_rules_is_tried() -> None:
     assert models() == set(VALUES)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("model", VALUES, ids=lambda model: f"{model.__module__.rpartition('.')[2]}.{model.__name__}")
 def test_model_and_schema_say_the_same(model: type[Model]) -> None:
     broken = dict.fromkeys(range(len(model.rules)), 0)

@@ -72,6 +72,7 @@ KINDS = (
 )  # fmt: skip
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_answer_reads_a_file_grows_or_breaks_anything(tmp_path: Path, kind: str) -> None:
     answer = document(kind, tmp_path)
@@ -135,6 +136,7 @@ def test_texts_on_a_server_are_shown_as_texts(tmp_path: Path) -> None:
     assert "<img" not in outputs["markdown"].out
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("way", ["basic", "bearer", "headers"])
 def test_what_one_gets_in_with_never_shows(tmp_path: Path, way: str) -> None:
     """Search for the secret in the output of every form, and in every file that is written: state, plan, logs."""

@@ -192,6 +192,7 @@ YAML = {
 }
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("text", YAML.values(), ids=YAML.keys())
 def test_yaml_is_data_and_stays_small(desk: Desk, sim: Simulator, text: str) -> None:
     play = desk.write("play.yml", text)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from msauto.simulator import Simulator, empty_state
 
 _CODE = """
@@ -34,6 +36,7 @@ PLAYBOOK = """
 """
 
 
+@pytest.mark.scale
 def test_what_works_without_file_locks(tmp_path: Path) -> None:
     house = empty_state()
     house.add_clip("Film", frames=100)

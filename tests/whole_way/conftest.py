@@ -14,7 +14,7 @@ import pytest
 from tests.dialects.fitting import rows
 from tests.dialects.keeping_switches import kept_by
 
-EVERYDAY = 1
+EVERYDAY = 0
 SLOWLY = 3
 PLAIN = pytest.param({}, id="plain")
 

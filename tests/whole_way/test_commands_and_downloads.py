@@ -95,6 +95,7 @@ def test_a_refused_command_is_tried_by_the_next_run(stage: Theatre) -> None:
     assert stage.plan(play(command(run="once"))).requests == 0
 
 
+@pytest.mark.scale
 def test_killed_while_a_command_is_under_way(stage: Theatre) -> None:
     stage.sim.faults.add("delay:5@PARTNER")
     stage.killed(play(command(run="once")), when=lambda: any(stage.sim.faults.hits().values()))
@@ -243,6 +244,7 @@ def test_elements_of_a_graphic_template(stage: Theatre) -> None:
     assert "it has: headline" in error
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("fault", ["status:500", "cut_before", "truncate", "html"])
 def test_a_still_that_fails_leaves_the_old_file(stage: Theatre, fault: str) -> None:
     dest = stage.folder / "out" / "still.png"

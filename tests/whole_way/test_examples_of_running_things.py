@@ -15,6 +15,7 @@ from msauto.simulator import Simulator
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("name", "files"),
     [

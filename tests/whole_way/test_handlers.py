@@ -187,6 +187,7 @@ def test_a_deletion_waits_for_its_handler(stage: Theatre, fault: str, words: str
     assert stage.plan(play(task)).warnings == ()
 
 
+@pytest.mark.scale
 def test_killed_while_the_handler_before_a_deletion_is_under_way(stage: Theatre) -> None:
     task = {"asset": {"title": "Promo", "state": "absent"}, "notify": "Export"}
     (stage.folder / "msauto.toml").write_text("[limits]\ndelete_assets = 1\n", encoding="utf-8")
@@ -294,6 +295,7 @@ def test_nothing_is_owed_where_nothing_changed(stage: Theatre) -> None:
     assert stage.plan(play(task)).requests == 0
 
 
+@pytest.mark.scale
 @keeps(link_fields="reported")
 def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     task = comment("Film", notify=["Copy", "Export"])
@@ -308,6 +310,7 @@ def test_killed_between_the_change_and_the_handler(stage: Theatre) -> None:
     assert stage.plan(play(task), forget_pending=True).warnings == ()
 
 
+@pytest.mark.scale
 @keeps(link_fields="reported")
 def test_killed_while_the_change_is_under_way(stage: Theatre) -> None:
     """The server has done it, or will: the handler is pending if the change is there, and planned with it if not."""
@@ -355,6 +358,7 @@ def test_owed_after_a_rename(stage: Theatre) -> None:
     assert stage.plan(play(task)).requests == 0
 
 
+@pytest.mark.scale
 @keeps(link_fields="hidden")
 def test_killed_where_the_change_is_not_reported(stage: Theatre) -> None:
     """It is unknown whether a difference is left, so a request that may have been done is not sent again."""

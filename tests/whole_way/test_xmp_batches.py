@@ -164,6 +164,7 @@ def test_a_refused_batch_is_tried_by_the_next_run(stage: Theatre) -> None:
     assert stage.apply(play(load())).ok
 
 
+@pytest.mark.scale
 def test_killed_while_a_batch_is_under_way(stage: Theatre) -> None:
     stage.sim.faults.add("delay:5@PUT")
     stage.killed(play(load()), when=lambda: any(stage.sim.faults.hits().values()))

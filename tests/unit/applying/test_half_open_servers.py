@@ -257,6 +257,7 @@ _KINDS = st.one_of(
 )
 
 
+@pytest.mark.scale
 @settings(max_examples=examples(400), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["studio-a", "studio-b", "studio-c"]), st.tuples(histories(), _KINDS), min_size=1),

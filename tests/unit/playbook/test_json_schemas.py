@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ BAD: list[Any] = [
 NAMES = ("playbook", "inventory", "settings", "plan")
 
 
+@cache
+def validator_of(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json_schema(name))
+
+
 def schema_of(name: str) -> dict[str, Any]:
     return plan_schema() if name == "plan" else json_schema(name)
 
@@ -57,23 +63,28 @@ def test_file_is_fresh(name: str) -> None:
 
 @pytest.mark.parametrize("play", GOOD)
 def test_accepts(play: Any) -> None:
-    jsonschema.validate([play], json_schema("playbook"))
+    validator_of("playbook").validate([play])
 
 
 @pytest.mark.parametrize("play", BAD)
 def test_rejects(play: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate([play], json_schema("playbook"))
+        validator_of("playbook").validate([play])
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.name)
 def test_example_playbooks_fit(path: Path) -> None:
     document = load_yaml(path.read_bytes(), str(path))
-    jsonschema.validate(document.data, json_schema("playbook" if isinstance(document.data, list) else "inventory"))
+    validator_of("playbook" if isinstance(document.data, list) else "inventory").validate(document.data)
 
 
 def test_example_playbooks_hold() -> None:
     assert validate([str(ROOT / "playbooks")], ResolveOptions((), env={})) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_a_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema_of(name))
 
 
 def test_every_key_has_a_description() -> None:

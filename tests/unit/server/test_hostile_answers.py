@@ -89,6 +89,7 @@ print("bounded")
 """
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     "document",
     [

@@ -112,6 +112,7 @@ def test_an_encoding_that_breaks_later_is_an_error() -> None:
         read([data])
 
 
+@pytest.mark.scale
 def test_a_sign_that_is_cut_by_a_piece_is_whole() -> None:
     data = cyrillic("utf-8", declared="utf-8", before=40)
     assert {read(pieces(data, 1), piece=piece).entries[-1].title for piece in range(150, 500)} == {"Новости дня"}
@@ -120,6 +121,7 @@ def test_a_sign_that_is_cut_by_a_piece_is_whole() -> None:
 # Bounds --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("parts", "error"),
     [
@@ -166,6 +168,7 @@ def test_small_things_that_take_much_room_are_bounded_by_their_number(
     assert read([HEAD + few + TAIL]) is not None
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("stray", [b"</xml>", b"</XML >\r\n", b" </xml></xml>"])
 @pytest.mark.parametrize("size", [1, 5, 65536])
 def test_a_stray_end_behind_a_large_document(stray: bytes, size: int) -> None:
