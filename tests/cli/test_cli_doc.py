@@ -114,7 +114,7 @@ def test_the_shell_can_read_the_script(away: Desk, shell: str) -> None:
         ("msauto ", set(COMMANDS)),
         ("msauto val", {"validate"}),
         ("msauto doc as", {"asset", "assert"}),
-        ("msauto schema ", {"playbook", "inventory", "plan", "settings"}),
+        ("msauto schema ", {"playbook", "inventory", "plan", "settings", "batch"}),
         ("msauto plan --form", {"--format"}),
         ("msauto show ", {"databases", "folders", "assets", "asset", "channels", "channel"}),
     ],

@@ -225,7 +225,7 @@ def test_validate(desk: Desk, sim: Simulator) -> None:
     assert not sim.log
 
 
-@pytest.mark.parametrize("name", ["playbook", "inventory", "plan", "settings"])
+@pytest.mark.parametrize("name", ["playbook", "inventory", "plan", "settings", "batch"])
 def test_schemas(desk: Desk, name: str) -> None:
     sourced = desk.run("schema", name)
     assert (sourced.code, sourced.err) == (0, "")

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
+from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.operation_keys import (
@@ -96,6 +97,12 @@ VALUES: dict[type[Model], dict[str, tuple[Any, ...]]] = {
         "bearer_keyring": ("k",), "headers": ({}, {"X": "y"}),
     },
     BasicArgs: {"username": ("u", TEMPLATE), **SECRETS},
+    SecretSource: {"env": ("E",), "file": ("f",), "keyring": ("k",), "credential": ("c",)},
+    JobArgs: {
+        "playbooks": ("p.yml", ["p.yml"]), "plan": ("p.json",), "optional": (True,), "needs": ("a", {"a": "any"}),
+        "extra_vars": ({},), "limit": ("all",), "tags": ("t",), "do": ("plan", "apply"), "drift": ({"after": 2},),
+        "forks": (3,),
+    },
     HttpProxyArgs: {"url": ("http://p:1",), "username": ("u",), **SECRETS},
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ import yaml
 from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.reference.module_docs import modules
+from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.playbook.schema.schema_errors import validate_data
@@ -73,6 +74,32 @@ all:
             dialect: {segment_update: recreate, list_separator: ";"}
           database: NEWS
         b:
+"""
+
+
+BATCH = """
+name: nightly
+schedule: {at: "03:10", days: [mon, sat], tz: Europe/Oslo, spread: 10m}
+window: {from: "23:00", to: "05:30"}
+heartbeat: {env: HEARTBEAT_URL}
+metrics: {file: out/msauto.prom}
+reports: {dir: reports, formats: [text, junit], keep_days: 60}
+notify:
+  - {to: "mailto://ops@example.org", on: [failed, drift]}
+  - {to: {credential: chat}, on: [missed]}
+defaults: {inventory: inventory.yml, forks: 4, lock_timeout: 10m, retry: {times: 2, wait: 5m}}
+jobs:
+  titles: {playbooks: [titles.yml, news.yml], max_time: 90m, allow: {delete: 40, remove: 100}, keep_going: true}
+  archive:
+    playbooks: archive.yml
+    inventory: [a.yml, b.yml]
+    extra_vars: {season: 3}
+    limit: playout
+    tags: [prep]
+    needs: [{titles: any}]
+    on_end: [[logger, -t, msauto]]
+  reviewed: {plan: tonight.json, optional: true, needs: titles}
+  drift: {playbooks: [site.yml], do: plan, drift: {after: 2}, needs: {titles: any, archive: ok}}
 """
 
 
@@ -235,3 +262,22 @@ def test_some_changed_inventories() -> None:
 @pytest.mark.scale
 def test_all_changed_inventories() -> None:
     assert run_inventories(1) > 1000
+
+
+def run_batches(share: int) -> int:
+    data = load_yaml(BATCH.encode(), "batch.yml").data
+    chosen = [each for number, each in enumerate(all_changes(data)) if number % share == 0]
+    for each in chosen:
+        document = load_yaml(yaml.safe_dump(each, allow_unicode=True).encode(), "batch.yml")
+        found = validate_data(BatchFileArgs, document.data, SourceNode(document))
+        check(document.data, [each.problem.message for each in found.problems], validator("batch"))
+    return len(chosen)
+
+
+def test_some_changed_batches() -> None:
+    assert run_batches(7) > 200
+
+
+@pytest.mark.scale
+def test_all_changed_batches() -> None:
+    assert run_batches(1) > 1400

@@ -11,7 +11,7 @@ from msauto.report.json import dump
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(["playbook", "inventory", "plan", "settings"]), default="playbook")
+@click.argument("name", type=click.Choice(["playbook", "inventory", "plan", "settings", "batch"]), default="playbook")
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""
     print_result(dump(plan_schema() if name == "plan" else json_schema(name)))

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from msauto.errors import InputError, Problem
+from msauto.playbook.schema.batch import BatchFileArgs
 from msauto.playbook.schema.inventory import InventoryArgs
 from msauto.playbook.schema.play import Playbook
 from msauto.playbook.schema.settings import SettingsArgs
@@ -21,17 +22,24 @@ _SIGNS = r"\s!-/:-@\[-^`{-~"
 VARIABLE_NAMES: dict[str, Any] = {"pattern": rf"^[^\d_{_SIGNS}][^{_SIGNS}]*$", "not": {"enum": sorted(OWN)}}
 """What the name of a variable may be: letters of any script, digits, ``_``; not msauto's own names."""
 
-VARIABLES = ("vars",)
+VARIABLES = ("vars", "extra_vars")
 """Keys whose mappings hold variables."""
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema ``playbook``, ``inventory`` or ``settings``; templates are accepted in place of values.
+    """Return the JSON Schema ``playbook``, ``inventory``, ``settings`` or ``batch``.
+
+    In playbooks and inventories, templates are accepted in place of values.
 
     >>> json_schema("playbook")["title"]
     'msauto playbook'
     """
-    models: dict[str, type[BaseModel]] = {"playbook": Playbook, "inventory": InventoryArgs, "settings": SettingsArgs}
+    models: dict[str, type[BaseModel]] = {
+        "playbook": Playbook,
+        "inventory": InventoryArgs,
+        "settings": SettingsArgs,
+        "batch": BatchFileArgs,
+    }
     model = models.get(name)
     if model is None:
         raise InputError([Problem(f"schema {name!r} not found", None, nearest(name, models))])

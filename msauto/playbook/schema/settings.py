@@ -28,6 +28,13 @@ def _clock(value: Any) -> time:
     return read
 
 
+def _at_least_one(days: list[Day]) -> list[Day]:
+    if not days:
+        raise invalid("names no day, so it never applies", "remove `days` for every day")
+    return days
+
+
+Days = Annotated[list[Day], AfterValidator(_at_least_one)]
 _Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]
 
 
@@ -40,18 +47,10 @@ class LimitArgs(Model):
     protected: Plain[list[Name]] = key("globs of titles or folders that no run may delete or remove from")
 
 
-def _at_least_one(days: list[Day]) -> list[Day]:
-    if not days:
-        raise invalid("names no day, so the freeze never applies", "remove `days` for every day, or remove the freeze")
-    return days
-
-
 class FreezeArgs(Model):
     """A period of the week in which nothing may be changed."""
 
-    days: Plain[Annotated[list[Day], AfterValidator(_at_least_one)]] = key(
-        "days of the week, mon to sun; default all", json_schema_extra={"minItems": 1}
-    )
+    days: Plain[Days] = key("days of the week, mon to sun; default all", json_schema_extra={"minItems": 1})
     start: _Clock = need("from this time of day", alias="from")
     to: _Clock = need("to this time of day; before from: the next day")
     tz: TimezoneName = need("the time zone, such as Europe/Oslo")

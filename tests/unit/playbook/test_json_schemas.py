@@ -42,7 +42,7 @@ BAD: list[Any] = [
 ]
 
 
-NAMES = ("playbook", "inventory", "settings", "plan")
+NAMES = ("playbook", "inventory", "settings", "plan", "batch")
 
 
 @cache

@@ -1,0 +1,275 @@
+"""The keys of ``batch.yml``: jobs that run unattended. A batch file has no templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import time, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Discriminator, PlainValidator, Tag, WithJsonSchema
+
+from msauto.playbook.schema.inventory import TimezoneName
+from msauto.playbook.schema.settings import MOST_FORKS, Days
+from msauto.playbook.schema.strict_model import Excludes, Model, Needs, OneOf, key, need
+from msauto.playbook.schema.value_types import (
+    Between,
+    Count,
+    Flag,
+    Name,
+    Plain,
+    Quoted,
+    SecretText,
+    Span,
+    Texts,
+    invalid,
+    shown_value,
+)
+
+Event = Literal["failed", "refused", "locked", "missed", "changed", "drift", "ok", "recovered"]
+ReportFormat = Literal["text", "json", "markdown", "html", "junit"]
+Requirement = Literal["ok", "any"]
+"""What a job requires of an earlier one: that it ended with 0, or only that it ended."""
+
+_BATCH_NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"  # Kubernetes limits the names of CronJobs to these
+_JOB_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
+
+
+def _batch_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(_BATCH_NAME, value):
+        return str(value)
+    remedy = "use at most 52 lower-case letters, digits and hyphens, such as nightly"
+    raise invalid(f"{shown_value(value)} is not a valid batch name", remedy)
+
+
+def _job_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(_JOB_NAME, value):
+        return str(value)
+    remedy = "use at most 63 letters, digits, hyphens, dots and underscores, such as news"
+    raise invalid(f"{shown_value(value)} is not a valid job name", remedy)
+
+
+def _minute(value: Any) -> time:
+    if isinstance(value, str) and re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value, re.ASCII):
+        return time.fromisoformat(value)
+    raise invalid(f"must be a time of day such as 03:10, not {shown_value(value)}")
+
+
+def _some_time(value: timedelta) -> timedelta:
+    if value > timedelta(days=7):
+        raise invalid("must be at most 7d")
+    if value < timedelta(seconds=1):
+        raise invalid("must be at least 1s")
+    return value
+
+
+def _requirements(value: Any) -> dict[str, Requirement]:
+    """Return the names of earlier jobs with what is required of each."""
+    found: dict[str, Requirement] = {}
+    for item in value if isinstance(value, list) else [value]:
+        for name, required in item.items() if isinstance(item, dict) else [(item, "ok")]:
+            if required not in ("ok", "any"):
+                raise invalid(f"{shown_value(required)} is not a valid requirement", "use ok or any")
+            found[_job_name(name)] = required
+    return found
+
+
+def _argv(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value) and value[0].strip():
+        return tuple(map(str, value))
+    raise invalid("must be a list of texts: a program and its arguments", 'write [["logger", "done"]]; no shell runs')
+
+
+def _some_events(events: list[Event]) -> list[Event]:
+    if not events:
+        raise invalid("names no event, so nothing is ever sent", "add an event such as failed")
+    return events
+
+
+def _some_jobs(jobs: dict[str, Any]) -> dict[str, Any]:
+    if not jobs:
+        raise invalid("names no job", "add a job")
+    return jobs
+
+
+def _text_or_map(value: Any) -> str:
+    return "map" if isinstance(value, dict) else "text"
+
+
+BatchName = Annotated[str, PlainValidator(_batch_name), WithJsonSchema({"type": "string", "pattern": _BATCH_NAME})]
+JobName = Annotated[str, PlainValidator(_job_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
+MinuteOfDay = Annotated[
+    time, PlainValidator(_minute), WithJsonSchema({"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d$"})
+]
+"""A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
+UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
+_NAME_SCHEMA = {"type": "string", "pattern": _JOB_NAME}
+_MAP_SCHEMA = {"type": "object", "patternProperties": {_JOB_NAME: {"enum": ["ok", "any"]}}}
+_ONE_SCHEMA = {"anyOf": [_NAME_SCHEMA, _MAP_SCHEMA]}
+Requirements = Annotated[
+    Mapping[str, Requirement],
+    PlainValidator(_requirements),
+    WithJsonSchema({"anyOf": [*_ONE_SCHEMA["anyOf"], {"type": "array", "items": _ONE_SCHEMA}]}),
+]
+"""One name, ``{name: any}``, or a list of these; as a value, a mapping of name to requirement."""
+Argv = Annotated[
+    tuple[str, ...],
+    PlainValidator(_argv),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "prefixItems": [{"type": "string", "pattern": r"\S"}],
+        }
+    ),
+]
+
+
+class SecretSource(Model):
+    """Where a secret is: exactly one source."""
+
+    rules: ClassVar = (
+        OneOf(
+            ("env", "file", "keyring", "credential"),
+            ("has both {0} and {1}", "keep one of them"),
+            ("does not name a source of the secret", "add env, file, keyring or credential"),
+        ),
+    )
+
+    env: Plain[Quoted] = key("name of an environment variable")
+    file: Plain[Name] = key("file that contains only the secret, relative to the batch file")
+    keyring: Plain[Quoted] = key("service name of the secret in the system keyring; the user is the name of the batch")
+    credential: Plain[Quoted] = key("name of a file in systemd's credentials directory ($CREDENTIALS_DIRECTORY)")
+
+
+SecretOrText = Annotated[
+    Annotated[SecretSource, Tag("map")] | Annotated[SecretText, Tag("text")], Discriminator(_text_or_map)
+]
+"""A text, or the source of a secret one."""
+
+
+class ScheduleArgs(Model):
+    """When the batch starts."""
+
+    at: MinuteOfDay = need("time of day in tz, such as 03:10")
+    days: Plain[Days] = key("days of the week, mon to sun; default all", json_schema_extra={"minItems": 1})
+    tz: TimezoneName = need("time zone, such as Europe/Oslo")
+    spread: Plain[UpToAWeek] = key("start up to this much later, at random, to spread the load: 10m; default 0")
+
+
+class WindowArgs(Model):
+    """The hours in which the batch may run, in the time zone of the schedule."""
+
+    start: MinuteOfDay = need("from this time of day", alias="from")
+    to: MinuteOfDay = need("to before this time of day; if earlier than from, on the next day")
+
+
+class ReportArgs(Model):
+    """A dated report file of each night."""
+
+    dir: Name = need("folder of the report files, relative to this file")
+    formats: Plain[list[ReportFormat]] = key("forms of the report: text, json, markdown, html, junit; default text")
+    keep_days: Plain[Annotated[int, Between(1, 36500)]] = key("delete report files older than this; default: keep all")
+
+
+class MetricsArgs(Model):
+    """A text file of metrics for the node exporter of Prometheus."""
+
+    file: Name = need("file to write, ending with .prom, relative to this file")
+
+
+class NotifyArgs(Model):
+    """An address that gets a notice after certain events."""
+
+    to: SecretOrText = need(
+        "address as an Apprise URL, such as mailto://ops@example.org, or the source of a secret one"
+    )
+    on: Annotated[list[Event], AfterValidator(_some_events)] = need(
+        "events: failed, refused, locked, missed, changed, drift, ok, recovered", json_schema_extra={"minItems": 1}
+    )
+
+
+class RetryArgs(Model):
+    """How often a job is planned again if a server is unreachable, or another run holds its lock."""
+
+    times: Annotated[int, Between(1, 20)] = need("further attempts, 1 to 20")
+    wait: UpToAWeek = need("pause before each, such as 5m")
+
+
+class AllowArgs(Model):
+    """What a job may do beyond the limits of msauto.toml."""
+
+    delete: Plain[Count] = key("assets that a run of the job may delete, as --allow-delete")
+    remove: Plain[Count] = key("list items that exactly may remove in a run of the job, as --allow-remove")
+    requests: Plain[Count] = key("requests that a run of the job may send, as --allow-requests")
+
+
+class DriftArgs(Model):
+    """When a job with `do: plan` reports drift."""
+
+    after: Annotated[int, Between(1, 365)] = need("nights in a row in which a target differs before it is reported")
+
+
+class JobKeys(Model):
+    """What `defaults` and each job may set."""
+
+    inventory: Plain[Texts] = key("inventory, or a list, relative to this file; default: that of msauto.toml")
+    extra_vars: Plain[dict[str, Any]] = key("variables of highest precedence")
+    limit: Plain[Name] = key("only these hosts")
+    tags: Plain[Texts] = key("only tasks with one of these tags")
+    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
+    keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
+    max_time: Plain[UpToAWeek] = key("begin no further target after this time, such as 90m")
+    lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
+    retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
+    allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")
+    do: Plain[Literal["apply", "plan"]] = key("apply (default) within the limits, or plan: only report what differs")
+    drift: Plain[DriftArgs] = key("with do: plan, when to report drift; default: the first night")
+    on_end: Plain[list[Argv]] = key("programs to run after the job, each a list of texts; no shell is involved")
+
+
+class DefaultArgs(JobKeys):
+    """Values for the keys that a job does not set itself."""
+
+
+class JobArgs(JobKeys):
+    """One job: playbooks, or a saved plan."""
+
+    rules: ClassVar = (
+        OneOf(
+            ("playbooks", "plan"),
+            ("has both {0} and {1}", "make two jobs of it"),
+            ("the job has neither playbooks nor plan", "add playbooks: [FILE]"),
+        ),
+        Needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
+        Excludes(
+            "plan",
+            ("extra_vars", "limit", "tags", "do", "drift"),
+            "{other} cannot be used with a saved plan",
+            "remove it: the plan has been made already",
+        ),
+    )
+
+    playbooks: Plain[Texts] = key("playbook, or a list, relative to this file")
+    plan: Plain[Name] = key("saved plan to apply, relative to this file, instead of playbooks")
+    optional: Plain[Flag] = key("skip the job if the saved plan does not exist; default false: that is an error")
+    needs: Plain[Requirements] = key(
+        "earlier jobs that must have ended with 0; {name: any} only requires that the job has ended"
+    )
+
+
+class BatchFileArgs(Model):
+    """Jobs that run unattended, one after another."""
+
+    name: BatchName = need("name of the batch: for its lock, its metrics and the units of a scheduler")
+    schedule: ScheduleArgs = need("when the batch starts")
+    window: Plain[WindowArgs] = key("hours in which the batch may run; default: always")
+    heartbeat: Plain[SecretOrText] = key("URL of a check in the healthchecks protocol, or the source of a secret one")
+    metrics: Plain[MetricsArgs] = key("text file of metrics for Prometheus")
+    reports: Plain[ReportArgs] = key("dated report files")
+    notify: Plain[list[NotifyArgs]] = key("addresses that get a notice")
+    defaults: Plain[DefaultArgs] = key("values for all jobs")
+    jobs: Annotated[dict[JobName, JobArgs], AfterValidator(_some_jobs)] = need(
+        "jobs by name, in the order in which they run", json_schema_extra={"minProperties": 1}
+    )
