@@ -1,0 +1,1 @@
+"""Scheduled batch runs: the jobs of a ``batch.yml``, when they are due, and what starts them."""

@@ -1,0 +1,105 @@
+"""When a batch starts: pure functions of a schedule and the clock.
+
+Instants are in UTC: Python compares and subtracts two times of one zone by their wall clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from itertools import takewhile
+from zoneinfo import ZoneInfo
+
+from msauto.playbook.schema.settings import DAYS, Day
+from msauto.playbook.settings.change_windows import Window
+from msauto.playbook.settings.wall_clock import clock_change, instant_of
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """At a time of day in a zone, on these days; a scheduler delays each start by up to ``spread`` at random."""
+
+    at: time
+    timezone: str
+    days: tuple[Day, ...] = DAYS
+    spread: timedelta = timedelta()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone."""
+        return ZoneInfo(self.timezone)
+
+    def start_on(self, day: date) -> datetime:
+        """Return the start on a day.
+
+        In a night in which the clocks change: a skipped time is the first moment after it, a repeated one the earlier.
+        """
+        return instant_of(datetime.combine(day, self.at), self.zone)
+
+    def starts_after(self, moment: datetime) -> Iterator[datetime]:
+        """Yield the starts later than ``moment`` (in UTC), without end."""
+        day = moment.astimezone(self.zone).date() - timedelta(days=1)  # its start may be on the next day, after a gap
+        while True:
+            if DAYS[day.weekday()] in self.days and (start := self.start_on(day)) > moment:
+                yield start
+                moment = start  # the start of a day that is skipped as a whole may be that of the next day
+            day += timedelta(days=1)
+
+    def next_start(self, moment: datetime) -> datetime:
+        """Return the first start later than ``moment`` (in UTC)."""
+        return next(self.starts_after(moment))
+
+    def starts_between(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        """Yield the starts later than ``after`` and not later than ``until`` (both in UTC)."""
+        return takewhile(lambda start: start <= until, self.starts_after(after))
+
+
+@dataclass(frozen=True, slots=True)
+class DueStarts:
+    """What is due: the start to run now, if any, and the starts that are too late to run."""
+
+    now: datetime | None = None
+    missed: tuple[datetime, ...] = ()
+
+
+def due_starts(schedule: Schedule, window: Window | None, handled: datetime, now: datetime) -> DueStarts:
+    """Return which of the starts later than ``handled`` and not later than ``now`` is to run, and which are missed.
+
+    ``handled`` is the last start that was run, refused or reported as missed. A late start is run inside its window, or
+    at any time without a window. At most one is run: there is no backlog.
+    """
+    starts = list(schedule.starts_between(handled, now))
+    if not starts or (window is not None and not _in_same_opening(window, starts[-1], now)):
+        return DueStarts(None, tuple(starts))
+    return DueStarts(starts[-1], tuple(starts[:-1]))
+
+
+def _in_same_opening(window: Window, start: datetime, now: datetime) -> bool:
+    return window.is_open(start) and window.is_open(now) and now < closing_of(window, start)
+
+
+def closing_of(window: Window, start: datetime) -> datetime:
+    """Return the instant at which the window closes after ``start``, which is inside."""
+    wall = window.clock(start).replace(tzinfo=None)
+    day = wall.date() if window.end > wall.time() else wall.date() + timedelta(days=1)
+    return instant_of(datetime.combine(day, window.end), ZoneInfo(window.timezone or "UTC"))
+
+
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """A night in which the clocks change at the time of the start: ``skipped`` or ``repeated``."""
+
+    day: date
+    kind: str
+    start: datetime
+
+
+def clock_changes(schedule: Schedule, first: date, last: date) -> Iterator[ClockChange]:
+    """Yield the nights from ``first`` to ``last`` in which the time of the start is skipped or repeated."""
+    for number in range((last - first).days + 1):
+        day = first + timedelta(days=number)
+        if DAYS[day.weekday()] in schedule.days:
+            kind = clock_change(datetime.combine(day, schedule.at), schedule.zone)
+            if kind:
+                yield ClockChange(day, kind, schedule.start_on(day))
