@@ -19,7 +19,7 @@ from msauto.model.limits import Limits
 from msauto.model.plan import Plan, Refusal
 from msauto.playbook.settings.change_windows import Window, parse_window
 from msauto.playbook.settings.freezes import freeze_at
-from msauto.playbook.settings.settings import Freeze
+from msauto.playbook.settings.settings import DatedFreeze, Freeze
 
 STDOUT = "-"
 """As the name of an output file: stdout."""
@@ -29,7 +29,7 @@ STDOUT = "-"
 class AllowedTimes:
     """When a run may begin a target: outside of every freeze, and within the window of the run, if it has one."""
 
-    freezes: tuple[Freeze, ...] = ()
+    freezes: tuple[Freeze | DatedFreeze, ...] = ()
     window: Window | None = None
 
     def refusals(self, now: datetime) -> Iterator[Refusal]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import time
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Discriminator, PlainValidator, Tag, WithJsonSchema
 
 from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import Between, Count, Flag, Name, Plain, Texts, invalid
+from msauto.playbook.schema.value_types import Between, Count, Flag, Label, Name, Plain, Texts, When, invalid
 
 MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -56,6 +56,24 @@ class FreezeArgs(Model):
     tz: TimezoneName = need("the time zone, such as Europe/Oslo")
 
 
+class DatedFreezeArgs(Model):
+    """A period with dates in which nothing may be changed."""
+
+    start: When = need("first day, or date and time, such as 2026-12-24")
+    end: When = need("last day, which is frozen as well, or date and time")
+    reason: Plain[Label] = key("why, shown where a run is refused")
+    tz: Plain[TimezoneName] = key("the time zone of start and end; default `tz` of this file, or this machine's")
+
+
+def _weekly_or_dated(freeze: Any) -> str:
+    return "dated" if isinstance(freeze, dict) and not freeze.keys().isdisjoint({"start", "end"}) else "weekly"
+
+
+_AnyFreeze = Annotated[
+    Annotated[FreezeArgs, Tag("weekly")] | Annotated[DatedFreezeArgs, Tag("dated")], Discriminator(_weekly_or_dated)
+]
+
+
 class DownloadArgs(Model):
     """Where downloads may be written outside the repository."""
 
@@ -88,7 +106,7 @@ class SettingsArgs(Model):
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
     limits: Plain[LimitArgs] = key("what a run may do without a flag")
     protected: Plain[list[Name]] = key("as limits.protected")
-    freeze: Plain[list[FreezeArgs]] = key("periods in which nothing may be changed")
+    freeze: Plain[list[_AnyFreeze]] = key("periods in which nothing may be changed")
     state: Plain[StateArgs] = key("the ledger")
     lookup: Plain[LookupArgs] = key("what lookup() may read outside the repository")
     download: Plain[DownloadArgs] = key("where downloads may be written outside the repository")

@@ -1,4 +1,4 @@
-"""``[[freeze]]`` of the settings: the periods of the week in which nothing may be changed."""
+"""``[[freeze]]`` of the settings: the periods in which nothing may be changed, each week or with dates."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from msauto.playbook.schema.settings import DAYS
-from msauto.playbook.settings.settings import Freeze
+from msauto.playbook.settings.settings import DatedFreeze, Freeze
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFreeze:
-    """A freeze that is active now, from ``since`` to ``until`` in its own time zone."""
+    """A freeze that is active now, from ``since`` to ``until`` in its own time zone; one with dates has a reason."""
 
     since: datetime
     until: datetime
+    reason: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.since:%a %H:%M} to {self.until:%a %H:%M %Z}"
+        if self.reason is None:
+            return f"{self.since:%a %H:%M} to {self.until:%a %H:%M %Z}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M %Z}{why}"
 
 
-def freeze_at(freezes: Iterable[Freeze], now: datetime) -> ActiveFreeze | None:
+def freeze_at(freezes: Iterable[Freeze | DatedFreeze], now: datetime) -> ActiveFreeze | None:
     """Return the active freeze at ``now`` (with a zone) that lasts longest, or ``None``.
 
     A freeze whose end is before its start ends on the next day; ``days`` are those on which it starts. With equal start
@@ -30,6 +34,16 @@ def freeze_at(freezes: Iterable[Freeze], now: datetime) -> ActiveFreeze | None:
     """
     active = [frozen for freeze in freezes for frozen in _near(freeze, now) if _is_active(frozen, now)]
     return max(active, key=lambda frozen: frozen.until.astimezone(UTC), default=None)
+
+
+def freezes_between(freezes: Iterable[Freeze | DatedFreeze], begin: datetime, end: datetime) -> Iterator[ActiveFreeze]:
+    """Yield the freezes that are active at some time from ``begin`` to before ``end``, less than a day later."""
+    for freeze in freezes:
+        near = dict.fromkeys((*_near(freeze, begin), *_near(freeze, end)))
+        for frozen in near:
+            starts_inside = begin < frozen.since.astimezone(UTC) < end
+            if starts_inside or _is_active(frozen, begin):
+                yield frozen
 
 
 def _is_active(frozen: ActiveFreeze, now: datetime) -> bool:
@@ -43,7 +57,10 @@ def _is_active(frozen: ActiveFreeze, now: datetime) -> bool:
     return frozen.since.astimezone(UTC) <= now.astimezone(UTC) < frozen.until.astimezone(UTC)
 
 
-def _near(freeze: Freeze, now: datetime) -> Iterator[ActiveFreeze]:
+def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[ActiveFreeze]:
+    if isinstance(freeze, DatedFreeze):
+        yield ActiveFreeze(freeze.since, freeze.until, freeze.reason)
+        return
     today = now.astimezone(ZoneInfo(freeze.timezone)).date()
     for day in (today - timedelta(days=1), today):
         if DAYS[day.weekday()] in freeze.days:

@@ -7,15 +7,25 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import time
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.limits import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.settings import DAYS, Day, DownloadArgs, LimitArgs, LookupArgs, SettingsArgs
+from msauto.playbook.schema.settings import (
+    DAYS,
+    DatedFreezeArgs,
+    Day,
+    DownloadArgs,
+    FreezeArgs,
+    LimitArgs,
+    LookupArgs,
+    SettingsArgs,
+)
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.playbook.yaml.document import Path as DataPath
@@ -35,6 +45,15 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class DatedFreeze:
+    """A period in which nothing is changed, from ``since`` to before ``until``, both with a zone."""
+
+    since: datetime
+    until: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The values of ``msauto.toml``, with paths ready to open; without a file, the defaults."""
 
@@ -44,7 +63,7 @@ class Settings:
     state_dir: str | None = None
     timezone: str | None = None
     limits: Limits = field(default_factory=Limits)
-    freezes: tuple[Freeze, ...] = ()
+    freezes: tuple[Freeze | DatedFreeze, ...] = ()
     require_state: bool = False
     keep_runs: int | None = None
     keep_days: int | None = None
@@ -61,7 +80,9 @@ def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
             return Settings()
     document = _read(Path(path))
     args = read_as(SettingsArgs, document.data, SourceNode(document))
-    return _settings(args, Path(path))
+    settings = _settings(args, Path(path))
+    _check_freezes(settings, SourceNode(document).child("freeze"))
+    return settings
 
 
 def _settings(args: SettingsArgs, path: Path) -> Settings:
@@ -79,7 +100,7 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
             requests=limits.requests,
             protected=(*(args.protected or ()), *(limits.protected or ())),
         ),
-        freezes=tuple(Freeze(tuple(each.days or DAYS), each.start, each.to, each.tz) for each in args.freeze or ()),
+        freezes=tuple(_freeze(each, args.tz) for each in args.freeze or ()),
         require_state=bool(args.state and args.state.require),
         keep_runs=args.state.keep_runs if args.state else None,
         keep_days=args.state.keep_days if args.state else None,
@@ -87,6 +108,28 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
         download_folders=_folders(args.download, path),
         file_mib=args.file_mib or FILE_MIB,
     )
+
+
+def _freeze(args: FreezeArgs | DatedFreezeArgs, timezone: str | None) -> Freeze | DatedFreeze:
+    if isinstance(args, FreezeArgs):
+        return Freeze(tuple(args.days or DAYS), args.start, args.to, args.tz)
+    zone = args.tz or timezone
+    return DatedFreeze(_moment(args.start, zone), _moment(args.end, zone, timedelta(days=1)), args.reason or "")
+
+
+def _moment(value: datetime | date, zone: str | None, whole_day: timedelta = timedelta()) -> datetime:
+    """Return a time with a zone; a date is its first moment, or with ``whole_day`` that of the next day."""
+    if not isinstance(value, datetime):
+        value = datetime.combine(value + whole_day, time())
+    if value.tzinfo is not None:
+        return value
+    return value.replace(tzinfo=ZoneInfo(zone)) if zone else value.astimezone()
+
+
+def _check_freezes(settings: Settings, node: SourceNode) -> None:
+    for index, freeze in enumerate(settings.freezes):
+        if isinstance(freeze, DatedFreeze) and freeze.since >= freeze.until:
+            raise node.child(index, "end").error("end is before start, so the freeze never applies", "swap the two")
 
 
 def _folders(args: LookupArgs | DownloadArgs | None, path: Path) -> tuple[str, ...]:

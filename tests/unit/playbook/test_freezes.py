@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from msauto.playbook.schema.settings import DAYS
-from msauto.playbook.settings.freezes import freeze_at
-from msauto.playbook.settings.settings import Freeze
+from msauto.playbook.settings.freezes import freeze_at, freezes_between
+from msauto.playbook.settings.settings import DatedFreeze, Freeze
 
 EVENING = Freeze(("fri",), time(18), time(23, 30), "Europe/Oslo")
 NIGHT = Freeze(("fri",), time(22), time(2), "Europe/Oslo")
@@ -68,3 +69,32 @@ def test_without_days_every_day_is_meant() -> None:
     daily = Freeze(DAYS, time(1), time(2), "UTC")
     assert all(freeze_at([daily], datetime(2026, 11, day, 1, 30, tzinfo=UTC)) for day in range(16, 23))
     assert freeze_at([], datetime(2026, 11, 20, tzinfo=UTC)) is None
+
+
+CHRISTMAS = DatedFreeze(
+    datetime(2026, 12, 24, 12, tzinfo=ZoneInfo("Europe/Oslo")),
+    datetime(2026, 12, 27, tzinfo=ZoneInfo("Europe/Oslo")),
+    "Christmas",
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "holds"),
+    [("24T10:59", False), ("24T11:00", True), ("25T03:00", True), ("26T22:59", True), ("26T23:00", False)],
+)
+def test_a_freeze_with_dates(now: str, holds: bool) -> None:
+    found = freeze_at([CHRISTMAS], datetime.fromisoformat(f"2026-12-{now}").replace(tzinfo=UTC))
+    assert str(found) == ("2026-12-24 12:00 to 2026-12-27 00:00 CET (Christmas)" if holds else "None")
+
+
+def test_freezes_of_a_night() -> None:
+    begin = datetime(2026, 11, 20, 22, tzinfo=UTC)  # Friday, 23:00 in Oslo
+    all_of_them = [EVENING, NIGHT, ALL_DAY, CHRISTMAS]
+    assert [str(each) for each in freezes_between(all_of_them, begin, begin + timedelta(hours=6))] == [
+        "Fri 18:00 to Fri 23:30 CET",
+        "Fri 22:00 to Sat 02:00 CET",
+    ]
+    saturday = begin + timedelta(days=1)
+    assert [str(each) for each in freezes_between([ALL_DAY], saturday, saturday + timedelta(hours=6))] == [
+        "Sun 00:00 to Mon 00:00 UTC"
+    ]

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from datetime import time
+from datetime import UTC, datetime, time
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -9,7 +10,7 @@ from msauto.errors import InputError
 from msauto.model.limits import Limits
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.resolve import ResolveOptions
-from msauto.playbook.settings.settings import Freeze, Settings, load_settings
+from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
 from msauto.playbook.validation.validate import validate
 
 INVENTORY = """
@@ -115,6 +116,26 @@ require = true
     assert load_settings(None, tmp_path / "nowhere") == Settings()
 
 
+def test_freezes_with_dates(tmp_path: Path) -> None:
+    text = """
+tz = "Europe/Oslo"
+[[freeze]]
+start = 2026-12-24
+end = 2026-12-26
+reason = "Christmas"
+[[freeze]]
+start = 2026-12-31T18:00:00
+end = "2027-01-01T12:00Z"
+tz = "Europe/London"
+"""
+    settings = load_settings(write(tmp_path, "msauto.toml", text))
+    oslo, london = ZoneInfo("Europe/Oslo"), ZoneInfo("Europe/London")
+    assert settings.freezes == (
+        DatedFreeze(datetime(2026, 12, 24, tzinfo=oslo), datetime(2026, 12, 27, tzinfo=oslo), "Christmas"),
+        DatedFreeze(datetime(2026, 12, 31, 18, tzinfo=london), datetime(2027, 1, 1, 12, tzinfo=UTC)),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -122,6 +143,10 @@ require = true
         ("[limits]\ndelete_asets = 1", r"msauto.toml:2:1: unknown key 'delete_asets'\n.*\n.*\n.*'delete_assets'"),
         ("a = ", r"msauto.toml:1:5: invalid TOML"),
         ('[[freeze]]\nfrom = "25:00"\nto = "1:00"\ntz = "Oslo"', r"msauto.toml:2:8: from must be a time of day"),
+        ("[[freeze]]\nstart = 2026-12-24\nend = 2026-12-23", r"msauto.toml:3:7: end is before start"),
+        ("[[freeze]]\nstart = 2026-12-24", r"msauto.toml:1:3: end is missing"),
+        ('[[freeze]]\nstart = "24.12."\nend = 2026-12-26', r"msauto.toml:2:9: start must be a date"),
+        ('[[freeze]]\nstart = 2026-12-24\nend = 2026-12-24\nfrom = "18:00"', r"msauto.toml:4:1: unknown key 'from'"),
         ('[[freeze]]\nfrom = "18:00Z"\nto = "19:00"\ntz = "UTC"', r"msauto.toml:2:8: .* without a zone"),
         ('[[freeze]]\nfrom = "18:00"\nto = "19:00+02:00"\ntz = "UTC"', r"msauto.toml:3:6: .* without a zone"),
     ],
