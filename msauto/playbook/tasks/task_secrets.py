@@ -22,7 +22,7 @@ from msauto.secrets.tainted_text import (
     tainted_paths,
 )
 
-_MODULES = frozenset(MODULES)
+_MODULES = frozenset(MODULES) - {"block"}
 _WRITE_OUT = "write the value directly, or use another variable"
 _NO_TEXT = "this template turns a secret into a value that is not text, and cannot be redacted"
 _MAKE_TEXT = "use the secret itself, or a text made from it"
