@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.plan_builder import PlanContext
 from msauto.diffing.request_order import Phase
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
@@ -14,17 +14,15 @@ from msauto.model.plan import Expectation, Json
 from msauto.model.ports import LiveTarget
 
 
-def plan_deletion(context: PlanContext, source: TaskSource, builder: PlanBuilder) -> None:
+def plan_deletion(context: PlanContext, source: TaskSource) -> None:
     """Delete the asset. This cannot be undone."""
-    builder.look("asset", "folder", "length", "links")
-    number = builder.change(
-        "delete", "asset", context.title, before=_shown(context), after=None, source=source, reversible=False
-    )
+    context.builder.look("asset", "folder", "length", "links")
+    number = context.builder.change("delete", "asset", context.title, _shown(context), None, source, reversible=False)
     gone = [
         Expectation("asset", context.title, None),
         *(Expectation("link", show_folder(place), None) for place in context.places),
     ]
-    builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
+    context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 
 
 def _shown(context: PlanContext) -> dict[str, Json]:

@@ -33,14 +33,9 @@ _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it
 _ORDER = ("title", "link", "description", "pubDate", "guid")
 
 
-def plan_items(
-    context: ChannelContext,
-    desired: Sequence[Sourced[DesiredRssItem]],
-    exactly: TaskSource | None,
-    builder: PlanBuilder,
-) -> None:
+def plan_items(context: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]], exactly: TaskSource | None) -> None:
     """Make the channel's items as desired; with ``exactly`` nothing else stays."""
-    builder.look("items")
+    context.builder.look("items")
     check_names(context, desired)
     kept: set[str] = set()
     new: list[str] = []
@@ -48,20 +43,20 @@ def plan_items(
     for meant in find_items(context, desired):
         item = meant.sourced.value
         kept |= {live.guid for live in meant.items}
-        if _is_left(context, meant, builder):
+        if _is_left(context, meant):
             continue
         if item.present:
             new += [] if meant.items else [item.guid]
             unrecognised += [item.guid] if not meant.items and _unseen(context, item.guid) else []
-            _put_if_needed(context, meant, builder, going=exactly is not None)
+            _put_if_needed(context, meant, going=exactly is not None)
         elif meant.items:
             check_certain(meant)
-            _delete(context, meant.items, meant.sourced.source, builder)
+            _delete(context, meant.items, meant.sourced.source)
     if exactly:
-        _remove_others(context, kept, unrecognised, exactly, builder, guarded=bool(new))
+        _remove_others(context, kept, unrecognised, exactly, guarded=bool(new))
 
 
-def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
+def _is_left(context: ChannelContext, meant: MatchedItem) -> bool:
     """Return whether an item is left alone, because it is no longer what the run wrote (undo)."""
     desired = meant.sourced.value
     if desired.guid not in context.still:
@@ -72,7 +67,7 @@ def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) 
     if meant.items and isinstance(still, dict) and all(item_matches(still, live, still) for live in meant.items):
         return False
     shown: Json = _shown(meant.items[0], {}) if meant.items else None
-    builder.warnings.append(left_alone(f"channel {context.channel.name}: item {desired.guid}", shown, still))
+    context.builder.warnings.append(left_alone(f"channel {context.channel.name}: item {desired.guid}", shown, still))
     return True
 
 
@@ -102,7 +97,7 @@ def _content(context: ChannelContext, desired: DesiredRssItem) -> dict[str, Json
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder, *, going: bool) -> None:
+def _put_if_needed(context: ChannelContext, meant: MatchedItem, *, going: bool) -> None:
     sourced, live = meant.sourced, meant.items
     desired, content = sourced.value, _content(context, sourced.value)
     if live and desired.text is ABSENT and desired.item is ABSENT:
@@ -115,14 +110,14 @@ def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBui
     check_room(context, meant, going)
     before: Json = _shown(live[0], content) if live else None
     after: Json = content.get("item", content)
-    number = builder.change(
-        "change" if live else "add", "rss_item", desired.guid, before=before, after=after, source=sourced.source
+    number = context.builder.change(
+        "change" if live else "add", "rss_item", desired.guid, before, after, sourced.source
     )
     phase = Phase.RSS_PUT
-    if _goes_first(context, meant, builder):
+    if _goes_first(context, meant):
         phase = Phase.RSS_REPLACE
-        _send_deletes(context, live, [number], builder, phase)
-    builder.send(
+        _send_deletes(context, live, [number], phase)
+    context.builder.send(
         phase,
         requests.put_rss(context.channel.name, file_of(desired), _body(context, desired)),
         [number],
@@ -130,11 +125,11 @@ def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBui
     )
 
 
-def _goes_first(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
+def _goes_first(context: ChannelContext, meant: MatchedItem) -> bool:
     """Return whether what is live is deleted before the PUT: otherwise it would remain as a duplicate."""
     if len(meant.items) > 1:
         guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: {len(meant.items)} items are {guids}: they are deleted, and one is put"
         )
         return True
@@ -165,7 +160,6 @@ def _delete(
     context: ChannelContext,
     items: Sequence[RssItem],
     source: TaskSource,
-    builder: PlanBuilder,
     *,
     exactly: bool = False,
     guarded: bool = False,
@@ -174,35 +168,23 @@ def _delete(
     for guid in dict.fromkeys(item.guid for item in items):
         same = [item for item in items if item.guid == guid]
         shown: Json = show_item(same[0])
-        number = builder.change("delete", "rss_item", guid, before=shown, after=None, source=source, exactly=exactly)
-        _send_deletes(context, same, [number], builder, Phase.RSS_DELETE, guarded=guarded)
+        number = context.builder.change("delete", "rss_item", guid, shown, None, source, exactly=exactly)
+        _send_deletes(context, same, [number], Phase.RSS_DELETE, guarded=guarded)
 
 
 def _send_deletes(
-    context: ChannelContext,
-    items: Sequence[RssItem],
-    changes: Sequence[int],
-    builder: PlanBuilder,
-    phase: Phase,
-    *,
-    guarded: bool = False,
+    context: ChannelContext, items: Sequence[RssItem], changes: Sequence[int], phase: Phase, *, guarded: bool = False
 ) -> None:
     """Send one DELETE for each guid; as many as items show it, where one was seen to take one item alone."""
     for guid in dict.fromkeys(item.guid for item in items):
         count = sum(item.guid == guid for item in items) if f"rss-left:{guid}" in context.memory else 1
         request = structs.replace(requests.delete_rss(context.channel.name, guid), guarded=guarded)
         for _ in range(count):
-            builder.send(phase, request, changes, Expectation("rss_item", guid, None))
+            context.builder.send(phase, request, changes, Expectation("rss_item", guid, None))
 
 
 def _remove_others(
-    context: ChannelContext,
-    kept: Iterable[str],
-    unrecognised: Sequence[str],
-    exactly: TaskSource,
-    builder: PlanBuilder,
-    *,
-    guarded: bool,
+    context: ChannelContext, kept: Iterable[str], unrecognised: Sequence[str], exactly: TaskSource, *, guarded: bool
 ) -> None:
     """Delete what the list does not name.
 
@@ -213,19 +195,19 @@ def _remove_others(
     others = [item for item in context.channel.items if item.guid and plain(item.guid) not in known]
     nameless = [item for item in context.channel.items if not item.guid]
     if others and unrecognised:
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: nothing is removed, because {', '.join(unrecognised)} was written before "
             "and cannot be recognised: it may be one of the others"
         )
         return
-    _delete(context, others, exactly, builder, exactly=True, guarded=guarded)
+    _delete(context, others, exactly, exactly=True, guarded=guarded)
     if nameless:
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: {len(nameless)} without a guid cannot be removed, because the interface "
             f"deletes by guid: {', '.join(repr(item.title or item.description or '') for item in nameless)}"
         )
-    if others and not known and not any(change.action == "add" for change in builder.changes):
-        builder.emptied.append(("rss_item", len(others)))
+    if others and not known and not any(change.action == "add" for change in context.builder.changes):
+        context.builder.emptied.append(("rss_item", len(others)))
 
 
 # Bodies --------------------------------------------------------------------------------------------------------
@@ -302,6 +284,7 @@ class ChannelContext:
     channel: RssChannel
     memory: Mapping[str, Json] = field(default_factory=dict)
     still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still contain to be changed (undo)
+    builder: PlanBuilder = field(default_factory=PlanBuilder)
 
     def written(self, guid: str) -> Mapping[str, Json]:
         """Return what we last wrote of an item: content, file, and whether the channel showed it afterwards."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from msauto.diffing.aspect_definition import Aspect, Parameters, UndoContext
 from msauto.diffing.comparison import text_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.plan_builder import PlanContext
 from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
@@ -16,19 +16,19 @@ from msauto.model.plan import Address, Change, Expectation
 from msauto.model.ports import LiveTarget
 
 
-def plan_title(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_title(context: PlanContext, desired: DesiredAsset) -> None:
     """Rename the asset where it has another title."""
     title, live_title = desired.title, context.live_title
     if title is None:
         return
-    builder.look("title")
+    context.builder.look("title")
     if same_text(live_title, title.value):
         return
     if not context.address.namespace:
         versions.require_address(context.server, Address(title.value))  # by that title it is read again
-    number = builder.change("change", "title", "title", before=live_title, after=title.value, source=title.source)
+    number = context.builder.change("change", "title", "title", live_title, title.value, title.source)
     request = requests.set_field(context.path_before, "clip_name", title.value)
-    builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
+    context.builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:

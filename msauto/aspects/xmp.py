@@ -7,7 +7,7 @@ from typing import Any
 
 from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
 from msauto.diffing.comparison import same_list, texts
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
 from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Sourced
@@ -17,28 +17,28 @@ from msauto.model.ports import LiveTarget
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_xmp(context: PlanContext, desired: DesiredAsset) -> None:
     """Write the XMP fields that differ."""
     check_separator(desired.xmp, context.server.dialect.list_separator)
     changed: list[Changed] = []
     for name, sourced in desired.xmp.items():
         before, basis = _known(context, name)
         if context.batch is None:
-            builder.look(f"xmp:{name}")
+            context.builder.look(f"xmp:{name}")
         if basis != "none" and same_list(before, sourced.value):
             continue
         shown: Json = list(before) if basis != "none" else None
         still = context.still.get(f"xmp:{name}", shown)
         if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
-            builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
+            context.builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
             continue
         after: Json = list(sourced.value)
-        number = builder.change("change", "xmp", name, before=shown, after=after, source=sourced.source, basis=basis)
+        number = context.builder.change("change", "xmp", name, shown, after, sourced.source, basis=basis)
         changed.append((name, sourced, number))
     if changed:
         versions.require(context.server, versions.Feature.SET_USER_FIELDS)
     for group in _split(context, changed):
-        _send(context, group, builder)
+        _send(context, group)
 
 
 def check_separator(desired: Mapping[str, Sourced[tuple[str, ...]]], separator: str) -> None:
@@ -82,10 +82,10 @@ def _request(context: PlanContext, group: Sequence[Changed]) -> Request:
     return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)
 
 
-def _send(context: PlanContext, group: Sequence[Changed], builder: PlanBuilder) -> None:
+def _send(context: PlanContext, group: Sequence[Changed]) -> None:
     visible = context.live.xmp is not None or context.batch is not None
     expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
-    builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
+    context.builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:

@@ -53,9 +53,4 @@ def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
     yield f"xmp_batch:{expect.key}", True
 
 
-ASPECT = Aspect(
-    name="xmp_batch",
-    remember=_remember,
-    runs_once=True,
-    for_good="what a batch loaded is not known",
-)
+ASPECT = Aspect(name="xmp_batch", remember=_remember, runs_once=True, for_good="what a batch loaded is not known")

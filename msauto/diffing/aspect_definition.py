@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msauto.diffing.comparison import mapping, text_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.plan_builder import PlanContext
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Asset, Link
@@ -87,7 +87,7 @@ class Aspect:
     """
 
     name: AspectName
-    plan: Callable[[PlanContext, DesiredAsset, PlanBuilder], None] | None = None
+    plan: Callable[[PlanContext, DesiredAsset], None] | None = None
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from msgspec import structs
 
@@ -15,44 +14,6 @@ from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
-
-
-@dataclass(frozen=True, slots=True)
-class PlanContext:
-    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
-
-    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
-    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
-    entry that shows an asset which is to be deleted.
-    """
-
-    server: ServerSpec
-    database: str
-    path_before: str
-    path: str
-    title: str
-    live_title: str
-    asset: Asset
-    live: LiveTarget
-    memory: Mapping[str, Json] = field(default_factory=dict)
-    lossy: bool = False
-    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
-    address: Address = Address("")  # noqa: RUF009 - frozen
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    batch: TaskSource | None = None
-    places: tuple[Folder, ...] = ()
-
-    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
-        """Return what a file of this clip is made from: where that is the same, so is the file."""
-        created = self.asset.attributes.get("create_time")
-        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
-        return {"asked": dict(asked), "clip": clip}
-
-    @property
-    def rate(self) -> Fraction | None:
-        """Frames a second; ``None`` if the clip reports none."""
-        return self.asset.rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +59,10 @@ class PlanBuilder:
         action: Action,
         aspect: AspectName,
         key: str,
-        *,
         before: Json,
         after: Json,
         source: TaskSource,
+        *,
         basis: Basis = "live",
         reversible: bool = True,
         exactly: bool = False,
@@ -115,27 +76,9 @@ class PlanBuilder:
         """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
-        self.changes.append(
-            Change(
-                "run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.pending
-            )
-        )
+        change = Change("run", aspect, key, before, after, "live", False, source, False, cause.handler, cause.pending)
+        self.changes.append(change)
         return len(self.changes) - 1
-
-    def has_file(
-        self, aspect: AspectName, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
-    ) -> bool:
-        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
-        self.look("length")
-        remembered = context.memory.get(f"{aspect}:{dest}")
-        if cause.handler or not isinstance(remembered, dict):
-            return False
-        there = context.files.get(dest)
-        return there is not None and remembered == {**context.made_from(asked), "sha256": there}
-
-    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expectation) -> None:
-        """Add a download; the same file cannot be two things."""
-        self.send(phase, structs.replace(request, dest=dest), changes, expect)
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
@@ -148,6 +91,63 @@ class PlanBuilder:
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
         return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
+
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
+    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
+    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    entry that shows an asset which is to be deleted.
+    """
+
+    server: ServerSpec
+    database: str
+    path_before: str
+    path: str
+    title: str
+    live_title: str
+    asset: Asset
+    live: LiveTarget
+    builder: PlanBuilder
+    memory: Mapping[str, Json] = field(default_factory=dict)
+    lossy: bool = False
+    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
+    address: Address = Address("")  # noqa: RUF009 - frozen
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: TaskSource | None = None
+    places: tuple[Folder, ...] = ()
+
+    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what a file of this clip is made from: where that is the same, so is the file."""
+        created = self.asset.attributes.get("create_time")
+        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
+        return {"asked": dict(asked), "clip": clip}
+
+    def has_file(self, aspect: AspectName, dest: str, asked: Mapping[str, Json], cause: Trigger) -> bool:
+        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
+        self.builder.look("length")
+        remembered = self.memory.get(f"{aspect}:{dest}")
+        if cause.handler or not isinstance(remembered, dict):
+            return False
+        there = self.files.get(dest)
+        return there is not None and remembered == {**self.made_from(asked), "sha256": there}
+
+    def fetch(
+        self,
+        aspect: AspectName,
+        dest: str,
+        asked: dict[str, Json],
+        request: Request,
+        source: TaskSource,
+        cause: Trigger,
+    ) -> None:
+        """Add a download as what is run, with what its file is made from."""
+        number = self.builder.run(aspect, dest, asked, source, cause)
+        expect = Expectation(aspect, dest, self.made_from(asked), visible=False)
+        self.builder.send(cause.phase, structs.replace(request, dest=dest), [number], expect)
 
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:

@@ -11,14 +11,7 @@ from msgspec import structs
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.desired import (
-    Desired,
-    DesiredAsset,
-    DesiredOperation,
-    DesiredProxy,
-    DesiredThumbnail,
-    TitleRef,
-)
+from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TitleRef
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain
 from msauto.model.plan import Address, Settlement, Target
@@ -26,7 +19,7 @@ from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
+from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
 from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
 from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
@@ -208,9 +201,9 @@ async def _compare(
     live = await _read_rest(context, layers, found, desired)
     recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
     files = {run.dest: await context.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
-    given = ComparisonInputs(live, recalled.items, files, context.answers.batches.get(group.database))
+    batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan = AssetPlanner(found, desired, replace(given, places=places))
+    plan = AssetPlanner(found, desired, context_of(found, desired, live, recalled.items, files, batch, places))
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
@@ -265,10 +258,10 @@ async def _call_handlers(
     known = [handler for member in group.members for handler in member.intent.notify]
     calls, warnings = pending_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
-    plan.know(recalled().items)
+    memory = recalled().items
     for call, run in zip(calls, runs, strict=True):
         if isinstance(run, DesiredOperation):
-            plan.handler(run, call.handler.name, call.pending)
+            plan.handler(run, call.handler.name, call.pending, memory)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from msauto.diffing.comparison import mapping, track_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
+from msauto.diffing.plan_builder import PlanContext, refuse
 from msauto.diffing.positions import in_point
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, DesiredAsset, Position, TaskSource
@@ -23,17 +23,17 @@ from msauto.planning.survey.expected_state import asset_after
 _START, _END = "Profanity Start", "Profanity End"
 
 
-def check_editorial(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     """Warn of what the changes of an asset make of it; refuse an in point after the out point where tasks name both.
 
     Raises ``PlanningError``.
     """
-    if not builder.changes:
+    if not context.builder.changes:
         return
-    after = asset_after(context.asset, builder.requests())
-    _check_in_and_out(context, desired, after, builder)
-    warnings = [*_outside(context, desired, after, builder), *_unpaired(context, after, builder), *_blank_ends(builder)]
-    builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
+    after = asset_after(context.asset, context.builder.requests())
+    _check_in_and_out(context, desired, after)
+    warnings = [*_outside(context, desired, after), *_unpaired(context, after), *_blank_ends(context)]
+    context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
 # In and out ----------------------------------------------------------------------------------------------------
@@ -67,27 +67,27 @@ class _Span:
         return None
 
 
-def _moved(builder: PlanBuilder) -> list[Change]:
+def _moved(context: PlanContext) -> list[Change]:
     names = {"first_frame", "last_frame"}
-    return [change for change in builder.changes if change.aspect == "field" and change.key in names]
+    return [change for change in context.builder.changes if change.aspect == "field" and change.key in names]
 
 
-def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> None:
-    moved, span = _moved(builder), _Span.of(after)
+def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset) -> None:
+    moved, span = _moved(context), _Span.of(after)
     if not moved or not span.is_reversed:
         return
     told = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
     if {"first_frame", "last_frame"} <= desired.fields.keys() and not desired.still:  # undo brings back what there was
         raise refuse(told, moved[0].source, "let first_frame be at most last_frame")
-    builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
+    context.builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
 
 
-def _outside(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> Iterator[str]:
+def _outside(context: PlanContext, desired: DesiredAsset, after: Asset) -> Iterator[str]:
     """Yield the named markers and segments outside the in and out points, where the run sets them or these points."""
-    span, moved = _Span.of(after), bool(_moved(builder))
+    span, moved = _Span.of(after), bool(_moved(context))
     if span.is_reversed:
         return
-    set_here = {change.source.place for change in builder.changes if change.aspect in {"marker", "segment"}}
+    set_here = {change.source.place for change in context.builder.changes if change.aspect in {"marker", "segment"}}
     for what, first, last, source in (*_markers(context, desired), *_segments(context, desired)):
         where = span.misses(first, last) if moved or source.place in set_here else None
         if where is not None:
@@ -122,7 +122,7 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
     if position is ABSENT:
         return None
     try:
-        return position.to_frames(context.rate or Fraction(1))
+        return position.to_frames(context.asset.rate or Fraction(1))
     except TimecodeError:
         return None
 
@@ -130,9 +130,9 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
 # Profanity -----------------------------------------------------------------------------------------------------
 
 
-def _unpaired(context: PlanContext, after: Asset, builder: PlanBuilder) -> Iterator[str]:
+def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
-    touched = [change for change in builder.changes if change.aspect == "marker"]
+    touched = [change for change in context.builder.changes if change.aspect == "marker"]
     if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
         return
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
@@ -170,9 +170,11 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 # Titles --------------------------------------------------------------------------------------------------------
 
 
-def _blank_ends(builder: PlanBuilder) -> Iterator[str]:
+def _blank_ends(context: PlanContext) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
-    for change in _set(builder, "title", "segment", "segmentation", "marker", "link"):
+    for change in context.builder.changes:
+        if change.aspect not in {"title", "segment", "segmentation", "marker", "link"} or change.action == "delete":
+            continue
         title, had = _title(change, change.after), _title(change, change.before)
         if title != title.strip() and title != had:
             what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
@@ -185,7 +187,3 @@ def _title(change: Change, side: object) -> str:
     if change.aspect == "link":
         return parse_folder(change.key)[-1] if side is not None else ""
     return str(side.get("title", "")) if isinstance(side, Mapping) else ""
-
-
-def _set(builder: PlanBuilder, *aspects: str) -> Iterator[Change]:
-    return (change for change in builder.changes if change.aspect in aspects and change.action in {"add", "change"})

@@ -329,12 +329,7 @@ async def _filter_entries(
 
 
 async def _holds(
-    where: Callable[[Facts], bool],
-    database: str,
-    entry: Entry,
-    reader: Reader,
-    answers: XmpAnswers,
-    source: TaskSource,
+    where: Callable[[Facts], bool], database: str, entry: Entry, reader: Reader, answers: XmpAnswers, source: TaskSource
 ) -> tuple[bool, frozenset[str]]:
     async def find() -> FoundClip | None:
         address = Address(entry.title)
