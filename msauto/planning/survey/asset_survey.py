@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from msgspec import structs
 
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
-from msauto.errors import MsautoError
-from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TitleRef
+from msauto.errors import MsautoError, PlanningError
+from msauto.model.desired import (
+    Desired,
+    DesiredAsset,
+    DesiredOperation,
+    DesiredProxy,
+    DesiredThumbnail,
+    TaskSource,
+)
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain
 from msauto.model.plan import Address, Settlement, Target
@@ -20,7 +27,7 @@ from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
-from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
+from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
 from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
@@ -105,13 +112,11 @@ async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder
     if clip is None or (not here and not pending):
         warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
         return SurveyedTarget(missing if declared or unknown else "skipped", warnings=tuple(filter(None, warnings)))
-    asset, address, title = clip
     group = finder.named()
     here = [(member, finder.renamed(member, desired)) for member, desired in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
-    found = LocatedAsset(context.server, group.database, asset, address, title, looked)
-    aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
+    found, *aliases = (LocatedAsset(context.server, group.database, *each, looked) for each in (clip, *finder.aliases))
     outcome = await _compare(context, group, layers, found, here, aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
@@ -145,29 +150,32 @@ async def _check_missing(
     if not away and not unknown:
         return "unchanged"
     if not await context.reader.has_database(group.database):
-        raise refuse(
-            f"server {context.server.name}: database {group.database!r} not found",
-            group.members[0].intent.source,
-            "list the databases with `msauto show databases`",
-        )
+        raise database_not_found(context.server, group.database, group.members[0].intent.source)
     state: State = "unchanged"
     for member, desired in (*away, *((member, None) for member in unknown)):
-        if member.intent.absent or (isinstance(desired, DesiredAsset) and not desired.present):
+        intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
+        if intent.absent or (asset is not None and not asset.present):
             continue
-        if member.intent.missing != "skip" and not (isinstance(desired, DesiredAsset) and desired.missing == "skip"):
+        if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
+            was = former_titles(member)
+            former = f" (nor {', '.join(map(repr, was))})" if was else ""
             raise refuse(
-                f"server {context.server.name}, database {group.database}: asset {_asked(member, group)} not found",
-                member.intent.named or member.intent.source,
+                f"server {context.server.name}, database {group.database}: asset "
+                f"{member.title or group.name!r}{former} not found",
+                intent.named or intent.source,
                 "correct the title, or write `missing: skip`",
             )
         state = "skipped"
     return state
 
 
-def _asked(member: IntentGroupMember, group: IntentGroup) -> str:
-    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
-    former = f" (nor {', '.join(map(repr, was))})" if was else ""
-    return f"{member.title or group.name!r}{former}"
+def database_not_found(server: ServerSpec, database: str, source: TaskSource) -> PlanningError:
+    """Return the error of a database that the server does not have."""
+    return refuse(
+        f"server {server.name}: database {database!r} not found",
+        source,
+        "list the databases with `msauto show databases`",
+    )
 
 
 # Comparing -----------------------------------------------------------------------------------------------------
@@ -186,7 +194,7 @@ async def _compare(
     desired = None
     if declared:
         desired = merge_desired(declared, found.asset, found.title)
-        if not _finalized(found, min(declared, key=_strictness)):
+        if not _finalized(found, declared):
             return SurveyedTarget("skipped")
         if desired.folder is not None:
             check_guard(found.asset, found.title, desired.folder)
@@ -200,7 +208,12 @@ async def _compare(
             return SurveyedTarget("unchanged", warnings=desired.notes)
     live = await _read_rest(context, layers, found, desired)
     recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
-    files = {run.dest: await context.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
+    # Only a file that was downloaded before may have the desired content.
+    downloads = [
+        ({DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run)), getattr(run, "dest", ""))
+        for run in runs
+    ]
+    files = {dest: await context.disk.sha256(dest) for kind, dest in downloads if f"{kind}:{dest}" in recalled.items}
     batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
     plan = AssetPlanner(found, desired, context_of(found, desired, live, recalled.items, files, batch, places))
@@ -225,17 +238,10 @@ async def _compare(
     return outcome if here or target.changes else replace(outcome, state="skipped")
 
 
-def _may_be_there(run: DesiredOperation, recalled: RecalledMemory) -> TypeGuard[DesiredThumbnail | DesiredProxy]:
-    """Return whether the file may have the desired content: only a file that was downloaded before may."""
-    kind = {DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run))
-    return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
-
-
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
     """Whether an earlier run left something pending for the asset of these tasks."""
-    names = {plain(name) for name in (*group.names, group.name)}
-    if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
-        names.add(plain(group.by_id[1].title))
+    answer = group.by_id[1] if group.by_id else None
+    names = {*group.names, group.name, (answer.title if answer else None) or group.name}
     return any((group.database, plain(name)) in context.pending for name in names)
 
 
@@ -265,22 +271,16 @@ async def _call_handlers(
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
-def _finalized(found: LocatedAsset, desired: DesiredAsset) -> bool:
-    """Whether to go on; a clip still being recorded is an error unless the task skips or allows it."""
-    if found.asset.finalized is not False or desired.unfinalized == "allow":
-        return True
-    if desired.unfinalized == "skip":
-        return False
-    raise refuse(
-        f"{found.title!r} is still being recorded (finalized is false)",
-        desired.source,
-        "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
-    )
-
-
-def _strictness(desired: DesiredAsset) -> int:
-    """Sort key: the strictest task on a clip that is still being recorded is the smallest."""
-    return ("error", "skip", "allow").index(desired.unfinalized)
+def _finalized(found: LocatedAsset, declared: Sequence[DesiredAsset]) -> bool:
+    """Whether to go on; a clip still being recorded is an error unless all tasks skip or allow it."""
+    strictest = min(declared, key=lambda desired: ("error", "skip", "allow").index(desired.unfinalized))
+    if found.asset.finalized is False and strictest.unfinalized == "error":
+        raise refuse(
+            f"{found.title!r} is still being recorded (finalized is false)",
+            strictest.source,
+            "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
+        )
+    return found.asset.finalized is not False or strictest.unfinalized == "allow"
 
 
 async def _read_rest(

@@ -32,21 +32,18 @@ def recall(
     former = [name for name in names if not same_text(name, found.title)]
     mine = [found.id(name) for name in (*reversed(former), found.title)]
     for target in (*(alias.id(alias.title) for alias in aliases), *mine):
-        known = dict(memory.recall(target))
-        if target not in mine:
-            known = {item: value for item, value in known.items() if item.startswith("command:")}
-        if forget:
-            settled = settlements_of(target, known)
-            settlements += settled
-            known |= {each.item: each.value for each in settled}
-        items |= known
+        known, settled = recall_settled(memory, target, forget=forget)
+        items |= {item: value for item, value in known.items() if target in mine or item.startswith("command:")}
+        settlements += [each for each in settled if target in mine or each.item.startswith("command:")]
     return RecalledMemory({name: value for name, value in items.items() if value is not None}, tuple(settlements))
 
 
-def settlements_of(target: TargetId, items: Mapping[str, Json]) -> list[Settlement]:
-    """Return the settlements: pending handlers are dropped, what may have run counts as run."""
-    return [
+def recall_settled(memory: Memory, target: TargetId, *, forget: bool) -> tuple[dict[str, Json], list[Settlement]]:
+    """Return the items of a target; with ``forget`` as settled: pending ones dropped, sent ones run."""
+    items = dict(memory.recall(target))
+    settlements = [
         Settlement(target, item, None if item.startswith("pending:") else True)
-        for item, value in items.items()
+        for item, value in (items.items() if forget else ())
         if item.startswith("pending:") or mapping(value).get("unverified")
     ]
+    return items | {each.item: each.value for each in settlements}, settlements

@@ -6,7 +6,7 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,17 +15,24 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents, TaskSource
+from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
-from msauto.planning.survey.asset_survey import State, SurveyContext, SurveyedTarget, in_error, survey_asset
+from msauto.planning.survey.asset_survey import (
+    State,
+    SurveyContext,
+    SurveyedTarget,
+    database_not_found,
+    in_error,
+    survey_asset,
+)
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.merge_tasks import merge_channels
-from msauto.planning.survey.remembered_values import settlements_of
+from msauto.planning.survey.remembered_values import recall_settled
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
 from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS
@@ -73,16 +80,18 @@ async def survey(
     found = _Results()
     for group in await group_intents(replace(work, intents=of_databases), reader, 1):
         found.add(await _plan_group(context, group))
-    context = replace(context, answers=XmpAnswers(_batches(found.targets)))
+    batches = {target.database: target.changes[0].source for target in found.targets if target.changes}
+    context = replace(context, answers=XmpAnswers(batches))
     groups = await group_intents(replace(work, intents=rest), reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
 
-    first = found.count
+    first = len(found.states)
     async for outcome in concurrent_map(plan, groups, limit=forks):
         found.add(outcome)
-    for numbers in found.same_clips():
+    # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
+    for numbers in [numbers for numbers in found.clips.values() if 1 < len(numbers) <= MOST_LINKS]:
         try:
             outcome = await _plan_group(context, merge_groups([groups[number - first] for number in numbers]))
         except DistinctClipsError:
@@ -93,17 +102,15 @@ async def survey(
 
 
 class _Results:
-    """The outcomes so far, by the number of the target. Unchanged targets are counted, not kept."""
+    """The outcomes so far, by the number of the target. Unchanged targets are counted, not kept.
+
+    ``clips``: the numbers of the targets that seem to be one clip, by what identifies it.
+    """
 
     def __init__(self) -> None:
-        self._states: list[State | None] = []
+        self.states: list[State | None] = []
         self._outcomes: dict[int, SurveyedTarget] = {}
-        self._clips: dict[int, list[int]] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of outcomes."""
-        return len(self._states)
+        self.clips: dict[int, list[int]] = {}
 
     @property
     def targets(self) -> list[Target]:
@@ -112,25 +119,18 @@ class _Results:
 
     def add(self, outcome: SurveyedTarget) -> None:
         """Add the outcome of the next target."""
-        number = len(self._states)
-        self._states.append(outcome.state)
+        number = len(self.states)
+        self.states.append(outcome.state)
         if outcome.clip is not None:
-            self._clips.setdefault(outcome.clip, []).append(number)
+            self.clips.setdefault(outcome.clip, []).append(number)
         self._keep(number, outcome)
-
-    def same_clips(self) -> list[list[int]]:
-        """Return the numbers of targets that seem to be one clip under different names.
-
-        A larger number of them means that the server reports the same for all clips.
-        """
-        return [numbers for numbers in self._clips.values() if 1 < len(numbers) <= MOST_LINKS]
 
     def replace(self, numbers: Sequence[int], outcome: SurveyedTarget) -> None:
         """Replace several outcomes by one, at the position of the first."""
         for number in numbers:
-            self._states[number] = None
+            self.states[number] = None
             self._outcomes.pop(number, None)
-        self._states[numbers[0]] = outcome.state
+        self.states[numbers[0]] = outcome.state
         self._keep(numbers[0], outcome)
 
     def _keep(self, number: int, outcome: SurveyedTarget) -> None:
@@ -138,14 +138,14 @@ class _Results:
             self._outcomes[number] = outcome
 
     def survey(self, server: str, reads: int) -> Survey:
-        """Return the survey."""
+        """Return the survey. A database target is in the first batch: it precedes all assets of its server."""
         targets = self.targets
         first = min((target.batch for target in targets), default=0)
         kept = [outcome for _, outcome in sorted(self._outcomes.items())]
-        states = Counter(self._states)
+        states = Counter(self.states)
         return Survey(
             server,
-            tuple(_in_batch(target, first) for target in targets),
+            tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
             states["unchanged"],
             states["skipped"],
             states["left out"],
@@ -155,34 +155,16 @@ class _Results:
         )
 
 
-def _in_batch(target: Target, first: int) -> Target:
-    """Return a database target in the first batch: it precedes all assets of its server."""
-    return structs.replace(target, batch=first) if target.kind == "database" else target
-
-
-def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
-    """Return the databases that an XMP batch changes, with the source of the batch."""
-    return {target.database: target.changes[0].source for target in targets if target.changes}
-
-
 async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    outcome = await _plan(context, group)
-    if outcome.target is None:
-        return outcome
-    return replace(outcome, target=structs.replace(outcome.target, batch=group.batch))
-
-
-async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind, survey_asset)
     try:
         if group.error is not None:
             raise group.error
-        if group.kind == "rss_channel":
-            return await _plan_channel(context, group)
-        if group.kind == "database":
-            return await _plan_database(context, group)
-        return await survey_asset(context, group)
+        outcome = await plan(context, group)
     except (MsautoError, TimecodeError) as error:
-        return SurveyedTarget("changed", in_error(context, group, error))
+        outcome = SurveyedTarget("changed", in_error(context, group, error))
+    target = outcome.target
+    return outcome if target is None else replace(outcome, target=structs.replace(target, batch=group.batch))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
@@ -209,16 +191,10 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
     if not batches:
         return SurveyedTarget("skipped")
     name = TargetId(context.server.name, group.database, "database", group.database)
-    memory = dict(context.memory.recall(name))
-    settlements = settlements_of(name, memory) if context.forget else []
-    memory |= {each.item: each.value for each in settlements}
+    memory, settlements = recall_settled(context.memory, name, forget=context.forget)
     outcome = SurveyedTarget.of(*plan_database(context.server, group.database, batches, memory), tuple(settlements))
     if outcome.target is not None and not await context.reader.has_database(group.database):
-        raise refuse(
-            f"server {context.server.name}: database {group.database!r} not found",
-            batches[0].source,
-            "list the databases with `msauto show databases`",
-        )
+        raise database_not_found(context.server, group.database, batches[0].source)
     return outcome
 
 
