@@ -9,29 +9,12 @@ from typing import Any
 
 from msgspec import structs
 
+from msauto.diffing import segment_frames as frames
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
-from msauto.diffing.segment_frames import (
-    NewSegment,
-    create_segment,
-    delete_segment,
-    editorial,
-    free_first,
-    known_texts,
-    live_segments,
-    piece_matches,
-    recreates,
-    remake,
-    reported_part,
-    rewrite_segment,
-    segment_matches,
-    segment_numbered,
-    show_segment,
-    unreported,
-)
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text
@@ -72,7 +55,7 @@ def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     if any(item.is_placed for item in present):
         context.builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
-    live = {segment.number: segment for segment in live_segments(context)}
+    live = {segment.number: segment for segment in frames.live_segments(context)}
     matched = _match(present, absent, live)
     kept = {segment.number for _, segment in matched}
     gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
@@ -84,19 +67,21 @@ def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     new = _new(present, absent, matched, staying, surplus, context, live)
     left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
     for number, source in gone.items():
-        delete_segment(context, live[number], source)
+        frames.delete_segment(context, live[number], source)
     if exactly:
         for number in left:
-            delete_segment(context, live[number], exactly, exactly=True)
+            frames.delete_segment(context, live[number], exactly, exactly=True)
     for item, number, instead in new:
         _create(context, item, number, instead)
     if live and surplus and not kept and not new:
         context.builder.emptied.append(("segment", len(live)))
     if len(context.builder.changes) > before:
-        after: list[NewSegment | Segment] = [_named_over(item, remake(context, segment)) for item, segment in matched]
-        after += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
+        after: list[frames.NewSegment | Segment] = [
+            _named_over(item, frames.remake(context, segment)) for item, segment in matched
+        ]
+        after += [_named_over(item, frames.NewSegment(number, 0, 0)) for item, number, _ in new]
         after += [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
-        context.builder.warnings += editorial(context.title, [(s.number, s.start, s.duration) for s in after])
+        context.builder.warnings += frames.editorial(context.title, [(s.number, s.start, s.duration) for s in after])
 
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
@@ -132,12 +117,12 @@ def _match(
 
 
 def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
-    return _at_same_place(item, segment) and segment_matches(reported_part(item.named, segment), segment)
+    return _at_same_place(item, segment) and frames.segment_matches(frames.reported_part(item.named, segment), segment)
 
 
 def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
     place = {name: value for name, value in item.named.items() if name in {"start", "duration"}}
-    return bool(place) and segment_matches(place, segment)
+    return bool(place) and frames.segment_matches(place, segment)
 
 
 def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
@@ -148,7 +133,7 @@ def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
     """Return the numbers of the live segments that an absent one names."""
     if item.number is not None:
         return [item.number] if item.number in live else []
-    return [number for number, segment in live.items() if item.named and segment_matches(item.named, segment)]
+    return [number for number, segment in live.items() if item.named and frames.segment_matches(item.named, segment)]
 
 
 def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
@@ -169,36 +154,36 @@ def _in_order(
     context: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
 ) -> Sequence[tuple[_SegmentInFrames, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
-    if recreates(context):
+    if frames.recreates(context):
         return matched
     moves = []
     for item, live in matched:
         start, duration = item.place(live.start, live.duration)
         moves.append(((live.start, live.start + live.duration), (start, start + duration)))
-    return [matched[index] for index in free_first(moves)]
+    return [matched[index] for index in frames.free_first(moves)]
 
 
 def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None:
     _check_inside(context, item, live)
-    known = known_texts(context, live)
-    if segment_matches(item.named, live, dict(known)):
+    known = frames.known_texts(context, live)
+    if frames.segment_matches(item.named, live, dict(known)):
         return
     if item.named.get("title") == "" and live.name and not live.titles:
         context.builder.warnings.append(
             f"{context.title}: segment {live.number} shows the name {live.name!r} and no title; "
             'if the server generates names, `title: ""` never matches: omit `title`'
         )
-    shown = reported_part(item.named, live)
+    shown = frames.reported_part(item.named, live)
     basis: Basis = "live"
-    if len(shown) < len(item.named) and segment_matches(shown, live):
+    if len(shown) < len(item.named) and frames.segment_matches(shown, live):
         basis = "ledger" if known.keys() >= item.named.keys() - shown.keys() else "none"
-    rewrite_segment(context, live, _named_over(item, remake(context, live)), item.source, basis)
+    frames.rewrite_segment(context, live, _named_over(item, frames.remake(context, live)), item.source, basis)
 
 
-def _named_over(item: _SegmentInFrames, new: NewSegment) -> NewSegment:
+def _named_over(item: _SegmentInFrames, new: frames.NewSegment) -> frames.NewSegment:
     texts = {**new.fields, **item.named}
     fields = {name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}
-    return NewSegment(new.number, *item.place(new.start, new.duration), fields)
+    return frames.NewSegment(new.number, *item.place(new.start, new.duration), fields)
 
 
 New = tuple[_SegmentInFrames, int, Segment | None]
@@ -216,7 +201,7 @@ def _new(
 ) -> list[New]:
     """Number the new segments: over those that go where the dialect allows it, else the lowest free numbers."""
     there = {id(item) for item, _ in matched}
-    over = [] if recreates(context) else list(surplus)
+    over = [] if frames.recreates(context) else list(surplus)
     named = {item.number for item in (*present, *absent) if item.number is not None}
     held = {*named, *staying, *over, *_between(context)}
     free = (number for number in count(1) if number not in held)
@@ -270,40 +255,40 @@ def _check_inside(context: PlanContext, item: _SegmentInFrames, live: Segment | 
 
 
 def _create(context: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None) -> None:
-    new = _named_over(item, NewSegment(number, 0, 0))
+    new = _named_over(item, frames.NewSegment(number, 0, 0))
     if instead is not None:
         # Another segment is overwritten: attributes of it that are not named here must not remain.
-        had = {"title": instead.title, **known_texts(context, instead)}
+        had = {"title": instead.title, **frames.known_texts(context, instead)}
         fields = {name: new.fields.get(name, "") for name in SEGMENT_NAMES if name in new.fields or had.get(name)}
         new = replace(new, fields=fields)
-    create_segment(context, new, instead, item.source)
+    frames.create_segment(context, new, instead, item.source)
 
 
 # Verification, memory and saved plans --------------------------------------------------------------------------
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    segment = segment_numbered(live, expect.key)
+    segment = frames.segment_numbered(live, expect.key)
     if expect.desired is None or segment is None:
         return (expect.desired is None) == (segment is None)
     expected = mapping(expect.desired)
-    return segment_matches(expected, segment, remembered=expected)
+    return frames.segment_matches(expected, segment, remembered=expected)
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
-    segment = segment_numbered(live, expect.key)
-    return show_segment(segment) if segment else None
+    segment = frames.segment_numbered(live, expect.key)
+    return frames.show_segment(segment) if segment else None
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
     """Return whether an attribute is expected that the server does not report: keywords are seldom reported."""
-    segment = segment_numbered(live, expect.key)
-    return segment is not None and any(mapping(expect.desired).get(name) for name in unreported(segment))
+    segment = frames.segment_numbered(live, expect.key)
+    return segment is not None and any(mapping(expect.desired).get(name) for name in frames.unreported(segment))
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    segment = segment_numbered(live, expect.key)
-    hidden = unreported(segment) if segment else ()
+    segment = frames.segment_numbered(live, expect.key)
+    hidden = frames.unreported(segment) if segment else ()
     for name in SEGMENT_NAMES[1:]:
         yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
     if segment is not None and expect.desired is not None:
@@ -360,7 +345,7 @@ class _SegmentNumbers:
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
-        return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
+        return _same(after, segment) or any(frames.piece_matches(p, segment) for p in self.pieces)
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
@@ -388,14 +373,14 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
         if segment is None and number in did.after and number not in did.emptied:
             notes.append(f"segment {number} is left alone: it no longer exists")
         elif segment is not None and number not in ours and not _same(before, segment):
-            notes.append(left_alone(f"segment {number}", show_segment(segment), dict(did.after.get(number, {}))))
+            notes.append(left_alone(f"segment {number}", frames.show_segment(segment), dict(did.after.get(number, {}))))
         else:
             yield _former_segment(number, before, did)
 
 
 def _same(expected: Attributes | None, segment: Segment) -> bool:
     """Return whether a live segment is as shown; what the server does not report is left to planning."""
-    return expected is not None and segment_matches(reported_part(expected, segment), segment)
+    return expected is not None and frames.segment_matches(frames.reported_part(expected, segment), segment)
 
 
 def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers) -> DesiredSegment:

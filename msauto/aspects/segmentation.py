@@ -9,26 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 
+from msauto.diffing import segment_frames as frames
 from msauto.diffing.aspect_definition import Aspect
 from msauto.diffing.comparison import mapping
 from msauto.diffing.plan_builder import PlanContext, refuse
 from msauto.diffing.positions import in_point, show_length, to_frames
 from msauto.diffing.request_order import Phase
-from msauto.diffing.segment_frames import (
-    NewSegment,
-    cannot_write_back,
-    create_segment,
-    delete_segment,
-    known_texts,
-    live_segments,
-    piece_matches,
-    recreates,
-    remake,
-    rewrite_segment,
-    send_delete,
-    show,
-    show_segment,
-)
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource
@@ -70,7 +56,7 @@ def plan_segmentation(context: PlanContext, desired: DesiredAsset) -> None:
     extra = grid.others if exactly else ()
     if not grid.renamed and not grid.missing and not extra:
         return
-    update = 2 if recreates(context) else 1
+    update = 2 if frames.recreates(context) else 1
     singly = len(grid.missing) + update * len(grid.renamed) + len(extra)
     whole = len(context.asset.segments) + 1
     if not context.asset.segments or (whole < singly and _may_go(context, grid, exactly)):
@@ -80,8 +66,8 @@ def plan_segmentation(context: PlanContext, desired: DesiredAsset) -> None:
 
 
 def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
-    frames = context.asset.frames
-    if frames is None:
+    length = context.asset.frames
+    if length is None:
         raise refuse(
             "a segmentation needs the clip's length, and the clip reports none", desired.source, "use segments"
         )
@@ -89,12 +75,14 @@ def _grid(context: PlanContext, desired: Sourced[DesiredSegmentation]) -> _Grid:
     if duration == 0:
         raise refuse(f"a segmentation into pieces of 0 frames: {show_length(context.asset)}", desired.source, "above 0")
     title = None if desired.value.title is ABSENT else desired.value.title
-    grid = _Grid(duration, title, others=list(live_segments(context)))
-    for start in range(0, frames, duration):
-        piece = (start, min(duration, frames - start))
+    grid = _Grid(duration, title, others=list(frames.live_segments(context)))
+    for start in range(0, length, duration):
+        piece = (start, min(duration, length - start))
         grid.pieces.append(piece)
         at_place = [s for s in grid.others if (s.start, s.duration) == piece]
-        named = [s for s in at_place if piece_matches({"start": piece[0], "duration": piece[1], "title": title}, s)]
+        named = [
+            s for s in at_place if frames.piece_matches({"start": piece[0], "duration": piece[1], "title": title}, s)
+        ]
         if at_place:
             found = (named or at_place)[0]
             (grid.fitting if named else grid.renamed).append(found)
@@ -109,25 +97,25 @@ def _may_go(context: PlanContext, grid: _Grid, exactly: TaskSource | None) -> bo
     if grid.others and not exactly:
         return False
     return context.lossy or not any(
-        cannot_write_back(segment) or any(known_texts(context, segment).values())
+        frames.cannot_write_back(segment) or any(frames.known_texts(context, segment).values())
         for segment in (*grid.fitting, *grid.renamed)
     )
 
 
 def _plan_whole(context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None) -> None:
     again = (*grid.fitting, *grid.renamed)
-    before: Json = [show(context, segment) for segment in again] or None
+    before: Json = [frames.show(context, segment) for segment in again] or None
     after: dict[str, Json] = {"duration": grid.duration, "pieces": len(grid.pieces)}
     after |= {"title": grid.title} if grid.title is not None else {}
     action: Action = "change" if again else "add"
-    reversible = not any(map(cannot_write_back, again))
+    reversible = not any(map(frames.cannot_write_back, again))
     key = str(grid.duration)
     number = context.builder.change(action, "segmentation", key, before, after, source, reversible=reversible)
     for segment in again:
-        send_delete(context, segment.number, number)
+        frames.send_delete(context, segment.number, number)
     if exactly:
         for segment in grid.others:
-            delete_segment(context, segment, exactly, exactly=True)
+            frames.delete_segment(context, segment, exactly, exactly=True)
     origin = in_point(context.asset, context.server.dialect)
     seen: Json = [{"start": start - origin, "duration": duration} for start, duration in grid.pieces]
     expect = Expectation("segmentation", key, {"pieces": seen, "title": grid.title})
@@ -138,18 +126,18 @@ def _plan_whole(context: PlanContext, grid: _Grid, source: TaskSource, exactly: 
 def _plan_singly(context: PlanContext, grid: _Grid, source: TaskSource, exactly: TaskSource | None) -> None:
     """Rename and create pieces one by one; missing ones are written over surplus segments where that is possible."""
     for segment in grid.renamed:
-        rewrite_segment(context, segment, remake(context, segment, title=grid.title), source)
-    over = grid.others[: len(grid.missing)] if exactly and not recreates(context) else []
+        frames.rewrite_segment(context, segment, frames.remake(context, segment, title=grid.title), source)
+    over = grid.others[: len(grid.missing)] if exactly and not frames.recreates(context) else []
     if exactly:
         for segment in grid.others[len(over) :]:
-            delete_segment(context, segment, exactly, exactly=True)
+            frames.delete_segment(context, segment, exactly, exactly=True)
     taken = {segment.number for segment in (*grid.fitting, *grid.renamed, *(over if exactly else grid.others))}
     numbers = (number for number in count(1) if number not in taken)
     for piece, instead in zip(grid.missing, chain(over, repeat(None)), strict=False):
         title = grid.title if grid.title is not None or instead is None else ""
         number = instead.number if instead else next(numbers)
-        new = NewSegment(number, *piece, {} if title is None else {"title": title})
-        create_segment(context, new, instead, source)
+        new = frames.NewSegment(number, *piece, {} if title is None else {"title": title})
+        frames.create_segment(context, new, instead, source)
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:
@@ -157,7 +145,7 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool:
     pieces = expected.get("pieces")
     segments = live.asset.segments if live.asset else ()
     return isinstance(pieces, list) and all(
-        any(piece_matches({**mapping(piece), "title": expected.get("title")}, segment) for segment in segments)
+        any(frames.piece_matches({**mapping(piece), "title": expected.get("title")}, segment) for segment in segments)
         for piece in pieces
     )
 
@@ -166,7 +154,7 @@ ASPECT = Aspect(
     name="segmentation",
     plan=plan_segmentation,
     holds=_holds,
-    show=lambda _, live: [show_segment(segment) for segment in live.asset.segments] if live.asset else None,
+    show=lambda _, live: [frames.show_segment(segment) for segment in live.asset.segments] if live.asset else None,
     value_items=lambda _: tuple(f"segment-{name}:*" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENTATION": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"change"})},
 )

@@ -11,14 +11,7 @@ from msgspec import structs
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.desired import (
-    Desired,
-    DesiredAsset,
-    DesiredOperation,
-    DesiredProxy,
-    DesiredThumbnail,
-    TaskSource,
-)
+from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TaskSource
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain
 from msauto.model.plan import Address, Settlement, Target
@@ -28,7 +21,7 @@ from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
 from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
-from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
+from msauto.planning.survey.deletion import check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
@@ -202,8 +195,7 @@ async def _compare(
     entries = None
     if desired is not None and not desired.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
-        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, desired)
-        entries = await check_deletion(context.reader, deletion)
+        entries = await check_deletion(context.reader, found, chosen, desired)
         if entries is None:
             return SurveyedTarget("unchanged", warnings=desired.notes)
     live = await _read_rest(context, layers, found, desired)
