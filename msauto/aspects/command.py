@@ -21,14 +21,9 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
 
 
-def command_key(desired: DesiredCommand) -> str:
-    """Return the key of a command: its name and parameters."""
-    return " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
-
-
 def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = command_key(desired)
+    key = " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
     if desired.run == "once" and not _is_due(context, key):
         return
     if desired.run == "changed" and not cause.handler:
@@ -42,15 +37,11 @@ def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger =
     params: dict[str, Json] = dict(desired.params)
     mode = "handler" if cause.handler and desired.run == "always" else desired.run
     number = context.builder.run("command", key, params, desired.source, cause)
-    request = requests.command(context.path, desired.name, (*desired.params, *_clip(context, desired.name)))
+    sent, address = desired.params, context.address
+    if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
+        sent = (*sent, ("ns", address.namespace), ("id", address.name))
+    request = requests.command(context.path, desired.name, sent)
     context.builder.send(cause.phase, request, [number], Expectation("command", key, mode, visible=False))
-
-
-def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
-    address = context.address
-    if not address.namespace or name not in _WITH_CLIP:
-        return ()  # the server's own default: the title in the path
-    return ("ns", address.namespace), ("id", address.name)
 
 
 def _is_due(context: PlanContext, key: str) -> bool:

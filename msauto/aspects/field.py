@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
+from msauto.diffing.aspect_definition import Aspect, Item, UndoContext, says_value
 from msauto.diffing.comparison import same_value, text_of
 from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import PlanContext
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import plain
-from msauto.model.plan import Change, Expectation
+from msauto.model.plan import Expectation
 from msauto.model.ports import LiveTarget
 
 
@@ -44,10 +42,6 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     return remember_field(f"field:{expect.key}", expect.desired, reported=reported)
 
 
-def _says(change: Change, named: Parameters) -> bool:
-    return named.get("name") == change.key and plain(named.get("val", "")) == plain(text_of(change.after))
-
-
 def _undo(context: UndoContext) -> Mapping[str, Any]:
     changes = [one.change for one in context.of("field")]
     return {
@@ -66,6 +60,6 @@ ASPECT = Aspect(
     value_items=lambda name: (f"field:{name}",),
     is_value=True,
     commands={"SETFIELD": frozenset({"change"})},
-    says=_says,
+    says=lambda change, named: says_value(change.key, change.after, named),
     undo=_undo,
 )

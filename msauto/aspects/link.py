@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, says_value
 from msauto.diffing.comparison import entry_called, mapping, same_value, text_of
 from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
-from msauto.diffing.plan_builder import PlanContext, refuse
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import address, requests, versions
 from msauto.interface.address import escape_name
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
@@ -218,7 +217,7 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 def _says(change: Change, named: Parameters) -> bool:
     if named.get("command") == "SETFIELD":
         after, name = mapping(change.after), named.get("name", "")
-        return name in after and plain(named.get("val", "")) == plain(text_of(after[name]))
+        return name in after and says_value(name, after[name], named)
     *folder, title = parse_folder(change.key) or ("",)
     there = parse_folder(named.get("folder", ""))
     return there == tuple(folder) and named.get("title") in {title, escape_name(title)}

@@ -15,13 +15,12 @@ from msgspec import structs
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
 from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
-from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
+from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
-from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
 from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
-from msauto.model.identity import plain, same_text
+from msauto.model.identity import same_text
 from msauto.model.live import Asset, Marker
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
@@ -194,10 +193,10 @@ def _gone(
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Return whether a marker desired by its place can only match the live marker that is removed by its uid."""
-    if desired.uid is not None or desired.anew:
-        return False
-    places = [(marker.frame, plain(track_of(marker))) for marker in live.values()]
-    return any(desired.at(m) and places.count((m.frame, plain(track_of(m)))) == 1 for m in there)
+    here = [] if desired.uid is not None or desired.anew else [m for m in there if desired.at(m)]
+    return any(
+        sum(m.frame == o.frame and same_text(track_of(m), track_of(o)) for o in live.values()) == 1 for m in here
+    )
 
 
 # Taking over ---------------------------------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import PlanContext, refuse
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation

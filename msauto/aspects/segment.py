@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from msgspec import structs
 
 from msauto.diffing import segment_frames as frames
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, says_texts
 from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
 from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
@@ -18,8 +19,8 @@ from msauto.diffing.positions import beyond, in_point, position_at, to_frames
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, Segment
-from msauto.model.plan import Basis, Change, Expectation, Json
+from msauto.model.live import Segment
+from msauto.model.plan import Basis, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 
@@ -63,8 +64,11 @@ def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     before = len(context.builder.changes)
     for item, segment in _in_order(context, matched):
         _change(context, item, segment)
-    staying = [number for number in live if number not in gone and number not in surplus]
-    new = _new(present, absent, matched, staying, surplus, context, live)
+    over = [] if frames.recreates(context) else list(surplus)
+    named = {item.number for item in (*present, *absent) if item.number is not None}
+    held = {*named, *_between(context), *(number for number in live if number not in {*gone, *surplus}), *over}
+    there = {id(item) for item, _ in matched}
+    new = _new(context, [item for item in present if id(item) not in there], live, over, held)
     left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
     for number, source in gone.items():
         frames.delete_segment(context, live[number], source)
@@ -191,22 +195,16 @@ New = tuple[_SegmentInFrames, int, Segment | None]
 
 
 def _new(
-    present: Sequence[_SegmentInFrames],
-    absent: Sequence[_SegmentInFrames],
-    matched: Sequence[tuple[_SegmentInFrames, Segment]],
-    staying: Sequence[int],
-    surplus: Sequence[int],
     context: PlanContext,
+    items: Sequence[_SegmentInFrames],
     live: Mapping[int, Segment],
+    over: list[int],
+    held: set[int],
 ) -> list[New]:
-    """Number the new segments: over those that go where the dialect allows it, else the lowest free numbers."""
-    there = {id(item) for item, _ in matched}
-    over = [] if frames.recreates(context) else list(surplus)
-    named = {item.number for item in (*present, *absent) if item.number is not None}
-    held = {*named, *staying, *over, *_between(context)}
+    """Number the new segments: ``over`` those that go where the dialect allows it, else the lowest free numbers."""
     free = (number for number in count(1) if number not in held)
     new: list[New] = []
-    for item in (item for item in present if id(item) not in there):
+    for item in items:
         item = _interrupted(context, item, live)
         missing = [name for name in ("start", "duration") if name not in item.named]
         if missing:
@@ -275,11 +273,6 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     return frames.segment_matches(expected, segment, remembered=expected)
 
 
-def _show(expect: Expectation, live: LiveTarget) -> Json:
-    segment = frames.segment_numbered(live, expect.key)
-    return frames.show_segment(segment) if segment else None
-
-
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
     """Return whether an attribute is expected that the server does not report: keywords are seldom reported."""
     segment = frames.segment_numbered(live, expect.key)
@@ -293,14 +286,6 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
         yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
     if segment is not None and expect.desired is not None:
         yield f"{BETWEEN}{expect.key}", None
-
-
-def _look(asset: Asset, *_: Any) -> Any:
-    return sorted(map(structs.asdict, asset.segments), key=lambda segment: segment["number"])
-
-
-def _says(change: Change, named: Parameters) -> bool:
-    return named.get("seg_num") == change.key and says_texts(change, named)
 
 
 # Undo ----------------------------------------------------------------------------------------------------------
@@ -397,14 +382,16 @@ def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers
 ASPECT = Aspect(
     name="segment",
     plan=plan_segments,
-    looks={"segments": _look},
+    looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},
     holds=_holds,
-    show=_show,
+    show=lambda expect, live: (
+        frames.show_segment(segment) if (segment := frames.segment_numbered(live, expect.key)) else None
+    ),
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
-    says=_says,
+    says=lambda change, named: named.get("seg_num") == change.key and says_texts(change, named),
     undo=_undo,
 )

@@ -12,9 +12,8 @@ from itertools import chain, count, repeat
 from msauto.diffing import segment_frames as frames
 from msauto.diffing.aspect_definition import Aspect
 from msauto.diffing.comparison import mapping
-from msauto.diffing.plan_builder import PlanContext, refuse
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, show_length, to_frames
-from msauto.diffing.request_order import Phase
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegmentation, Sourced, TaskSource

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Parameters, UndoContext
-from msauto.diffing.comparison import text_of
-from msauto.diffing.plan_builder import PlanContext
-from msauto.diffing.request_order import Phase
+from msauto.diffing.aspect_definition import Aspect, UndoContext, says_value
+from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import plain, same_text
-from msauto.model.plan import Address, Change, Expectation
+from msauto.model.identity import same_text
+from msauto.model.plan import Address, Expectation
 from msauto.model.ports import LiveTarget
 
 
@@ -36,10 +34,6 @@ def _holds(expect: Expectation, live: LiveTarget) -> bool:
     return title is None or same_text(title, str(expect.desired))
 
 
-def _says(change: Change, named: Parameters) -> bool:
-    return named.get("name") == "clip_name" and plain(named.get("val", "")) == plain(text_of(change.after))
-
-
 def _undo(context: UndoContext) -> Mapping[str, Any]:
     """Return the former title of an asset that is found by its id; one found by title is renamed by that."""
     title = context.asset.title
@@ -59,6 +53,6 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda _, live: live.asset.title if live.asset else None,
     commands={"SETFIELD": frozenset({"change"})},
-    says=_says,
+    says=lambda change, named: says_value("clip_name", change.after, named),
     undo=_undo,
 )

@@ -121,3 +121,8 @@ def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> b
     others = any(value for name, value in sent.items() if name not in after)
     right = all(plain(text_of(after[name])) == plain(value) for name, value in sent.items() if name in after)
     return right and (unshown or not others)
+
+
+def says_value(name: str, after: Json, named: Parameters) -> bool:
+    """Return whether a SETFIELD sets a field to the value that the change shows."""
+    return named.get("name") == name and plain(named.get("val", "")) == plain(text_of(after))

@@ -1,19 +1,49 @@
-"""The plan of one target in the making: :class:`PlanBuilder`, and what aspects read: :class:`PlanContext`."""
+"""The plan of one target in the making: :class:`PlanBuilder`, and what aspects read: :class:`PlanContext`.
+
+The order of a target's requests is the table :class:`Phase`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from msgspec import structs
 
-from msauto.diffing.request_order import Phase, rank
 from msauto.errors import PlanningError
 from msauto.model.desired import TaskSource
 from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
+
+
+class Phase(Enum):
+    """The kind of a request that decides its place in the order; the value is the reason for that place."""
+
+    BATCH = "the only request of a database; its assets come after it"
+    RENAME = "all that follows is addressed to the new title"
+    RESTORE = "takes minutes: it starts early and works while the rest is sent"
+    FIELD = "plain values of the clip, before what points into it"
+    XMP = "plain values too; partner commands at the end read them"
+    SEGMENT_DELETE = "a number must be free before a segment with it is created"
+    SEGMENT_CREATE = "after every delete, so that two segments never share a number or overlap"
+    MARKER_DELETE = "deleting first: an old and a new marker never share a position"
+    MARKER_CHANGE = "a moved marker leaves its place before a new one takes it"
+    MARKER_CREATE = "last of the markers, so that a new uid identifies a created marker"
+    LINK_DELETE = "a title must be free in a folder before a link takes it"
+    LINK_CREATE = "the clip is whole before it shows in a playout folder"
+    LINK_FIELD = "a link must exist before its fields are set"
+    RSS_PUT = "a channel on air is never empty: new items are added before others are deleted"
+    RSS_REPLACE = "deleted and put again: off air for a moment, while the new items are present"
+    RSS_DELETE = "after the new items are present"
+    RUN = "a command works on the clip as desired"
+    HANDLER = "after all other requests of the clip, because it acts on the changed clip"
+    ASSET_DELETE = "a deleted asset takes no more requests"
+
+
+_RANK = {phase: rank for rank, phase in enumerate(Phase)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +112,7 @@ class PlanBuilder:
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
-        self._requests.append((rank(phase), structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
+        self._requests.append((_RANK[phase], structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
 
     def look(self, *names: str) -> None:
         """Note what was compared: the fingerprint covers it."""

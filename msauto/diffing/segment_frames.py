@@ -10,9 +10,8 @@ from types import MappingProxyType
 from msgspec import structs
 
 from msauto.diffing.comparison import Attributes, as_number, same_value
-from msauto.diffing.plan_builder import PlanContext, refuse
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, to_wire
-from msauto.diffing.request_order import Phase
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import TaskSource

@@ -22,11 +22,6 @@ def xmp_names(target: Target) -> frozenset[str]:
     return frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
 
 
-def needs_links(target: Target) -> bool:
-    """Whether all links of the asset were compared: that needs a listing of the whole database."""
-    return "links" in target.looked or "fact:links" in target.looked
-
-
 async def read_live(target: Target, reader: Reader, *, after: bool = False) -> LiveTarget:
     """Read what was compared of a target and nothing else; ``after`` its run under its new title.
 
@@ -42,11 +37,12 @@ async def read_live(target: Target, reader: Reader, *, after: bool = False) -> L
         return LiveTarget()
     names = xmp_names(target)
     every = "fact:xmp" in target.looked
+    every_link = not {"links", "fact:links"}.isdisjoint(target.looked)  # that needs a listing of the whole database
     return LiveTarget(
         asset=asset,
         xmp=await read_xmp_fields(reader, target.database, address, names, every=every) if names or every else None,
         folders=await read_folders(reader, target.database, folders_to_read(target)),
-        links=await reader.read_links(target.database, asset) if needs_links(target) else None,
+        links=await reader.read_links(target.database, asset) if every_link else None,
     )
 
 

@@ -6,19 +6,20 @@ change is not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from msauto.diffing.comparison import mapping, track_of
+from msgspec import structs
+
+from msauto.diffing.comparison import mapping, texts, track_of
 from msauto.diffing.plan_builder import PlanContext, refuse
 from msauto.diffing.positions import in_point
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, DesiredAsset, Position, TaskSource
-from msauto.model.live import Asset, Marker, parse_folder, whole
-from msauto.model.plan import Change
+from msauto.model.live import Asset, Marker, Segment, Xmp, parse_folder, whole
+from msauto.model.plan import Change, Expectation, Json, Request
 from msauto.model.timecode import TimecodeError
-from msauto.planning.survey.expected_state import asset_after
 
 _START, _END = "Profanity Start", "Profanity End"
 
@@ -133,7 +134,8 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
 def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
     touched = [change for change in context.builder.changes if change.aspect == "marker"]
-    if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
+    tracks = {str(mapping(side).get("track")) for change in touched for side in (change.before, change.after)}
+    if tracks.isdisjoint({_START, _END}):
         return
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
     live = {marker.uid: marker for marker in context.asset.markers}
@@ -144,10 +146,6 @@ def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
             continue
         other = _END if track_of(marker) == _START else _START
         yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({source.place})"
-
-
-def _tracks(change: Change) -> set[str]:
-    return {str(mapping(side).get("track")) for side in (change.before, change.after)}
 
 
 def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
@@ -173,17 +171,60 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 def _blank_ends(context: PlanContext) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
     for change in context.builder.changes:
-        if change.aspect not in {"title", "segment", "segmentation", "marker", "link"} or change.action == "delete":
-            continue
-        title, had = _title(change, change.after), _title(change, change.before)
-        if title != title.strip() and title != had:
+        title, had = str(change.after), str(change.before)
+        if change.aspect == "link":
+            title, had = parse_folder(change.key)[-1], parse_folder(change.key)[-1] if change.before is not None else ""
+        elif change.aspect != "title":
+            title, had = (str(mapping(side).get("title", "")) for side in (change.after, change.before))
+        if change.aspect in _TITLED and change.action != "delete" and title != title.strip() and title != had:
             what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
             yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
 
 
-def _title(change: Change, side: object) -> str:
-    if change.aspect == "title":
-        return str(side)
-    if change.aspect == "link":
-        return parse_folder(change.key)[-1] if side is not None else ""
-    return str(side.get("title", "")) if isinstance(side, Mapping) else ""
+_TITLED = frozenset({"title", "segment", "segmentation", "marker", "link"})
+
+
+# The asset after the run ---------------------------------------------------------------------------------------
+#
+# Computed from the expectations of the requests. Exact enough for warnings: a new marker gets any free uid, and a
+# segmentation has no effect.
+
+
+def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
+    """Return the asset with its fields, markers and segments as the requests leave them, as the server counts."""
+    attributes = dict(asset.attributes)
+    markers = {marker.uid: marker for marker in asset.markers}
+    segments = {segment.number: segment for segment in asset.segments}
+    for expect in _expected(requests):
+        key, after = expect.key, mapping(expect.desired)
+        if expect.aspect == "field":
+            attributes[key] = str(expect.desired)
+        elif expect.aspect == "marker" and expect.desired is None:
+            markers.pop(_number(key.removeprefix("uid ")), None)
+        elif expect.aspect == "marker":
+            uid = _number(after["uid"]) if "uid" in after else max(markers, default=0) + 1
+            had = markers[uid].fields if uid in markers else {}
+            named = {name: str(value) for name, value in after.items() if name not in {"uid", "frame"}}
+            markers[uid] = Marker(uid, _number(after["frame"]), {**had, **named})
+        elif expect.aspect == "segment":
+            segments.pop(_number(key), None)
+            if expect.desired is not None:
+                place = _number(key), _number(after["start"]), _number(after["duration"])
+                segments[place[0]] = Segment(*place, titles=(str(after.get("title", "")),))
+    return structs.replace(
+        asset, attributes=attributes, markers=tuple(markers.values()), segments=tuple(segments.values())
+    )
+
+
+def xmp_after(xmp: Xmp | None, requests: Iterable[Request]) -> Xmp:
+    """Return the XMP fields as the requests leave them."""
+    written = {expect.key: texts(expect.desired) for expect in _expected(requests) if expect.aspect == "xmp"}
+    return {**(xmp or {}), **written}
+
+
+def _expected(requests: Iterable[Request]) -> Iterable[Expectation]:
+    return (expect for request in requests for expect in request.expect)
+
+
+def _number(value: Json) -> int:
+    return int(str(value))

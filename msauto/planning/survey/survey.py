@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -22,7 +23,6 @@ from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
 from msauto.planning.survey.asset_survey import (
-    State,
     SurveyContext,
     SurveyedTarget,
     database_not_found,
@@ -77,82 +77,49 @@ async def survey(
     )
     of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))
-    found = _Results()
-    for group in await group_intents(replace(work, intents=of_databases), reader, 1):
-        found.add(await _plan_group(context, group))
-    batches = {target.database: target.changes[0].source for target in found.targets if target.changes}
-    context = replace(context, answers=XmpAnswers(batches))
+    databases = await group_intents(replace(work, intents=of_databases), reader, 1)
+    outcomes = [await _plan_group(context, group) for group in databases]
+    loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
+    context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     groups = await group_intents(replace(work, intents=rest), reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
 
-    first = len(found.states)
-    async for outcome in concurrent_map(plan, groups, limit=forks):
-        found.add(outcome)
-    # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
-    for numbers in [numbers for numbers in found.clips.values() if 1 < len(numbers) <= MOST_LINKS]:
-        try:
-            outcome = await _plan_group(context, merge_groups([groups[number - first] for number in numbers]))
-        except DistinctClipsError:
-            continue  # their answers only looked like one clip
-        found.replace(numbers, outcome)
-    result = found.survey(work.server.name, reader.reads)
-    return replace(result, warnings=(*result.warnings, *context.answers.warnings()))
+    assets = [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
+    outcomes += await _with_one_target_a_clip(context, groups, assets)
+    targets = [each.target for each in outcomes if each.target is not None]
+    first = min((target.batch for target in targets), default=0)
+    states = Counter(each.state for each in outcomes)
+    warnings = (warning for outcome in outcomes for warning in outcome.warnings)
+    return Survey(
+        work.server.name,
+        # A database target is in the first batch: it precedes all assets of its server.
+        tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
+        states["unchanged"],
+        states["skipped"],
+        states["left out"],
+        reader.reads,
+        (*warnings, *context.answers.warnings()),
+        tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
+    )
 
 
-class _Results:
-    """The outcomes so far, by the number of the target. Unchanged targets are counted, not kept.
-
-    ``clips``: the numbers of the targets that seem to be one clip, by what identifies it.
-    """
-
-    def __init__(self) -> None:
-        self.states: list[State | None] = []
-        self._outcomes: dict[int, SurveyedTarget] = {}
-        self.clips: dict[int, list[int]] = {}
-
-    @property
-    def targets(self) -> list[Target]:
-        """The targets that change or are in error, in order."""
-        return [each.target for _, each in sorted(self._outcomes.items()) if each.target is not None]
-
-    def add(self, outcome: SurveyedTarget) -> None:
-        """Add the outcome of the next target."""
-        number = len(self.states)
-        self.states.append(outcome.state)
+async def _with_one_target_a_clip(
+    context: SurveyContext, groups: Sequence[IntentGroup], outcomes: list[SurveyedTarget]
+) -> list[SurveyedTarget]:
+    """Return the outcomes, with one for all groups that lead to the same clip under different names."""
+    clips: dict[int, list[int]] = {}
+    for number, outcome in enumerate(outcomes):
         if outcome.clip is not None:
-            self.clips.setdefault(outcome.clip, []).append(number)
-        self._keep(number, outcome)
-
-    def replace(self, numbers: Sequence[int], outcome: SurveyedTarget) -> None:
-        """Replace several outcomes by one, at the position of the first."""
-        for number in numbers:
-            self.states[number] = None
-            self._outcomes.pop(number, None)
-        self.states[numbers[0]] = outcome.state
-        self._keep(numbers[0], outcome)
-
-    def _keep(self, number: int, outcome: SurveyedTarget) -> None:
-        if outcome.target is not None or outcome.warnings or outcome.settlements:
-            self._outcomes[number] = outcome
-
-    def survey(self, server: str, reads: int) -> Survey:
-        """Return the survey. A database target is in the first batch: it precedes all assets of its server."""
-        targets = self.targets
-        first = min((target.batch for target in targets), default=0)
-        kept = [outcome for _, outcome in sorted(self._outcomes.items())]
-        states = Counter(self.states)
-        return Survey(
-            server,
-            tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
-            states["unchanged"],
-            states["skipped"],
-            states["left out"],
-            reads,
-            tuple(warning for outcome in kept for warning in outcome.warnings),
-            tuple(settlement for outcome in kept for settlement in outcome.settlements),
-        )
+            clips.setdefault(outcome.clip, []).append(number)
+    replaced: set[int] = set()
+    # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
+    for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
+        with suppress(DistinctClipsError):  # their answers only looked like one clip
+            outcomes[numbers[0]] = await _plan_group(context, merge_groups([groups[number] for number in numbers]))
+            replaced.update(numbers[1:])
+    return [outcome for number, outcome in enumerate(outcomes) if number not in replaced]
 
 
 async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
