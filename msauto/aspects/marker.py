@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -19,9 +20,9 @@ from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
-from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
+from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, Marker
+from msauto.model.live import Marker
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 
@@ -341,11 +342,6 @@ def _forget(change: Change) -> Iterator[Item]:
         yield f"marker:{before.get('track')}@{before.get('frame')}", None
 
 
-def _look(asset: Asset, *_: Any) -> Json:
-    markers = sorted(asset.markers, key=lambda marker: marker.uid)
-    return [{"uid": marker.uid, "frame": marker.frame, **marker.fields} for marker in markers]
-
-
 def _says(change: Change, named: Parameters) -> bool:
     uid = str(mapping(change.before).get("uid", -1))
     return named.get("uid") == uid and says_texts(change, named, unshown=change.action == "change")
@@ -380,66 +376,61 @@ class _MarkerUndo:
     anew: int = 0
 
     def undo(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
-        if one.change.action == "add":
-            return self._added(one)
-        return self._changed(one) if one.change.action == "change" else self._deleted(one, deleted)
+        before, after = mapping(one.change.before), mapping(one.change.after)
+        there = frozenset(uid for expect in one.expects for uid in expect.not_uids)
+        match one.change.action:
+            case "add":
+                uid = self.learned.get(f"marker:{one.change.key}")
+                marker = self.live.pop(uid, None) if isinstance(uid, int) else self._find(after, there)
+                return self._added(after, marker) if marker is not None else None  # it is gone already
+            case "change":
+                return self._changed(_uid(one), before, after)
+        if self._find(before, there - deleted) is not None:
+            return None  # it is back already, or was never deleted
+        self.anew += 1
+        return _former(before, anew=self.anew)
 
-    def _added(self, one: AppliedChange) -> DesiredMarker | None:
-        after = mapping(one.change.after)
-        uid = self.learned.get(f"marker:{one.change.key}")
-        marker = self._take(uid) if isinstance(uid, int) else self._find(after, _there_before(one))
-        if marker is None:
-            return None  # it is gone already
+    def _added(self, after: Attributes, marker: Marker) -> DesiredMarker | None:
         added = any(marker.fields.get(name) and name not in after for name in _SIGNS_OF_OTHERS)
         if marker_matches(after, marker) and not added:
             return DesiredMarker(uid=marker.uid, present=False)
         self._leave(marker, after)
         return None
 
-    def _changed(self, one: AppliedChange) -> DesiredMarker | None:
-        before, after = mapping(one.change.before), mapping(one.change.after)
-        marker = self._take(_uid(one))
+    def _changed(self, uid: int, before: Attributes, after: Attributes) -> DesiredMarker | None:
+        marker = self.live.pop(uid, None)
         if marker is None:
-            self.notes.append(f"marker uid {_uid(one)} is left alone: it no longer exists")
+            self.notes.append(f"marker uid {uid} is left alone: it no longer exists")
         elif marker_matches(after, marker):
-            return DesiredMarker(marker.uid, position_at(before["frame"]), str(before["track"]), _former_fields(before))
+            return _former(before, uid=uid)
         elif not marker_matches(before, marker):
             self._leave(marker, after)
         return None
-
-    def _deleted(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
-        before = mapping(one.change.before)
-        if self._find(before, _there_before(one) - deleted) is not None:
-            return None  # it is back already, or was never deleted
-        self.anew += 1
-        at, track = position_at(before["frame"]), str(before["track"])
-        return DesiredMarker(at=at, track=track, fields=_former_fields(before), anew=self.anew)
-
-    def _take(self, uid: int) -> Marker | None:
-        return self.live.pop(uid, None)
 
     def _find(self, expected: Attributes, strangers: frozenset[int]) -> Marker | None:
         """Return a marker with these attributes that did not exist when the run was planned."""
         found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(expected, marker))
         uid = next(found, None)
-        return None if uid is None else self._take(uid)
+        return None if uid is None else self.live.pop(uid)
 
     def _leave(self, marker: Marker, wrote: Attributes) -> None:
         self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
 
 
-def _there_before(one: AppliedChange) -> frozenset[int]:
-    return frozenset(uid for expect in one.expects for uid in expect.not_uids)
-
-
-def _former_fields(shown: Attributes) -> dict[str, str]:
-    return {name: str(value) for name, value in shown.items() if name not in _RESERVED}
+def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> DesiredMarker:
+    fields = {name: str(value) for name, value in shown.items() if name not in _RESERVED}
+    return DesiredMarker(uid, position_at(shown["frame"]), str(shown["track"]), fields, anew=anew)
 
 
 ASPECT = Aspect(
     name="marker",
     plan=plan_markers,
-    looks={"markers": _look},
+    looks={
+        "markers": lambda asset, *_: [
+            {"uid": marker.uid, "frame": marker.frame, **marker.fields}
+            for marker in sorted(asset.markers, key=attrgetter("uid"))
+        ]
+    },
     holds=_holds,
     show=lambda expect, live: show_marker(marker) if (marker := marker_expected(expect, live)) else None,
     show_desired=_show_desired,

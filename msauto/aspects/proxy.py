@@ -14,7 +14,7 @@ def plan_proxy(context: PlanContext, desired: DesiredProxy, cause: Trigger = TAS
     asked: dict[str, Json] = {"profile": desired.profile}
     if not context.has_file("proxy", desired.dest, asked, cause):
         request = requests.get_proxy(context.path, desired.profile)
-        context.fetch("proxy", desired.dest, asked, request, desired.source, cause)
+        context.fetch(desired, asked, request, cause)
 
 
 ASPECT = Aspect(name="proxy", for_good="the file stays where it was saved")

@@ -38,7 +38,7 @@ def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigg
     request = requests.get_thumbnail(
         context.path, pos=pos, dur=dur, w=desired.w, h=desired.h, params=dict(desired.params)
     )
-    context.fetch("thumbnail", desired.dest, asked, request, source, cause)
+    context.fetch(desired, asked, request, cause)
 
 
 def _in_point_after(context: PlanContext) -> int:

@@ -12,7 +12,7 @@ from enum import Enum
 from msgspec import structs
 
 from msauto.errors import PlanningError
-from msauto.model.desired import TaskSource
+from msauto.model.desired import DesiredProxy, DesiredThumbnail, TaskSource
 from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
@@ -166,18 +166,13 @@ class PlanContext:
         return there is not None and remembered == {**self.made_from(asked), "sha256": there}
 
     def fetch(
-        self,
-        aspect: AspectName,
-        dest: str,
-        asked: dict[str, Json],
-        request: Request,
-        source: TaskSource,
-        cause: Trigger,
+        self, run: DesiredThumbnail | DesiredProxy, asked: dict[str, Json], request: Request, cause: Trigger
     ) -> None:
         """Add a download as what is run, with what its file is made from."""
-        number = self.builder.run(aspect, dest, asked, source, cause)
-        expect = Expectation(aspect, dest, self.made_from(asked), visible=False)
-        self.builder.send(cause.phase, structs.replace(request, dest=dest), [number], expect)
+        aspect: AspectName = "proxy" if isinstance(run, DesiredProxy) else "thumbnail"
+        number = self.builder.run(aspect, run.dest, asked, run.source, cause)
+        expect = Expectation(aspect, run.dest, self.made_from(asked), visible=False)
+        self.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], expect)
 
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msauto.errors import UnsupportedError
-from msauto.model.live import Entry, Folder, parse_folder
+from msauto.model.live import Entry, Folder, Listing, parse_folder
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
 
@@ -41,7 +41,7 @@ async def read_live(target: Target, reader: Reader, *, after: bool = False) -> L
     return LiveTarget(
         asset=asset,
         xmp=await read_xmp_fields(reader, target.database, address, names, every=every) if names or every else None,
-        folders=await read_folders(reader, target.database, folders_to_read(target)),
+        folders=await read_folders(reader.read_folder, target.database, folders_to_read(target)),
         links=await reader.read_links(target.database, asset) if every_link else None,
     )
 
@@ -62,11 +62,8 @@ async def read_xmp_fields(
 
 
 async def read_folders(
-    reader: Reader, database: str, folders: tuple[Folder, ...]
+    read: Callable[[str, Folder], Awaitable[Listing | None]], database: str, folders: Iterable[Folder]
 ) -> dict[Folder, Sequence[Entry] | None]:
     """Return the entries of each folder; ``None`` for a missing folder."""
-    found: dict[Folder, Sequence[Entry] | None] = {}
-    for folder in folders:
-        listing = await reader.read_folder(database, folder)
-        found[folder] = None if listing is None else listing.entries
-    return found
+    listings = {folder: await read(database, folder) for folder in folders}
+    return {folder: None if listing is None else listing.entries for folder, listing in listings.items()}

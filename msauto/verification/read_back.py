@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from msgspec import structs
@@ -196,8 +197,5 @@ def _is_the_one(target: Target, asset: Asset) -> bool:
 
 
 async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
-    found: dict[Folder, Sequence[Entry] | None] = {}
-    for folder in dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link")):
-        listing = await shared.read(reader, target.database, folder)
-        found[folder] = None if listing is None else listing.entries
-    return found
+    folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link"))
+    return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)

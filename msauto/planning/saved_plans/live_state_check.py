@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, difference
@@ -86,23 +84,19 @@ def _describe_change(target: Target, live: LiveTarget) -> str:
     if live.asset is not None and is_another_clip(target, live.asset):
         created = live.asset.attributes.get("create_time") or "unknown"
         return f"it is another clip now: created {created}, link_id {live.asset.link_id}"
-    values = list(_changed_values(target, live))
-    if values:
-        return f"it has changed since the plan was made: {'; '.join(values)}"
-    known = {f"{change.aspect}:{change.key}" for change in target.changes if _has_values(change)}
-    rest = [name for name in target.looked if name not in known]
-    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
-
-
-def _has_values(change: Change) -> bool:
-    return ASPECTS[change.aspect].is_value and change.basis == "live" and not change.secret
-
-
-def _changed_values(target: Target, live: LiveTarget) -> Iterator[str]:
-    for change in filter(_has_values, target.changes):
+    values: list[str] = []
+    known: set[str] = set()
+    for change in target.changes:
+        if not ASPECTS[change.aspect].is_value or change.basis != "live" or change.secret:
+            continue
+        known.add(f"{change.aspect}:{change.key}")
         found = difference(Expectation(change.aspect, change.key, change.before), live)
         if found is not None:
-            yield f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}"
+            values.append(f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}")
+    if values:
+        return f"it has changed since the plan was made: {'; '.join(values)}"
+    rest = [name for name in target.looked if name not in known]
+    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
 
 
 def _shorten(value: Json) -> str:

@@ -30,7 +30,6 @@ from msauto.model.desired import (
     DesiredOperation,
     DesiredThumbnail,
     DesiredXmpBatch,
-    TaskSource,
 )
 from msauto.model.live import Asset, Folder, RssChannel, show_folder
 from msauto.model.plan import Address, EmptiedList, Json, Target, TargetId
@@ -204,13 +203,7 @@ def _with_plan(target: Target, builder: PlanBuilder, server: ServerSpec, live: L
 
 
 def context_of(
-    found: LocatedAsset,
-    desired: DesiredAsset | None,
-    live: LiveTarget,
-    memory: Mapping[str, Json],
-    files: Mapping[str, str | None],
-    batch: TaskSource | None,
-    places: tuple[Folder, ...],
+    found: LocatedAsset, desired: DesiredAsset | None, live: LiveTarget, memory: Mapping[str, Json]
 ) -> PlanContext:
     """Return what the aspects of an asset work with."""
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
@@ -231,9 +224,6 @@ def context_of(
         lossy=desired.lossy if desired else False,
         still=desired.still if desired else {},
         address=found.address if found.address.namespace else Address(title),
-        files=files,
-        batch=batch,
-        places=places,
     )
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from msgspec import structs
 
+from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
 from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TaskSource
 from msauto.model.facts import NoAssetError
-from msauto.model.identity import plain
-from msauto.model.plan import Address, Settlement, Target
+from msauto.model.identity import plain, same_text
+from msauto.model.plan import Address, Json, Settlement, Target, TargetId
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
@@ -25,7 +26,6 @@ from msauto.planning.survey.deletion import check_deletion, check_link_titles, p
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
-from msauto.planning.survey.remembered_values import RecalledMemory, recall
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
@@ -208,7 +208,8 @@ async def _compare(
     files = {dest: await context.disk.sha256(dest) for kind, dest in downloads if f"{kind}:{dest}" in recalled.items}
     batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan = AssetPlanner(found, desired, context_of(found, desired, live, recalled.items, files, batch, places))
+    plan_context = context_of(found, desired, live, recalled.items)
+    plan = AssetPlanner(found, desired, replace(plan_context, files=files, batch=batch, places=places))
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
@@ -287,5 +288,45 @@ async def _read_rest(
         xmp = await read_xmp_fields(context.reader, found.database, found.address, names)
     if links is None and (desired.exactly.links or not desired.present):
         links = await context.reader.read_links(found.database, found.asset)
-    folders = await read_folders(context.reader, found.database, link_places(found, desired))
+    folders = await read_folders(context.reader.read_folder, found.database, link_places(found, desired))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)
+
+
+# What the ledger remembers -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """The items by ``aspect:key``, and the settlements of items that are dropped."""
+
+    items: Mapping[str, Json]
+    settlements: tuple[Settlement, ...] = ()
+
+
+def recall(
+    memory: Memory, found: LocatedAsset, names: Iterable[str], aliases: Iterable[LocatedAsset] = (), *, forget: bool
+) -> RecalledMemory:
+    """Return what is remembered of an asset; ``forget`` settles what is pending or in doubt.
+
+    ``aliases`` are other entries of the clip: commands that ran under their names count.
+    """
+    items: dict[str, Json] = {}
+    settlements: list[Settlement] = []
+    former = [name for name in names if not same_text(name, found.title)]
+    mine = [found.id(name) for name in (*reversed(former), found.title)]
+    for target in (*(alias.id(alias.title) for alias in aliases), *mine):
+        known, settled = recall_settled(memory, target, forget=forget)
+        items |= {item: value for item, value in known.items() if target in mine or item.startswith("command:")}
+        settlements += [each for each in settled if target in mine or each.item.startswith("command:")]
+    return RecalledMemory({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+
+
+def recall_settled(memory: Memory, target: TargetId, *, forget: bool) -> tuple[dict[str, Json], list[Settlement]]:
+    """Return the items of a target; with ``forget`` as settled: pending ones dropped, sent ones run."""
+    items = dict(memory.recall(target))
+    settlements = [
+        Settlement(target, item, None if item.startswith("pending:") else True)
+        for item, value in (items.items() if forget else ())
+        if item.startswith("pending:") or mapping(value).get("unverified")
+    ]
+    return items | {each.item: each.value for each in settlements}, settlements

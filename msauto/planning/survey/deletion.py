@@ -13,7 +13,7 @@ from msgspec import structs
 from msauto.aspects.link import why_ambiguous
 from msauto.diffing.comparison import entry_called
 from msauto.diffing.plan_builder import refuse
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip, same_folder, same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
@@ -64,7 +64,7 @@ async def check_deletion(
         answer = await reader.read_asset(found.database, Address(found.title))
         if answer is None or is_other_clip(answer, found.asset):
             return None
-    _check_is_no_link(found, chosen, entries, desired)
+    _check_is_no_link(found, chosen, entries, desired.source)
     if entries.namesakes and not by_id and desired.folder is None:
         raise refuse(
             f"two clips have the title {found.title!r}: {_listed([*entries.same, *entries.namesakes])}",
@@ -82,9 +82,7 @@ async def check_deletion(
     return entries
 
 
-def _check_is_no_link(
-    found: LocatedAsset, chosen: Sequence[Entry], entries: ClipEntries, desired: DesiredAsset
-) -> None:
+def _check_is_no_link(found: LocatedAsset, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource) -> None:
     """Refuse to delete a clip for an entry outside its home folder."""
     home, mine = found.asset.folder, found.asset.link_id
     if home is None or found.asset.folder_otherwise is not None:
@@ -100,7 +98,7 @@ def _check_is_no_link(
     raise refuse(
         f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
         f"{_listed(entries.same)}",
-        desired.source,
+        source,
         "address the clip by its own title, or select it in its home folder",
     )
 

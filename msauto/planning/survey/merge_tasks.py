@@ -64,7 +64,7 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
         xmp=_xmp(declared),
         xmp_lists=frozenset().union(*(w.xmp_lists for w in declared)),
         segments=_list("segment", [w.segments for w in declared], keys.segment, keys),
-        segmentation=_one("the segmentation", [w.segmentation for w in declared], keys.segmentation),
+        segmentation=_one("the segmentation", [w.segmentation for w in declared], keys.comparable),
         markers=_list("marker", [w.markers for w in declared], keys.marker, keys),
         links=_list("link", [w.links for w in declared], keys.link, keys),
         exactly=_exactly([w.exactly for w in declared]),
@@ -142,17 +142,16 @@ class _MergeKeys:
             return plain(value)
         if isinstance(value, tuple):
             return tuple(map(self.comparable, value))
-        if isinstance(value, Position):
-            return self.frames(value)
-        return repr(value)
-
-    def frames(self, position: Position) -> Hashable:
-        """Return the frames, else the text: the error is raised where the position is used."""
-        rate = self.asset.rate or (Fraction(1) if position.timecode.kind == "frames" else None)
+        if isinstance(value, DesiredSegmentation):
+            return self.comparable(value.duration), self.comparable(value.title)
+        if not isinstance(value, Position):
+            return repr(value)
+        # An error of a position is raised where it is used.
+        rate = self.asset.rate or (Fraction(1) if value.timecode.kind == "frames" else None)
         try:
-            return position.to_frames(rate) if rate else str(position)
+            return value.to_frames(rate) if rate else str(value)
         except TimecodeError:
-            return str(position)
+            return str(value)
 
     def field(self, name: str, value: object) -> Hashable:
         number = as_number(value) if isinstance(value, str) else None
@@ -166,11 +165,6 @@ class _MergeKeys:
         place = (self.comparable(value.start), self.comparable(value.duration))
         title = value.fields.get("title")
         return (*place, plain(title)) if value.start is ABSENT and title is not None else place
-
-    def segmentation(self, value: object) -> Hashable:
-        if not isinstance(value, DesiredSegmentation):
-            return None
-        return self.frames(value.duration), self.comparable(value.title)
 
     def marker(self, value: DesiredMarker) -> Hashable:
         if value.uid is not ABSENT:

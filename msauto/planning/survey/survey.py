@@ -27,12 +27,12 @@ from msauto.planning.survey.asset_survey import (
     SurveyedTarget,
     database_not_found,
     in_error,
+    recall_settled,
     survey_asset,
 )
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.merge_tasks import merge_channels
-from msauto.planning.survey.remembered_values import recall_settled
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
 from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS

@@ -15,24 +15,20 @@ from msgspec import structs
 from msauto.diffing.comparison import same_list, same_value
 from msauto.diffing.plan_builder import PlanBuilder
 from msauto.errors import MsautoError
-from msauto.model.desired import Desired, DesiredAsset, Sourced
+from msauto.model.desired import DesiredAsset, Sourced
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
 from msauto.planning.survey.asset_plan import LocatedAsset
+from msauto.planning.survey.clip_finder import Declared
 from msauto.planning.survey.editorial_warnings import asset_after, xmp_after
 from msauto.planning.survey.fact_layers import Layers
-from msauto.planning.survey.target_groups import IntentGroupMember
 
 T = TypeVar("T")
 _LISTS = {"marker": "markers", "segment": "segments"}
 
 
 def warn_of_repeated_changes(
-    declared: Sequence[tuple[IntentGroupMember, Desired]],
-    layers: Layers,
-    found: LocatedAsset,
-    xmp: Xmp | None,
-    builder: PlanBuilder,
+    declared: Sequence[Declared], layers: Layers, found: LocatedAsset, xmp: Xmp | None, builder: PlanBuilder
 ) -> None:
     """Add a warning to the builder for each value that the next run would change again."""
     suspects: set[tuple[str, str]] = set()
