@@ -200,12 +200,7 @@ async def _compare(
             return SurveyedTarget("unchanged", warnings=desired.notes)
     live = await _read_rest(context, layers, found, desired)
     recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
-    # Only a file that was downloaded before may have the desired content.
-    downloads = [
-        ({DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run)), getattr(run, "dest", ""))
-        for run in runs
-    ]
-    files = {dest: await context.disk.sha256(dest) for kind, dest in downloads if f"{kind}:{dest}" in recalled.items}
+    files = await _read_files(context, runs, recalled)
     batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
     plan_context = context_of(found, desired, live, recalled.items)
@@ -229,6 +224,15 @@ async def _compare(
     if plan.held and not target.changes:
         return replace(outcome, state="left out")
     return outcome if here or target.changes else replace(outcome, state="skipped")
+
+
+async def _read_files(
+    context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledMemory
+) -> dict[str, str | None]:
+    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
+    downloads = [run for run in runs if isinstance(run, DesiredThumbnail | DesiredProxy)]
+    items = {f"{'proxy' if isinstance(run, DesiredProxy) else 'thumbnail'}:{run.dest}": run.dest for run in downloads}
+    return {dest: await context.disk.sha256(dest) for item, dest in items.items() if item in recalled.items}
 
 
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
