@@ -82,7 +82,7 @@ def apply_once(url: str, *, keep: bool) -> dict[str, float]:
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
     from msauto.model.events import SilentObserver
-    from msauto.model.limits import Limits
+    from msauto.model.plan import Limits
     from msauto.playbook.resolve import ResolveOptions, resolve
 
     with tempfile.TemporaryDirectory(dir=".") as folder:  # a real disk: in memory, durability would cost nothing

@@ -94,7 +94,7 @@ def whole(url: str, *, write: bool) -> None:
     from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
     from msauto.ledger import Ledger
     from msauto.model.events import SilentObserver
-    from msauto.model.limits import Limits
+    from msauto.model.plan import Limits
     from msauto.playbook.resolve import ResolveOptions, resolve
 
     with tempfile.TemporaryDirectory() as folder:
