@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from msauto.model.identity import plain
-from msauto.model.limits import Limits
 from msauto.model.live import Folder, parse_folder, show_folder
-from msauto.model.plan import Change, Plan, Refusal, Target
+from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
 LISTS = frozenset({"segment", "marker", "link", "rss_item"})
 EMPTIED = 3

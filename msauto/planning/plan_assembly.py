@@ -9,8 +9,7 @@ from datetime import datetime
 from msgspec import structs
 
 from msauto.model.desired import InputFile, ResolvedPlaybooks
-from msauto.model.limits import Limits
-from msauto.model.plan import InputHash, Plan, PlannedServer, Target
+from msauto.model.plan import InputHash, Limits, Plan, PlannedServer, Target
 from msauto.planning.limits import refusals
 from msauto.planning.survey.survey import Survey
 from msauto.secrets.taint import HIDDEN, Secrets

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.model.limits import Limits
+from msauto.model.plan import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.settings import DAYS, Day, DownloadArgs, LimitArgs, LookupArgs, SettingsArgs

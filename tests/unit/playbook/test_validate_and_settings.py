@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from msauto.errors import InputError
-from msauto.model.limits import Limits
+from msauto.model.plan import Limits
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import Freeze, Settings, load_settings
