@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
@@ -22,7 +21,7 @@ from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
-from msauto.playbook.tasks.task_secrets import shown
+from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
 from msauto.playbook.variables.extra_vars import read_extra
@@ -168,8 +167,8 @@ class _Resolver:
         sizes = BatchSizes()
         with self._problems.gather():
             values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            sizes = read_batch_sizes(_render_constant(values, scope, play.node), play.node)
-        name = str(_render_constant(play.data.get("name", ""), scope, play.node.child("name")))
+            sizes = read_batch_sizes(render_shown(values, scope, play.node), play.node)
+        name = str(render_shown(play.data.get("name", ""), scope, play.node.child("name")))
         return self._batches.add(name, hosts, sizes)
 
     def work(self) -> tuple[ServerIntents, ...]:
@@ -184,7 +183,7 @@ class _Resolver:
         node = play.node.child("hosts")
         folder = str(Path(play.file).parent)
         scope = self._hosts.scope(next(iter(self._hosts.inventory.hosts)), folder)
-        data = _render_constant(play.data.get("hosts"), scope, node)
+        data = render_shown(play.data.get("hosts"), scope, node)
         pattern = ",".join(str(each) for each in as_list(data))
         return self._hosts.match(pattern, node)
 
@@ -229,7 +228,7 @@ class _Resolver:
 
     def _vars_files(self, play: Play, inner: TemplateScope) -> list[Variable]:
         node = play.node.child("vars_files")
-        names = as_list(_render_constant(play.data["vars_files"], inner, node))
+        names = as_list(render_shown(play.data["vars_files"], inner, node))
         found: list[Variable] = []
         for index, name in enumerate(names):
             path = beside(play.file, str(name))
@@ -263,17 +262,10 @@ def _database(play: Play, host: str, scope: TemplateScope) -> str:
         raise play.node.error(
             f"no media database is set for {host}", "add database: to the play, or to the host's variables"
         )
-    name = _render_constant(variable.value, scope, variable.node)
+    name = render_shown(variable.value, scope, variable.node)
     if not isinstance(name, str) or not name.strip():
         raise variable.node.error("the name of a media database must be text", "quote it")
     return name
-
-
-def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
-    try:
-        return shown(render_data(data, scope, node), node)
-    except UsesAssetError as error:
-        raise node.error("asset cannot be used here: the asset is not known yet") from error
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Discriminator, PlainValidator, Tag, WithJsonSchema, create_model
+from pydantic import create_model
 
 from msauto.interface.fields import (
     LINK_FIELDS,
@@ -17,24 +17,15 @@ from msauto.interface.fields import (
     Track,
     names,
 )
-from msauto.playbook.schema.strict_model import (
-    AllOf,
-    AllOrNone,
-    AnyOf,
-    Complete,
-    Excludes,
-    Model,
-    Needs,
-    NoneOf,
-    OneOf,
-    WhenValue,
-    key,
-    need,
-)
+from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import (
+    IF_LIST,
+    IF_MAP,
     TEMPLATED,
     ClearablePos,
     Count,
+    Else,
     Expressions,
     Flag,
     FolderText,
@@ -45,14 +36,14 @@ from msauto.playbook.schema.value_types import (
     Plain,
     Pos,
     Rating,
+    Read,
     Span,
     Text,
     Texts,
-    UnrenderedTemplate,
+    Then,
     Value,
     When,
     invalid,
-    one_or_list,
     reportable,
 )
 
@@ -78,14 +69,6 @@ def with_attributes(attributes: Iterable[Attribute]) -> Callable[[type[M]], type
     return add
 
 
-def _list_or_map(value: Any) -> str:
-    return "map" if isinstance(value, dict) else "list"
-
-
-def _true_or_map(value: Any) -> str:
-    return "map" if isinstance(value, dict) else "flag"
-
-
 class ExpectedCount(Model):
     """How many assets a selection may find. Any other number is a planning error."""
 
@@ -107,12 +90,7 @@ class SelectArgs(Model):
         "only assets created before this date or time; without a zone, in the time zone of the server"
     )
     created_within: Opt[Span] = key("only assets created within this duration before now: 90s, 30m, 2h, 3d")
-    mimetype: Opt[
-        Annotated[
-            Annotated[list[Value[MimeType]], Tag("list")] | Annotated[MimeType, Tag("one")],
-            Discriminator(one_or_list),
-        ]
-    ] = key("one or more types of assets")
+    mimetype: Opt[Annotated[Then[list[Value[MimeType]]] | Else[MimeType], IF_LIST]] = key("one or more types of assets")
     where: Plain[Expressions] = key("condition on asset, an expression without braces: asset.frames > 250")
     expect: Opt[ExpectedCount] = key("how many assets may be found")
 
@@ -143,8 +121,10 @@ class SegmentArgs(SegmentKeys):
     """A segment, identified by its number, or by its start and duration."""
 
     rules: ClassVar = (
-        WhenValue("state", "present", (AllOf(("start", "duration"), "the segment has no"),), default=True),
-        WhenValue("state", "absent", (AnyOf(_SEGMENT_NAMES, "the absent segment is not identified", _NAME_SEGMENT),)),
+        rule.when_value("state", "present", rule.all_of(("start", "duration"), "the segment has no"), default=True),
+        rule.when_value(
+            "state", "absent", rule.any_of(_SEGMENT_NAMES, "the absent segment is not identified", _NAME_SEGMENT)
+        ),
     )
 
     state: Opt[State] = key("present (default) or absent: not there")
@@ -177,17 +157,8 @@ def _attribute_name(value: Any) -> str:
     return name
 
 
-AttributeName = Annotated[
-    str,
-    PlainValidator(_attribute_name),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": r"^\S(.*\S)?$",
-            "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)},
-        }
-    ),
-]
+_ATTRIBUTE_NAMES = {"pattern": r"^\S(.*\S)?$", "not": {"enum": sorted(_MARKER_KEYS | _MARKER_PARAMETERS)}}
+AttributeName = Annotated[str, Read(_attribute_name, type="string", **_ATTRIBUTE_NAMES)]
 
 
 @with_attributes(MARKER_ATTRIBUTES)
@@ -203,7 +174,7 @@ class MarkerArgs(MarkerKeys):
     """A key frame marker, identified by its uid, or by its position and track."""
 
     rules: ClassVar = (
-        AnyOf(
+        rule.any_of(
             (("at",), ("uid",)),
             "the marker has neither at nor uid",
             "add at: a time code, or uid: of an existing one",
@@ -234,12 +205,9 @@ class ExactlyArgs(Model):
     """The lists that are complete: items that they do not name are removed."""
 
     segments: Opt[Flag] = key("remove other segments")
-    markers: Opt[
-        Annotated[
-            Annotated[MarkersExactly, Tag("map")] | Annotated[Flag, Tag("flag")],
-            Discriminator(_true_or_map),
-        ]
-    ] = key("remove other markers; {tracks: [...]} limits it to these types")
+    markers: Opt[Annotated[Then[MarkersExactly] | Else[Flag], IF_MAP]] = key(
+        "remove other markers; {tracks: [...]} limits it to these types"
+    )
     links: Opt[Flag] = key("remove other links")
 
 
@@ -249,34 +217,38 @@ class RestoreArgs(Model):
     wait: Opt[Span] = key("how long verification waits for the file: 90s, 30m, 2h; default 30m")
 
 
-ONE_TARGET = OneOf(
-    ("title", "id", "select"),
-    ("has both {0} and {1}", "name exactly one of title, id and select"),
-    ("does not name an asset", "add title, id or select"),
-)
+TARGET_NAMES = ("title", "id", "select")
+TWO_TARGETS = ("has both {0} and {1}", "name exactly one of title, id and select")
+ONE_TARGET = rule.one_of(TARGET_NAMES, TWO_TARGETS, ("does not name an asset", "add title, id or select"))
 _CONTENT = ("fields", "xmp", "segments", "segmentation", "markers", "links", "exactly", "restore", "was")
-_ABSENT_HAS_NO = "{} cannot be used with state: absent"
 
 
-class AssetArgs(Model):
-    """The desired state of an asset. Keys that are not named are not managed; an empty value clears."""
+class TargetKeys(Model):
+    """The keys that name an asset."""
 
-    rules: ClassVar = (
-        ONE_TARGET,
-        Needs("was", ("title",), "was requires title", "name the asset by its new title"),
-        Excludes(
-            "segments", ("segmentation",), "segments and segmentation cannot be used together", "keep one of them"
-        ),
-        Complete("segments", ("segments", "segmentation")),
-        Complete("markers", ("markers",)),
-        Complete("links", ("links",)),
-        AllOrNone("segments", "number", "this segment has no number, but others do", "number all segments or none"),
-        WhenValue("state", "absent", (NoneOf(_CONTENT, _ABSENT_HAS_NO, "remove one of the two"),)),
-    )
+    rules: ClassVar[tuple[rule.KeyRule, ...]] = (ONE_TARGET,)
 
     title: Opt[Name] = key("title of the asset")
     id: Opt[KeyId] = key("key field and value, NS:ID, instead of a title")
     select: Opt[SelectArgs] = key("all assets of a listing, instead of a title")
+
+
+class AssetArgs(TargetKeys):
+    """The desired state of an asset. Keys that are not named are not managed; an empty value clears."""
+
+    rules: ClassVar = (
+        ONE_TARGET,
+        rule.needs("was", ("title",), "was requires title", "name the asset by its new title"),
+        rule.excludes("segments", ("segmentation",), "{key} and {other} cannot be used together", "keep one of them"),
+        rule.complete("segments", ("segments", "segmentation")),
+        rule.complete("markers", ("markers",)),
+        rule.complete("links", ("links",)),
+        rule.all_or_none(
+            "segments", "number", "this segment has no number, but others do", "number all segments or none"
+        ),
+        rule.absent_has_none(_CONTENT),
+    )
+
     was: Opt[Texts] = key("former titles: an asset found under one of them is renamed to title")
     folder: Opt[FolderText] = key("guard: the home folder of the clip must be this folder")
     fields: Opt[FieldsArgs] = key("link fields")
@@ -285,20 +257,13 @@ class AssetArgs(Model):
     segmentation: Opt[SegmentationArgs] = key("segments of equal duration over the whole asset")
     markers: Opt[list[Value[MarkerArgs]]] = key("key frame markers")
     links: Opt[list[Value[LinkArgs]]] = key("links to the asset in folders")
-    exactly: Opt[
-        Annotated[
-            Annotated[list[Value[Literal["segments", "markers", "links"]]], Tag("list")]
-            | Annotated[ExactlyArgs, Tag("map")],
-            Discriminator(_list_or_map),
-        ]
-    ] = key("lists that are complete: items that they do not name are removed")
+    exactly: Opt[Annotated[Else[list[Value[Literal["segments", "markers", "links"]]]] | Then[ExactlyArgs], IF_MAP]] = (
+        key("lists that are complete: items that they do not name are removed")
+    )
     origin: Opt[Pos] = key("time code of the first frame of the clip, for all time codes of this task; default 0")
-    restore: Opt[
-        Annotated[
-            Annotated[RestoreArgs, Tag("map")] | Annotated[Flag, Tag("flag")],
-            Discriminator(_true_or_map),
-        ]
-    ] = key("the high-resolution file is on disk; if not, restore it from the archive")
+    restore: Opt[Annotated[Then[RestoreArgs] | Else[Flag], IF_MAP]] = key(
+        "the high-resolution file is on disk; if not, restore it from the archive"
+    )
     missing: Opt[Literal["error", "skip"]] = key("how to handle an unknown title; default error")
     unfinalized: Opt[Literal["error", "skip", "allow"]] = key(
         "how to handle a clip that is still being recorded; default error"
@@ -306,16 +271,3 @@ class AssetArgs(Model):
     lossy: Opt[Flag] = key("allow changes that lose data that the interface cannot write back")
     state: Opt[State] = key("present (default) or absent: the asset is deleted")
     with_links: Opt[Flag] = key("delete the asset with state: absent even if links show it; default false")
-
-
-def exactly_lists(args: AssetArgs) -> list[str]:
-    """Return the names of the lists that are complete, as far as they are rendered."""
-    if isinstance(args.exactly, list):
-        return [str(name) for name in args.exactly if not isinstance(name, UnrenderedTemplate)]
-    if isinstance(args.exactly, ExactlyArgs):
-        return [name for name in ("segments", "markers", "links") if _is_on(getattr(args.exactly, name))]
-    return []
-
-
-def _is_on(value: Any) -> bool:
-    return value is True or isinstance(value, MarkersExactly)

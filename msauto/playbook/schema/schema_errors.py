@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
-from msauto.playbook.schema.strict_model import BrokenRule, Model, ValidationRecord, keys_of
+from msauto.playbook.schema.key_rules import BrokenRule
+from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
 from msauto.playbook.schema.value_types import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -58,7 +59,7 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
         valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
+        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
         found += [_finding(each, data, node, record.mappings) for each in errors if not _is_of_group(each, groups)]
     if record.broken:
         found += _rule_findings(data, node, record.broken, ())
@@ -77,9 +78,6 @@ def _rule_findings(
     pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in pairs:
         yield from _rule_findings(value, node, broken, (*path, key))
-
-
-_GROUPS = ("block", "import_tasks")
 
 
 def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:

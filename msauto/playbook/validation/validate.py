@@ -47,33 +47,25 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:
     complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
-    hosts: Hosts | None = None
-    if complete.inventories:
+    opened: list[Hosts] = []
+    if complete.inventories or options.server_url is not None:
         with problems.gather():
-            hosts = open_hosts(replace(complete, server_url=None), files, problems)
-        if hosts is None:
-            complete = replace(complete, inventories=())
-    elif options.server_url is not None:
-        with problems.gather():
-            hosts = open_hosts(complete, files, problems)
-    if hosts is not None and complete.inventories:
+            named = replace(complete, server_url=None) if complete.inventories else complete
+            opened.append(open_hosts(named, files, problems))
+    for hosts in opened if complete.inventories else ():
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
         if not found["playbook"]:
             problems.add(*same_servers(hosts, hosts.inventory.hosts))
     for path in found["playbook"]:
-        _check_playbook(path, complete, problems, files, hosts)
-
-
-def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
-    """Check one playbook separately: two playbooks may be for different runs, and may contradict each other."""
-    plays = Loader(files, problems).playbook(path)
-    problems.add(*_never_notified(plays))
-    if hosts is not None:
-        work = resolve_plays(plays, options, hosts, files, problems, check_only=True).work
-        for problem in (*contradictions(work), *impossible_positions(work)):
-            problems.add(_with_excerpt(problem, files))
+        # Each playbook is checked separately: two may be for different runs, and may contradict each other.
+        plays = Loader(files, problems).playbook(path)
+        problems.add(*_never_notified(plays))
+        for hosts in opened:
+            work = resolve_plays(plays, complete, hosts, files, problems, check_only=True).work
+            for problem in (*contradictions(work), *impossible_positions(work)):
+                problems.add(_with_excerpt(problem, files))
 
 
 def _with_excerpt(problem: Problem, files: Files) -> Problem:
