@@ -13,20 +13,9 @@ from pydantic import ConfigDict, RootModel, create_model
 from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
 from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import (
-    TEMPLATED,
-    Flag,
-    Name,
-    Opt,
-    Quoted,
-    Read,
-    Seconds,
-    SecretText,
-    Value,
-    between,
-    invalid,
-)
+from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -96,7 +85,7 @@ def _dialect_fields() -> dict[str, Any]:
     for each in dataclasses.fields(Dialect):
         kind: Any = _Separator if hints[each.name] is str else hints[each.name]
         description = f"{each.metadata['description']}; default {each.default}"
-        found[each.name] = (Annotated[kind | None, TEMPLATED], key(description))
+        found[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
     return found
 
 
@@ -119,7 +108,7 @@ class BasicArgs(Model):
         rule.one_of(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),
     )
 
-    username: Value[Quoted] = need("user name")
+    username: Value[types.Quoted] = need("user name")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
@@ -134,7 +123,7 @@ class HttpProxyArgs(Model):
     )
 
     url: Value[_ProxyUrl] = need("http://host:port")
-    username: Opt[Quoted] = key("user name for the proxy")
+    username: Opt[types.Quoted] = key("user name for the proxy")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import RootModel, model_validator
 
 from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.operation_keys import (
     AssertArgs,
@@ -21,24 +22,18 @@ from msauto.playbook.schema.operation_keys import (
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import (
-    IF_LIST,
-    IF_NUMBER,
-    Count,
     Else,
     Expressions,
     Flag,
     Label,
     Name,
-    Number,
     Opt,
     Plain,
     Quoted,
     Text,
     Texts,
     Then,
-    UnrenderedTemplate,
     Value,
-    invalid,
 )
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
@@ -143,21 +138,21 @@ class HandlerArgs(_TaskKeys):
 
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
-        if isinstance(self.name, UnrenderedTemplate):
-            raise invalid("the name of a handler cannot be a template", "write the name directly", key="name")
+        if isinstance(self.name, types.UnrenderedTemplate):
+            raise types.invalid("the name of a handler cannot be a template", "write the name directly", key="name")
         return self
 
 
-_Serial = Annotated[Then[Count] | Else[Quoted], IF_NUMBER]
+_Serial = Annotated[Then[types.Count] | Else[Quoted], types.IF_NUMBER]
 
 
 class BatchKeys(Model):
     """How a play divides its servers into batches."""
 
-    serial: Opt[Annotated[Then[list[Value[_Serial]]] | Else[_Serial], IF_LIST]] = key(
+    serial: Opt[Annotated[Then[list[Value[_Serial]]] | Else[_Serial], types.IF_LIST]] = key(
         "number or percentage of servers at a time"
     )
-    max_fail_percentage: Opt[Number] = key("stop if more than this percentage of servers failed")
+    max_fail_percentage: Opt[types.Number] = key("stop if more than this percentage of servers failed")
     any_errors_fatal: Opt[Flag] = key("stop if a server failed")
 
 

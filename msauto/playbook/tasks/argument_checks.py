@@ -9,14 +9,7 @@ from typing import Any, Final
 from msauto.errors import Problem
 from msauto.interface.rss_files import bad_character, file_key
 from msauto.model.timecode import Timecode
-from msauto.playbook.schema.asset import (
-    AssetArgs,
-    ExactlyArgs,
-    LinkArgs,
-    MarkerArgs,
-    MarkersExactly,
-    SegmentArgs,
-)
+from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
@@ -29,7 +22,7 @@ _ONE_LINE: Final = frozenset({"guid", "file"})
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    if isinstance(args, AssetArgs):
+    if isinstance(args, schema.AssetArgs):
         yield from _asset(args, node)
     elif isinstance(args, RssArgs):
         yield from _rss(args, node)
@@ -42,22 +35,22 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
 # asset ---------------------------------------------------------------------------------------------------------
 
 
-def _asset(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
-    segments, here = _known(args.segments, SegmentArgs), node.child("segments")
+def _asset(args: schema.AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    segments, here = _known(args.segments, schema.SegmentArgs), node.child("segments")
     for index, item in segments:
         if item.state != "absent" and _is_zero(item.duration):
             yield here.child(index, "duration").problem("the duration of a segment cannot be 0")
     yield from _twice(segments, here, lambda item: item.number, "number", "segment number")
-    markers, here = _known(args.markers, MarkerArgs), node.child("markers")
+    markers, here = _known(args.markers, schema.MarkerArgs), node.child("markers")
     yield from _twice(markers, here, lambda item: item.uid, "uid", "marker uid")
     without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
     yield from _twice(without, here, lambda item: (item.track, item.at), "at", "marker with this track and position")
-    links = _known(args.links, LinkArgs)
+    links = _known(args.links, schema.LinkArgs)
     yield from _twice(
         links, node.child("links"), lambda item: (item.folder, item.title), "folder", "link with this folder and title"
     )
-    narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
-    if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
+    narrowed = args.exactly.markers if isinstance(args.exactly, schema.ExactlyArgs) else None
+    if isinstance(narrowed, schema.MarkersExactly) and not narrowed.tracks:
         here = node.child("exactly", "markers", "tracks")
         yield here.problem("tracks is empty, so no marker can be removed", "name a track")
 
@@ -91,7 +84,7 @@ def _twice(
             )
 
 
-def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
+def check_separators(args: schema.AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
     """Yield a problem for each XMP value that holds the list separator of the server."""
     fields: Any = args.xmp  # may be a template
     for name, values in fields.items() if isinstance(fields, dict) else ():

@@ -8,16 +8,7 @@ from typing import Any, Literal, TypeVar
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute, names
 from msauto.model import desired
 from msauto.model.timecode import Timecode
-from msauto.playbook.schema.asset import (
-    AssetArgs,
-    FieldsArgs,
-    LinkArgs,
-    MarkerArgs,
-    MarkersExactly,
-    RestoreArgs,
-    SegmentArgs,
-    TargetKeys,
-)
+from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.value_types import as_list
 from msauto.playbook.templates.conditions import Where
 from msauto.playbook.yaml.document import SourceNode
@@ -28,10 +19,10 @@ DEFAULT_WAIT = 1800.0
 """Seconds that verification waits for a file from the archive, by default."""
 
 
-def asset_ref(args: TargetKeys, database: str, where: Where | None) -> desired.Ref:
+def asset_ref(args: schema.TargetKeys, database: str, where: Where | None) -> desired.Ref:
     """Return which assets the arguments name; title, id, select and was are rendered."""
     if args.title is not None:
-        was = as_list(args.was) if isinstance(args, AssetArgs) and args.was is not None else ()
+        was = as_list(args.was) if isinstance(args, schema.AssetArgs) and args.was is not None else ()
         return desired.TitleRef(database, args.title, tuple(was))
     if args.id is not None:
         namespace, _, identifier = args.id.partition(":")
@@ -53,7 +44,7 @@ def asset_ref(args: TargetKeys, database: str, where: Where | None) -> desired.R
     )
 
 
-def desired_asset(args: AssetArgs, node: SourceNode, task: str) -> desired.DesiredAsset:
+def desired_asset(args: schema.AssetArgs, node: SourceNode, task: str) -> desired.DesiredAsset:
     """Return the desired state of an asset, each value with its place."""
     return _AssetConverter(args, node, task).build()
 
@@ -61,7 +52,7 @@ def desired_asset(args: AssetArgs, node: SourceNode, task: str) -> desired.Desir
 class _AssetConverter:
     """Converts one task's arguments, each value with its place."""
 
-    def __init__(self, args: AssetArgs, node: SourceNode, task: str) -> None:
+    def __init__(self, args: schema.AssetArgs, node: SourceNode, task: str) -> None:
         self._args = args
         self._spot = node
         self._task = task
@@ -104,7 +95,7 @@ class _AssetConverter:
     def _position(self, timecode: Timecode | None) -> desired.Position | desired.Absent:
         return desired.ABSENT if timecode is None else desired.Position(timecode, self._args.origin)
 
-    def _link_fields(self, keys: FieldsArgs) -> dict[str, str | desired.Position]:
+    def _link_fields(self, keys: schema.FieldsArgs) -> dict[str, str | desired.Position]:
         named = ((name, getattr(keys, name)) for name in sorted(names(LINK_FIELDS)))
         return {
             name: desired.Position(value, self._args.origin) if isinstance(value, Timecode) else value
@@ -112,7 +103,7 @@ class _AssetConverter:
             if value is not None
         }
 
-    def _segment(self, item: SegmentArgs) -> desired.DesiredSegment:
+    def _segment(self, item: schema.SegmentArgs) -> desired.DesiredSegment:
         return desired.DesiredSegment(
             number=_or_absent(item.number),
             start=self._position(item.start),
@@ -128,7 +119,7 @@ class _AssetConverter:
         equal = desired.DesiredSegmentation(desired.Position(args.duration), _or_absent(args.title))
         return desired.Sourced(equal, self._source("segmentation"))
 
-    def _marker(self, item: MarkerArgs) -> desired.DesiredMarker:
+    def _marker(self, item: schema.MarkerArgs) -> desired.DesiredMarker:
         return desired.DesiredMarker(
             uid=_or_absent(item.uid),
             at=self._position(item.at),
@@ -137,13 +128,13 @@ class _AssetConverter:
             present=item.state != "absent",
         )
 
-    def _link(self, item: LinkArgs) -> desired.DesiredLink:
+    def _link(self, item: schema.LinkArgs) -> desired.DesiredLink:
         fields, present = self._link_fields(item), item.state != "absent"
         return desired.DesiredLink(item.folder, _or_absent(item.title), present=present, fields=fields)
 
     def _exactly(self) -> desired.CompleteLists:
         narrowed = getattr(self._args.exactly, "markers", None)
-        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, MarkersExactly) else None
+        tracks = frozenset(narrowed.tracks) if isinstance(narrowed, schema.MarkersExactly) else None
         complete = self._complete
         return desired.CompleteLists(complete("segments"), complete("markers"), complete("links"), tracks)
 
@@ -158,8 +149,8 @@ class _AssetConverter:
         args = self._args.restore
         if args is None or args is False:
             return None
-        wait = args.wait.total_seconds() if isinstance(args, RestoreArgs) and args.wait is not None else DEFAULT_WAIT
-        return desired.Sourced(wait, self._source("restore"))
+        wait = args.wait if isinstance(args, schema.RestoreArgs) else None
+        return desired.Sourced(DEFAULT_WAIT if wait is None else wait.total_seconds(), self._source("restore"))
 
 
 def _named_texts(item: object, attributes: Iterable[Attribute]) -> dict[str, str]:

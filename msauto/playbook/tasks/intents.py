@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,7 +43,7 @@ class TaskContext:
     server: ServerSpec
     scope: TemplateScope
     database: Database
-    handlers: Mapping[str, Sequence[Handler]] = field(default_factory=dict)
+    handlers: dict[str, list[Handler]] = field(default_factory=dict)
     batch: int = 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from msauto.errors import Problem
@@ -17,7 +18,8 @@ from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.environment import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Path, Problems, SourceNode, nearest
+from msauto.playbook.yaml.document import Path as DataPath
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest
 
 MAX_IMPORTS = 32
 
@@ -75,13 +77,18 @@ class Play:
     tasks: tuple[Task, ...]
     handlers: tuple[Task, ...]
 
+    @property
+    def folder(self) -> str:
+        """The folder of the playbook."""
+        return str(Path(self.file).parent)
+
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedFile:
     """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
 
     data: list[Any]
-    broken: Collection[Path]
+    broken: Collection[DataPath]
     models: Mapping[int, Model]
 
     def is_broken(self, node: SourceNode) -> bool:

@@ -10,7 +10,6 @@ from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
-from msauto.playbook.templates.secret_tracking import tracker_of
 from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode, leaves
 from msauto.secrets.tainted_text import (
@@ -34,10 +33,10 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
     """
-    marks = tracker_of(scope)
-    before = len(marks.lost) if marks is not None else 0
+    marks = scope.taint
+    before = len(marks.lost)
     rendered = render_data(data, scope, node, keep=keep)
-    if marks is None or not marks.found:
+    if not marks.found:
         return rendered
     problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
     del marks.lost[before:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from msauto.errors import SourceLocation
 from msauto.playbook.input_files import Files
@@ -34,7 +33,7 @@ def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
         return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
     if _NAME.match(text):
         data = dict(_pairs(text))
-        node = SourceNode(replace(Document("-e", data, {(): SourceLocation("-e", 1, 1)}, {}, (text,)), lines=()))
+        node = SourceNode(Document("-e", data, {(): SourceLocation("-e", 1, 1)}))
         for name, value in data.items():
             if value.startswith(TAG):
                 remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"
