@@ -24,8 +24,7 @@ from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
 from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
-from msauto.playbook.variables.extra_vars import read_extra
-from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_variables
+from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})

@@ -228,6 +228,5 @@ def _visible(folder: Path) -> list[Path]:
 
 def _check_host_name(name: str, node: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
-        raise node.error(
-            f"{name!r} is not a valid name of a host or group", "use no spaces and none of , : & ! * ? [ ]", key=True
-        )
+        why = f"{name!r} is not a valid name of a host or group"
+        raise node.error(why, "use no spaces and none of , : & ! * ? [ ]", key=True)

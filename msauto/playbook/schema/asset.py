@@ -86,8 +86,11 @@ class FieldsArgs(Model):
     }
 
 
-_SEGMENT_NAMES = (("number",), ("start", "duration"), ("title",))
-_NAME_SEGMENT = "add number, or start and duration, or title"
+_SEGMENT_IS_NAMED = rule.any_of(
+    (("number",), ("start", "duration"), ("title",)),
+    "the absent segment is not identified",
+    "add number, or start and duration, or title",
+)
 
 
 @with_attributes(registry.SEGMENT_ATTRIBUTES)
@@ -104,9 +107,7 @@ class SegmentArgs(SegmentKeys):
 
     rules: ClassVar = (
         rule.when_value("state", "present", rule.all_of(("start", "duration"), "the segment has no"), default=True),
-        rule.when_value(
-            "state", "absent", rule.any_of(_SEGMENT_NAMES, "the absent segment is not identified", _NAME_SEGMENT)
-        ),
+        rule.when_value("state", "absent", _SEGMENT_IS_NAMED),
     )
 
     state: Opt[State] = key("present (default) or absent: not there")
@@ -127,13 +128,11 @@ def _attribute_name(value: Any) -> str:
     """Read the name of a further attribute of a marker: none that the command or the marker has already."""
     name = types.reportable(value) if isinstance(value, str) else ""
     if not name.strip() or name != name.strip():
-        raise invalid(
-            f"{str(value)[:60]!r} is not a valid attribute name", "use a text without leading or trailing spaces"
-        )
+        why = f"{str(value)[:60]!r} is not a valid attribute name"
+        raise invalid(why, "use a text without leading or trailing spaces")
     if name.casefold() in _MARKER_KEYS:
-        raise invalid(
-            f"{name} cannot be an additional attribute", f"write it next to attributes, as {name.casefold()}: …"
-        )
+        remedy = f"write it next to attributes, as {name.casefold()}: …"
+        raise invalid(f"{name} cannot be an additional attribute", remedy)
     if name.casefold() in _MARKER_PARAMETERS:
         raise invalid(f"{name} is a parameter of the command", "rename the attribute")
     return name

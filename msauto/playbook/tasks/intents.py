@@ -277,9 +277,8 @@ def _assert_without_asset(host_task: _HostTask, evaluate: _Evaluator) -> None:
     try:
         host_task.desired(evaluate.args or host_task.arguments(), host_task.scope)
     except UsesAssetError as error:
-        raise host_task.node.child("that").error(
-            "asset cannot be used here: this assert names none", "add title, id or select"
-        ) from error
+        why = "asset cannot be used here: this assert names none"
+        raise host_task.node.child("that").error(why, "add title, id or select") from error
 
 
 def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:

@@ -59,10 +59,8 @@ def check_dest(name: str, node: SourceNode, lookup: LookupContext) -> str:
     except (OSError, ValueError, RuntimeError) as error:
         raise node.error(f"{name!r} is not a valid file name") from error
     if not inside:
-        raise node.error(
-            f"the file {name!r} would be written outside the playbook's repository",
-            "use a path inside it, or allow its folder in msauto.toml: [download] folders",
-        )
+        remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
+        raise node.error(f"the file {name!r} would be written outside the playbook's repository", remedy)
     hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
     if hidden is not None:
         raise node.error(f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path")

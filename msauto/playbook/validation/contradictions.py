@@ -32,19 +32,15 @@ def contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
     for each in work:
         seen: dict[tuple[Hashable, ...], _DesiredValue] = {}
         for intent in each.intents:
-            yield from _compare(intent, seen)
-
-
-def _compare(intent: model.Intent, seen: dict[tuple[Hashable, ...], _DesiredValue]) -> Iterator[Problem]:
-    name = _target(intent.ref)
-    if name is None:
-        return
-    desired = constant_of(intent)
-    for claim in _claims(desired) if desired is not None else ():
-        first = seen.setdefault((*name, *claim.key), claim)
-        problem = _problem(first, claim) if first is not claim else None
-        if problem is not None:
-            yield problem
+            target = _target(intent.ref)
+            desired = constant_of(intent)
+            if target is None or desired is None:
+                continue
+            for claim in _claims(desired):
+                first = seen.setdefault((*target, *claim.key), claim)
+                problem = _problem(first, claim) if first is not claim else None
+                if problem is not None:
+                    yield problem
 
 
 def _target(ref: model.Ref) -> tuple[Hashable, ...] | None:
@@ -67,7 +63,8 @@ def constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChann
 def _claims(desired: model.DesiredAsset | model.DesiredChannel) -> Iterator[_DesiredValue]:
     if isinstance(desired, model.DesiredChannel):
         for item in desired.items:
-            attributes = {"text": item.value.text, **_mapping(item.value.item)}
+            fields = item.value.item if isinstance(item.value.item, Mapping) else {}
+            attributes = {"text": item.value.text, **fields}
             yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, attributes)
         return
     yield _DesiredValue(("state",), "the asset", True if desired.present else model.ABSENT, desired.source)
@@ -118,10 +115,6 @@ def _item(
     for attribute, value in attributes.items() if sourced.value.present else ():
         if value is not model.ABSENT:
             yield _DesiredValue((*key, attribute), f"the {attribute} of {name}", value, sourced.source)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
