@@ -80,7 +80,7 @@ SHARED = {
     schema_asset.MarkerKeys,
     schema_play.BatchKeys,
     schema_play._TaskKeys,
-    schema_runs.TargetKeys,
+    schema_asset.TargetKeys,
     schema_runs.RunTarget,
 }  # what others inherit, described with them
 

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
+from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs, TargetKeys
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
 from msauto.playbook.schema.json_schema import schema_of_model
 from msauto.playbook.schema.operation_keys import (
@@ -23,7 +23,6 @@ from msauto.playbook.schema.operation_keys import (
     CommandOnly,
     ProxyArgs,
     RunTarget,
-    TargetKeys,
     ThumbnailArgs,
 )
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import time
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator
 
 from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import Between, Count, Flag, Name, Plain, Texts, invalid
+from msauto.playbook.schema.value_types import Count, Flag, Name, Plain, Read, Texts, between, invalid
 
 MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -28,7 +28,7 @@ def _clock(value: Any) -> time:
     return read
 
 
-_Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]
+_Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 
 
 class LimitArgs(Model):
@@ -81,9 +81,9 @@ class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
     inventory: Plain[Texts] = key("inventories, relative to this file")
-    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
+    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
-    file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
+    file_mib: Plain[Annotated[int, between(1, MOST_FILE_MIB)]] = key(
         "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
     )
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")
