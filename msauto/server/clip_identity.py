@@ -102,7 +102,9 @@ class LinkIndex:
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and possibly others."""
-        keys = [*_keys(asset), *_with_one_unknown(known_identity(asset))]
+        keys, identity = _keys(asset), known_identity(asset)
+        if None not in identity:  # a listing may report less than the answer: one value may be unknown
+            keys += [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
         numbers = {number for key in keys for number in self._chain(key)}
         return [self._entries[number] for number in sorted(numbers)]
 
@@ -129,13 +131,6 @@ def _keys(clip: Asset | Entry) -> list[object]:
     keys += [] if clip.link_id is None else [("link", clip.link_id)]
     identity = known_identity(clip)
     return keys if identity.count(None) > 1 else [*keys, identity]
-
-
-def _with_one_unknown(identity: Identity) -> list[Identity]:
-    """Return the identities with one value unknown: a listing may report less than the answer."""
-    if None in identity:
-        return []
-    return [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
 
 
 def _is_same(asset: Asset, entry: Entry) -> bool:
