@@ -27,8 +27,7 @@ from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
 from msauto.model.events import Observer
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan, Target
+from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Clock, Journal, Memory
 from msauto.model.result import Result, TargetResult
 from msauto.model.run_records import RunDetails

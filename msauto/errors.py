@@ -160,17 +160,8 @@ class RejectedError(ServerError):
     ``status`` is the HTTP status (200 if the answer is an error text), ``retry_after`` in seconds.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int,
-        retry_after: float | None = None,
-        server: str = "",
-        request: str = "",
-        remedy: str = "",
-    ) -> None:
-        super().__init__(message, server=server, request=request, remedy=remedy)
+    def __init__(self, message: str, *, status: int, retry_after: float | None = None, **context: str) -> None:
+        super().__init__(message, **context)
         self.status = status
         self.retry_after = retry_after
 

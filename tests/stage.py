@@ -16,8 +16,7 @@ from msauto.applying.executor import RetryPolicy
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan
+from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.simulator import LogEntry, Simulator

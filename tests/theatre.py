@@ -20,8 +20,7 @@ from msauto.aio import SystemClock, apply_plan, make_plan, specs_of
 from msauto.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.events import SilentObserver
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan
+from msauto.model.plan import Limits, Plan
 from msauto.model.result import Result
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.simulator import Simulator

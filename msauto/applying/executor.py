@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 
 from msauto.applying.apply_context import ApplyContext, ServerConnection
 from msauto.applying.batches import BatchFailures, NumberedTarget, batch_numbers, waves
@@ -84,7 +85,8 @@ class _PlanExecution:
         for number in batch_numbers(self._plan):
             failures = BatchFailures(self._plan, number)
             for wave in waves(self._plan, number):
-                work = run_each(partial(self._apply_admitted, failures), self._startable(wave, failures), limit=forks)
+                startable = takewhile(partial(self._may_start, failures), wave)
+                work = run_each(partial(self._apply_admitted, failures), startable, limit=forks)
                 if not await run_unless(work, self._context.cancellation.at_once):
                     return False
             reason = failures.stop_reason(batch_finished=True)
@@ -93,14 +95,8 @@ class _PlanExecution:
                 break
         return True
 
-    def _startable(self, wave: list[NumberedTarget], failures: BatchFailures) -> Iterator[NumberedTarget]:
-        for numbered in wave:
-            if self._stopping(failures):
-                return
-            yield numbered
-
-    def _stopping(self, failures: BatchFailures) -> bool:
-        return self._context.cancellation.requested or failures.stop_reason() is not None
+    def _may_start(self, failures: BatchFailures, _: NumberedTarget) -> bool:
+        return not self._context.cancellation.requested and failures.stop_reason() is None
 
     async def _apply_admitted(self, failures: BatchFailures, numbered: NumberedTarget, slot: ConcurrencySlot) -> None:
         """Apply a target once the circuit breaker of its server admits it."""
@@ -110,7 +106,7 @@ class _PlanExecution:
             self._skip(number, target.error or f"the server {target.server} is not part of this run")
             return
         async with server.breaker.admission(slot, partial(self._pause, failures)):
-            if self._stopping(failures):
+            if not self._may_start(failures, numbered):
                 return
             await self._apply_target(number, server, slot)
         failures.note(self._results[number], server_lost=server.breaker.state.open)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from functools import partial
 
 from msauto.errors import LedgerError, MsautoError
 from msauto.model.ports import Journal
@@ -77,7 +76,12 @@ class GroupCommit:
         if committing.done():
             self._end(committing)
         else:
-            committing.add_done_callback(lambda _: _call_in(loop, partial(self._end, committing)))
+
+            def end(_: Future[None]) -> None:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(self._end, committing)
+
+            committing.add_done_callback(end)
 
     def _end(self, committing: Future[None]) -> None:
         """Resolve the writes of a finished commit, once, and begin the next."""
@@ -100,11 +104,6 @@ class GroupCommit:
                 durable.set_result(None)
             else:
                 durable.set_exception(self.failure)
-
-
-def _call_in(loop: asyncio.AbstractEventLoop, call: Call) -> None:
-    with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(call)
 
 
 def _ledger_error(error: Exception) -> MsautoError:

@@ -163,18 +163,8 @@ class RunCancelled:
 
 
 Event = (
-    Journalled
-    | Blocked
-    | Accepted
-    | NotSent
-    | Rejected
-    | Failed
-    | InDoubt
-    | ExpectationRead
-    | Unreadable
-    | TargetRead
-    | PauseEnded
-    | RunCancelled
+    Journalled | Blocked | Accepted | NotSent | Rejected | Failed | InDoubt
+    | ExpectationRead | Unreadable | TargetRead | PauseEnded | RunCancelled
 )  # fmt: skip
 
 # Commands ------------------------------------------------------------------------------------------------------

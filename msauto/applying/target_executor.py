@@ -53,9 +53,14 @@ class TargetExecutor:
     async def run(self) -> None:
         """Apply the target. Sets ``result`` whatever happens; if cancelled, a request in progress is unverified."""
         try:
-            await self._run()
+            command = self._apply(self._resumed or states.begin(len(self._target.requests), wait=self._target.wait))
+            while not isinstance(command, states.Finish):
+                event = await self._carry_out(command)
+                command = self._apply(states.step(self._progress, event, self._policy))
         except asyncio.CancelledError:
-            if self._is_downloading():
+            progress = self._progress
+            if progress.state is states.State.SENT and self._target.requests[progress.index].dest is not None:
+                # A download changes nothing on the server, so it is not in doubt.
                 failed = states.Failed("stopped at once: the file was not fetched")
                 self._apply(states.step(self._progress, failed, self._policy))
             self._apply(states.abandon(self._progress, "stopped at once"))
@@ -64,17 +69,6 @@ class TargetExecutor:
             self._apply(states.abandon(self._progress, f"internal error: {one_line(error)}"))
         finally:
             self._finish()
-
-    async def _run(self) -> None:
-        command = self._apply(self._resumed or states.begin(len(self._target.requests), wait=self._target.wait))
-        while not isinstance(command, states.Finish):
-            event = await self._carry_out(command)
-            command = self._apply(states.step(self._progress, event, self._policy))
-
-    def _is_downloading(self) -> bool:
-        """Return whether a download is in progress: it changes nothing on the server, so it is not in doubt."""
-        sent = self._progress.state is states.State.SENT
-        return sent and self._target.requests[self._progress.index].dest is not None
 
     @property
     def _policy(self) -> RetryPolicy:

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests
 from msauto.model.desired import TaskSource
-from msauto.model.live import Asset, show_folder
+from msauto.model.live import show_folder
 from msauto.model.plan import Expectation, Json
-from msauto.model.ports import LiveTarget
 
 
-def plan_deletion(context: PlanContext, source: TaskSource, builder: PlanBuilder) -> None:
+def plan_deletion(context: PlanContext, source: TaskSource) -> None:
     """Delete the asset. This cannot be undone."""
-    builder.look("asset", "folder", "length", "links")
-    number = builder.change(
-        "delete", "asset", context.title, before=_shown(context), after=None, source=source, reversible=False
-    )
-    gone = [
-        Expectation("asset", context.title, None),
-        *(Expectation("link", show_folder(place), None) for place in context.places),
-    ]
-    builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
-
-
-def _shown(context: PlanContext) -> dict[str, Json]:
-    asset = context.asset
+    context.builder.look("asset", "folder", "length", "links")
+    asset, places = context.asset, [show_folder(place) for place in context.places]
     folder = show_folder(asset.folder) if asset.folder is not None else None
-    shown: dict[str, Json] = {
-        "folder": folder,
-        "frames": asset.frames,
-        "create_time": asset.attributes.get("create_time"),
-    }
-    return shown | ({"links": [show_folder(place) for place in context.places]} if context.places else {})
-
-
-def _holds(expect: Expectation, live: LiveTarget) -> bool:
-    return (live.asset is None) == (expect.desired is None)
-
-
-def _length(asset: Asset, *_: Any) -> Json:
-    return [asset.frames, asset.attributes.get("frame_time"), asset.attributes.get("create_time")]
+    created = asset.attributes.get("create_time")
+    shown: dict[str, Json] = {"folder": folder, "frames": asset.frames, "create_time": created}
+    shown |= {"links": list(places)} if places else {}
+    number = context.builder.change("delete", "asset", context.title, shown, None, source, reversible=False)
+    gone = [Expectation("asset", context.title, None), *(Expectation("link", place, None) for place in places)]
+    context.builder.send(Phase.ASSET_DELETE, requests.delete_asset(context.path), [number], *gone)
 
 
 ASPECT = Aspect(
@@ -53,9 +30,9 @@ ASPECT = Aspect(
         "folder": lambda asset, *_: asset.folder,
         "finalized": lambda asset, *_: asset.finalized,
         "create_time": lambda asset, *_: asset.attributes.get("create_time"),
-        "length": _length,
+        "length": lambda asset, *_: [asset.frames, *map(asset.attributes.get, ("frame_time", "create_time"))],
     },
-    holds=_holds,
+    holds=lambda expect, live: (live.asset is None) == (expect.desired is None),
     show=lambda _, live: live.asset.title if live.asset else None,
     survives_deletion=True,
     for_good="a deleted asset does not come back",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from msauto.diffing.aspect_definition import Aspect, Item
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import answer_told, certain
-from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger
+from msauto.diffing.plan_builder import TASK, PlanContext, Trigger
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredCommand
 from msauto.model.plan import Expectation, Json
@@ -21,18 +21,13 @@ _WITH_CLIP = frozenset({"PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS"}
 """Commands that take ``ns`` and ``id`` (interface, «Asset commands»)."""
 
 
-def command_key(desired: DesiredCommand) -> str:
-    """Return the key of a command: its name and parameters."""
-    return " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
-
-
-def plan_command(context: PlanContext, desired: DesiredCommand, builder: PlanBuilder, cause: Trigger = TASK) -> None:
+def plan_command(context: PlanContext, desired: DesiredCommand, cause: Trigger = TASK) -> None:
     """Run a command: always, once in the life of the asset, or where the asset changes in this run."""
-    key = command_key(desired)
-    if desired.run == "once" and not _is_due(context, key, builder):
+    key = " ".join([desired.name, *(f"{name}={value}" for name, value in desired.params)])
+    if desired.run == "once" and not _is_due(context, key):
         return
     if desired.run == "changed" and not cause.handler:
-        pending = _pending_since(context, key, builder)
+        pending = _pending_since(context, key)
         if pending is None:
             return
         cause = Trigger(pending=pending)
@@ -41,25 +36,21 @@ def plan_command(context: PlanContext, desired: DesiredCommand, builder: PlanBui
         versions.require(context.server, feature)
     params: dict[str, Json] = dict(desired.params)
     mode = "handler" if cause.handler and desired.run == "always" else desired.run
-    number = builder.run("command", key, params, desired.source, cause)
-    request = requests.command(context.path, desired.name, (*desired.params, *_clip(context, desired.name)))
-    builder.send(cause.phase, request, [number], Expectation("command", key, mode, visible=False))
+    number = context.builder.run("command", key, params, desired.source, cause)
+    sent, address = desired.params, context.address
+    if address.namespace and desired.name in _WITH_CLIP:  # without them: the title in the path
+        sent = (*sent, ("ns", address.namespace), ("id", address.name))
+    request = requests.command(context.path, desired.name, sent)
+    context.builder.send(cause.phase, request, [number], Expectation("command", key, mode, visible=False))
 
 
-def _clip(context: PlanContext, name: str) -> tuple[tuple[str, str], ...]:
-    address = context.address
-    if not address.namespace or name not in _WITH_CLIP:
-        return ()  # the server's own default: the title in the path
-    return ("ns", address.namespace), ("id", address.name)
-
-
-def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
+def _is_due(context: PlanContext, key: str) -> bool:
     """Return whether a command that runs once is still to run; one whose answer was lost only gives a warning."""
     remembered = context.memory.get(f"command:{key}")
     run = mapping(remembered).get("unverified")
     if run is not None:
         answer = answer_told(mapping(remembered))
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
             "again automatically\ncheck the server; if it has run, --forget-pending ends this warning; if it has not, "
             "run it by a task with `run: always`"
@@ -67,17 +58,17 @@ def _is_due(context: PlanContext, key: str, builder: PlanBuilder) -> bool:
     return not remembered
 
 
-def _pending_since(context: PlanContext, key: str, builder: PlanBuilder) -> str | None:
+def _pending_since(context: PlanContext, key: str) -> str | None:
     """Return the run whose changes make a command due; ``""`` is this run, ``None`` that it is not due."""
     pending = mapping(context.memory.get(f"pending:command:{key}"))
     run, lost = pending.get("run"), bool(pending.get("unknown"))
     if run is not None and not lost:
         return str(run)
-    if certain(builder.differences) if lost else builder.differences:
+    if certain(context.builder.differences) if lost else context.builder.differences:
         return ""
     if lost:
         answer = answer_told(pending)
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"{context.title}: the command {key} was sent by run {run} and {answer}. It may have run, and is not sent "
             "again unless a change is certain\ncheck the server. If it has run, --forget-pending ends this warning. "
             "If it has not, run it by a task with `run: always`"

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
+from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext, says_value
 from msauto.diffing.comparison import entry_called, mapping, same_value, text_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.positions import shown_field, wire_value
-from msauto.diffing.request_order import Phase
+from msauto.diffing.link_fields import compare_field, remember_field, shown_field, wire_value
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import address, requests, versions
 from msauto.interface.address import escape_name
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredLink, Sourced, TaskSource
@@ -25,7 +24,7 @@ from msauto.model.run_records import TargetRecord
 from msauto.model.server import ServerSpec
 
 
-def plan_links(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_links(context: PlanContext, desired: DesiredAsset) -> None:
     """Make the links as desired; with ``exactly`` nothing else stays."""
     exactly = desired.exactly.links
     named = []
@@ -33,13 +32,15 @@ def plan_links(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder
         title = context.title if sourced.value.title is ABSENT else sourced.value.title
         named.append((sourced.value.folder, title))
         if sourced.value.present:
-            _add(context, sourced, title, builder)
+            _add(context, sourced, title)
         elif sourced.value.fields:
             raise refuse("a link that is to be absent has no fields", sourced.source, "leave one of the two out")
         else:
-            _take_away(context, sourced.value.folder, title, sourced.source, builder)
+            context.builder.look(f"link:{_key(sourced.value.folder, title)}")
+            if _entry(context, sourced.value.folder, title, sourced.source) is not None:
+                _delete(context, sourced.value.folder, title, sourced.source)
     if exactly:
-        _only(context, named, exactly, builder)
+        _only(context, named, exactly)
 
 
 def is_home(asset: Asset, title: str, folder: Folder, link_title: str) -> bool:
@@ -63,7 +64,7 @@ def _entry(context: PlanContext, folder: Folder, title: str, source: TaskSource)
     return entry
 
 
-def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builder: PlanBuilder) -> None:
+def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str) -> None:
     folder, source = sourced.value.folder, sourced.source
     if sourced.value.fields and same_text(title, context.title):
         raise refuse(
@@ -73,15 +74,15 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
             "give the link a unique title, or use `fields` of the asset",
         )
     if is_home(context.asset, context.title, folder, title):
-        builder.look("folder")
+        context.builder.look("folder")
         return
-    builder.look(f"link:{_key(folder, title)}")
+    context.builder.look(f"link:{_key(folder, title)}")
     desired = {name: wire_value(context.asset, name, value, source) for name, value in sourced.value.fields.items()}
     for name in desired:
         versions.require_field(context.server, name)
     entry = _entry(context, folder, title, source)
     if entry is not None:
-        _change_fields(context, entry, desired, source, builder)
+        _change_fields(context, entry, desired, source)
         return
     dialect = context.server.dialect
     if context.live.folders.get(folder) is None and dialect.folder_missing == "refuse":
@@ -95,82 +96,47 @@ def _add(context: PlanContext, sourced: Sourced[DesiredLink], title: str, builde
     reversible = dialect.removes_links and not same_text(title, context.title)
     fields = {name: value for name, value in desired.items() if value}
     after: Json = {name: shown_field(name, value) for name, value in fields.items()} or key
-    number = builder.change("add", "link", key, before=None, after=after, source=source, reversible=reversible)
+    number = context.builder.change("add", "link", key, None, after, source, reversible=reversible)
     request = requests.copy_link(context.path, title, folder, dialect)
-    builder.send(Phase.LINK_CREATE, request, [number], Expectation("link", key, key))
+    context.builder.send(Phase.LINK_CREATE, request, [number], Expectation("link", key, key))
     for name, value in fields.items():
-        _set_field(context, key, name, value, number, builder)
+        _set_field(context, key, name, value, number)
 
 
-def _change_fields(
-    context: PlanContext, entry: Entry, desired: Mapping[str, str], source: TaskSource, builder: PlanBuilder
-) -> None:
+def _change_fields(context: PlanContext, entry: Entry, desired: Mapping[str, str], source: TaskSource) -> None:
     """Set the fields of a link that differ from what its folder lists, else from what was last written."""
     key = _key(entry.folder, entry.title)
-    before: dict[str, Json] = {}
-    bases: dict[str, Basis] = {}
+    known: dict[str, tuple[Json, Basis]] = {}
     for name, value in desired.items():
-        known, basis = _known(context, entry, key, name)
-        builder.look(f"link-field:{key}#{name}")
-        if basis != "none" and same_value(name, known, value):
-            continue
-        still = context.still.get(f"link-field:{key}#{name}", known)
-        if basis != "none" and not same_value(name, known, None if still is None else str(still)):
-            builder.warnings.append(
-                left_alone(f"{context.title}: {name} of link {key}", shown_field(name, known), still)
-            )
-            continue
-        before[name] = shown_field(name, known) if basis != "none" else None
-        bases[name] = basis
-    if not bases:
+        what = f"{context.title}: {name} of link {key}"
+        found = compare_field(context, name, value, entry.attributes, what, link=key)
+        known |= {name: found} if found else {}
+    if not known:
         return
-    after: dict[str, Json] = {name: shown_field(name, desired[name]) for name in bases}
-    overall = min(bases.values(), key=("live", "ledger", "none").index)
-    number = builder.change(
-        "change",
-        "link",
-        key,
-        before=before,
-        after=after,
-        source=source,
-        basis=overall,
-        reversible="none" not in bases.values(),
+    before: dict[str, Json] = {name: value for name, (value, _) in known.items()}
+    after: dict[str, Json] = {name: shown_field(name, desired[name]) for name in known}
+    bases = [basis for _, basis in known.values()]
+    overall = min(bases, key=("live", "ledger", "none").index)
+    number = context.builder.change(
+        "change", "link", key, before, after, source, basis=overall, reversible="none" not in bases
     )
-    for name, basis in bases.items():
-        _set_field(context, key, name, desired[name], number, builder, visible=basis == "live")
+    for name, (_, basis) in known.items():
+        _set_field(context, key, name, desired[name], number, visible=basis == "live")
 
 
-def _known(context: PlanContext, entry: Entry, key: str, name: str) -> tuple[str | None, Basis]:
-    """Return the value that a link's field has, and how we know."""
-    shown = entry.attributes.get(name)
-    if shown is not None:
-        return shown, "live"
-    if context.memory.get(f"link-reported:{key}#{name}") is True:
-        return "", "live"
-    remembered = context.memory.get(f"link-field:{key}#{name}")
-    return (None, "none") if remembered is None else (str(remembered), "ledger")
-
-
-def _set_field(
-    context: PlanContext, key: str, name: str, value: str, number: int, builder: PlanBuilder, *, visible: bool = False
-) -> None:
+def _set_field(context: PlanContext, key: str, name: str, value: str, number: int, *, visible: bool = False) -> None:
     """Send SETFIELD to the link by its own title; that this leads to the link is checked before (``unlink``)."""
-    title = Address(parse_folder(key)[-1])
-    versions.require_address(context.server, title)
-    path = address.asset_path(context.database, title, dialect=context.server.dialect)
+    request = requests.set_field(_path_by_title(context, parse_folder(key)[-1]), name, value)
     expect = Expectation("link", f"{key}#{name}", {name: value}, visible=visible)
-    builder.send(Phase.LINK_FIELD, requests.set_field(path, name, value), [number], expect)
+    context.builder.send(Phase.LINK_FIELD, request, [number], expect)
 
 
-def _take_away(context: PlanContext, folder: Folder, title: str, source: TaskSource, builder: PlanBuilder) -> None:
-    builder.look(f"link:{_key(folder, title)}")
-    if _entry(context, folder, title, source) is not None:
-        _delete(context, folder, title, source, builder)
+def _path_by_title(context: PlanContext, title: str) -> str:
+    versions.require_address(context.server, Address(title))
+    return address.asset_path(context.database, Address(title), dialect=context.server.dialect)
 
 
-def _delete(
-    context: PlanContext, folder: Folder, title: str, source: TaskSource, builder: PlanBuilder, *, exactly: bool = False
-) -> None:
+def _delete(context: PlanContext, folder: Folder, title: str, source: TaskSource, *, exactly: bool = False) -> None:
     key = _key(folder, title)
     if not context.server.dialect.removes_links:
         raise refuse(
@@ -184,18 +150,17 @@ def _delete(
             source,
             "remove it by hand",
         )
-    number = builder.change(
-        "delete", "link", key, before=key, after=None, source=source, reversible=True, exactly=exactly
-    )
-    versions.require_address(context.server, Address(title))
-    path = address.asset_path(context.database, Address(title), dialect=context.server.dialect)
+    number = context.builder.change("delete", "link", key, key, None, source, reversible=True, exactly=exactly)
+    path = _path_by_title(context, title)
     # A server that deletes the clip instead of its link must not pass verification.
     stays = Expectation("asset", context.title, True)
-    builder.send(Phase.LINK_DELETE, requests.delete_asset(path), [number], Expectation("link", key, None), stays)
+    context.builder.send(
+        Phase.LINK_DELETE, requests.delete_asset(path), [number], Expectation("link", key, None), stays
+    )
 
 
-def _only(context: PlanContext, named: Sequence[tuple[Folder, str]], exactly: TaskSource, builder: PlanBuilder) -> None:
-    builder.look("links")
+def _only(context: PlanContext, named: Sequence[tuple[Folder, str]], exactly: TaskSource) -> None:
+    context.builder.look("links")
     live = context.live.links or ()
     surplus = [
         link
@@ -204,9 +169,9 @@ def _only(context: PlanContext, named: Sequence[tuple[Folder, str]], exactly: Ta
         and not any(same_folder(link.folder, folder) and same_text(link.title, title) for folder, title in named)
     ]
     for link in surplus:
-        _delete(context, link.folder, link.title, exactly, builder, exactly=True)
+        _delete(context, link.folder, link.title, exactly, exactly=True)
     if surplus and len(surplus) == len(live):
-        builder.emptied.append(("link", len(surplus)))
+        context.builder.emptied.append(("link", len(surplus)))
 
 
 # Verification and memory ---------------------------------------------------------------------------------------
@@ -219,21 +184,16 @@ def link_entry(key: str, live: LiveTarget) -> Entry | None:
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    if mapping(expect.desired):
-        return _field_holds(expect, live)
+    for name, value in mapping(expect.desired).items():  # one field of the link
+        entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
+        if entry is None:
+            return False
+        shown = entry.attributes.get(name)
+        return None if shown is None and not expect.visible else same_value(name, shown, str(value))
     folder = parse_folder(expect.key)[:-1]
     if folder not in live.folders:
         return None if live.asset is not None else expect.desired is None
     return (link_entry(expect.key, live) is None) == (expect.desired is None)
-
-
-def _field_holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    ((name, value),) = mapping(expect.desired).items()
-    entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
-    if entry is None:
-        return False
-    shown = entry.attributes.get(name)
-    return None if shown is None and not expect.visible else same_value(name, shown, str(value))
 
 
 def _show(expect: Expectation, live: LiveTarget) -> Json:
@@ -248,19 +208,7 @@ def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
     for name, value in mapping(expect.desired).items():
         entry = link_entry(expect.key.removesuffix(f"#{name}"), live)
         reported = expect.visible or (entry is not None and name in entry.attributes)
-        if reported:
-            yield f"link-reported:{expect.key}", True
-        yield f"link-field:{expect.key}", None if reported else value
-
-
-def _look_at_all(_: Asset, live: LiveTarget, _key: str) -> Any:
-    return None if live.links is None else sorted([show_folder((*link.folder, link.title)) for link in live.links])
-
-
-def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
-    link, _sign, name = key.rpartition("#")
-    entry = link_entry(link, live)
-    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
+        yield from remember_field(f"link-field:{expect.key}", value, reported=reported)
 
 
 # Saved plans and undo ------------------------------------------------------------------------------------------
@@ -269,7 +217,7 @@ def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
 def _says(change: Change, named: Parameters) -> bool:
     if named.get("command") == "SETFIELD":
         after, name = mapping(change.after), named.get("name", "")
-        return name in after and plain(named.get("val", "")) == plain(text_of(after[name]))
+        return name in after and says_value(name, after[name], named)
     *folder, title = parse_folder(change.key) or ("",)
     there = parse_folder(named.get("folder", ""))
     return there == tuple(folder) and named.get("title") in {title, escape_name(title)}
@@ -308,12 +256,20 @@ def _undo(context: UndoContext) -> Mapping[str, Any]:
     return {"links": tuple(links), "still": still}
 
 
+def _look_at_field(_: Asset, live: LiveTarget, key: str) -> Json:
+    link, _sign, name = key.rpartition("#")
+    entry = link_entry(link, live)
+    return None if entry is None else [entry.link_id, entry.attributes.get(name)]
+
+
 ASPECT = Aspect(
     name="link",
     plan=plan_links,
     looks={
         "link": lambda _, live, key: link_entry(key, live) is not None,
-        "links": _look_at_all,
+        "links": lambda _, live, __: (
+            None if live.links is None else sorted([_key(link.folder, link.title) for link in live.links])
+        ),
         "link-field": _look_at_field,
     },
     holds=_holds,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -15,14 +16,13 @@ from msgspec import structs
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
 from msauto.diffing.assignment import pair
 from msauto.diffing.comparison import Attributes, mapping, marker_matches, marker_misses, same_value, track_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.diffing.positions import in_point, position_at, to_frames, to_point, to_wire
-from msauto.diffing.request_order import Phase
 from msauto.interface import requests, versions
 from msauto.interface.fields import DEFAULT_TRACK, MARKER_ATTRIBUTES, names
-from msauto.model.desired import ABSENT, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
-from msauto.model.identity import plain, same_text
-from msauto.model.live import Asset, Marker
+from msauto.model.desired import ABSENT, Absent, CompleteLists, DesiredAsset, DesiredMarker, Sourced, TaskSource
+from msauto.model.identity import same_text
+from msauto.model.live import Marker
 from msauto.model.plan import Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 
@@ -58,17 +58,24 @@ class _MarkerInFrames:
         return self.frame == marker.frame and same_text(self.track, track_of(marker))
 
 
-def plan_markers(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_markers(context: PlanContext, desired: DesiredAsset) -> None:
     """Make the markers as desired; with ``exactly`` nothing else stays (in its tracks)."""
     exactly = desired.exactly
     if not desired.markers and not exactly.markers:
         return
-    builder.look("markers")
+    context.builder.look("markers")
     origin = in_point(context.asset, context.server.dialect)
     live = {m.uid: structs.replace(m, frame=m.frame + origin) for m in context.asset.markers}
     present = [_resolve(context, sourced) for sourced in desired.markers if sourced.value.present]
     absent = [_resolve(context, sourced) for sourced in desired.markers if not sourced.value.present]
-    _check_uids(present, live)
+    for item in present:
+        if item.uid is not None and item.uid not in live:
+            known = ", ".join(map(str, live)) or "none"
+            raise refuse(
+                f"the asset has no marker of uid {item.uid} (it has: {known})",
+                item.source,
+                "leave the uid out to make a new marker: the server gives it its uid",
+            )
     present = _merge_positions(present, live)
     matched = _match(present, absent, live)
     claimed = {marker.uid for _, marker in matched}
@@ -81,34 +88,31 @@ def plan_markers(context: PlanContext, desired: DesiredAsset, builder: PlanBuild
     moved = _take_over(context, new, surplus, {u: m for u, m in live.items() if u not in claimed | gone.keys()})
     taken = {marker.uid for _, marker in moved}
     left = {m.uid: exactly.markers for m in surplus if m.uid not in taken and exactly.markers}
-    _delete(context, live, gone, builder)
-    _delete(context, live, left, builder, exactly=True)
+    _delete(context, live, gone)
+    _delete(context, live, left, exactly=True)
     for item, marker in matched:
-        _change(context, item, marker, origin, builder)
+        if marker_misses(item.named, marker):
+            _rewrite(context, item, marker, item.fields, origin, key=f"uid {marker.uid}")
     for item, marker in moved:
-        _move(context, item, marker, origin, builder)
+        _move(context, item, marker, origin)
     moving = {id(item) for item, _ in moved}
     staying = tuple(uid for uid in live if uid not in gone and uid not in left)
     for item in (item for item in new if id(item) not in moving):
-        _create(context, item, origin, staying, builder)
+        _create(context, item, origin, staying)
     covered = [m for m in live.values() if _covers(exactly, m)]
     if left and len(left) == len(covered) and not any(exactly.tracks is None or p.track in exactly.tracks for p in new):
-        builder.emptied.append(("marker", len(covered)))
+        context.builder.emptied.append(("marker", len(covered)))
 
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredMarker]) -> _MarkerInFrames:
     value = sourced.value
     uid = None if value.uid is ABSENT else value.uid
-    frame = None
-    if value.at is not ABSENT:
-        # A marker to be removed may be beyond the end of a clip that became shorter.
-        find = to_point if value.present else to_frames
-        frame = find(value.at, context.asset, sourced.source)
-    track = None if value.track is ABSENT else value.track
-    if uid is None:
-        if frame is None:
-            raise refuse("a marker needs its position or its uid", sourced.source, "name `at` or `uid`")
-        track = track or DEFAULT_TRACK
+    if uid is None and value.at is ABSENT:
+        raise refuse("a marker needs its position or its uid", sourced.source, "name `at` or `uid`")
+    # A marker to be removed may be beyond the end of a clip that became shorter.
+    find = to_point if value.present else to_frames
+    frame = None if value.at is ABSENT else find(value.at, context.asset, sourced.source)
+    track = (None if value.track is ABSENT else value.track) or (DEFAULT_TRACK if uid is None else None)
     return _MarkerInFrames(uid, frame, track, value.fields, sourced.source, value.anew > 0)
 
 
@@ -117,17 +121,6 @@ def _covers(exactly: CompleteLists, marker: Marker) -> bool:
 
 
 # Identity ------------------------------------------------------------------------------------------------------
-
-
-def _check_uids(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> None:
-    for item in present:
-        if item.uid is not None and item.uid not in live:
-            known = ", ".join(map(str, live)) or "none"
-            raise refuse(
-                f"the asset has no marker of uid {item.uid} (it has: {known})",
-                item.source,
-                "leave the uid out to make a new marker: the server gives it its uid",
-            )
 
 
 def _merge_positions(present: Sequence[_MarkerInFrames], live: Mapping[int, Marker]) -> list[_MarkerInFrames]:
@@ -201,16 +194,10 @@ def _gone(
 
 def _is_only(desired: _MarkerInFrames, there: Sequence[Marker], live: Mapping[int, Marker]) -> bool:
     """Return whether a marker desired by its place can only match the live marker that is removed by its uid."""
-    return (
-        desired.uid is None
-        and not desired.anew
-        and any(desired.at(marker) and _only(marker.uid, marker, live) for marker in there)
+    here = [] if desired.uid is not None or desired.anew else [m for m in there if desired.at(m)]
+    return any(
+        sum(m.frame == o.frame and same_text(track_of(m), track_of(o)) for o in live.values()) == 1 for m in here
     )
-
-
-def _only(uid: int, marker: Marker, live: Mapping[int, Marker]) -> bool:
-    place = (marker.frame, plain(track_of(marker)))
-    return not any(u != uid and (m.frame, plain(track_of(m))) == place for u, m in live.items())
 
 
 # Taking over ---------------------------------------------------------------------------------------------------
@@ -243,92 +230,62 @@ def _mismatch(item: _MarkerInFrames, marker: Marker) -> int:
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _change(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
-    if marker_misses(item.named, marker):
-        _rewrite(context, item, marker, item.fields, origin, builder, key=f"uid {marker.uid}")
-
-
-def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int, builder: PlanBuilder) -> None:
+def _move(context: PlanContext, item: _MarkerInFrames, marker: Marker, origin: int) -> None:
     fields = dict(item.fields)
     if not same_text(fields.get("title"), marker.fields.get("title")):
         # Another marker is reused: its own texts must not remain.
         texts = names(MARKER_ATTRIBUTES, "text")
         fields |= {name: "" for name in texts if name not in fields and marker.fields.get(name)}
-    _rewrite(context, item, marker, fields, origin, builder, key=item.key)
+    _rewrite(context, item, marker, fields, origin, key=item.key)
 
 
 def _rewrite(
-    context: PlanContext,
-    item: _MarkerInFrames,
-    marker: Marker,
-    fields: Mapping[str, str],
-    origin: int,
-    builder: PlanBuilder,
-    *,
-    key: str,
+    context: PlanContext, item: _MarkerInFrames, marker: Marker, fields: Mapping[str, str], origin: int, *, key: str
 ) -> None:
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     frame = marker.frame if item.frame is None else item.frame
-    track = track_of(marker) if item.track is None else item.track
     wire = marker.frame - origin if item.frame is None else to_wire(frame, origin, item.source)
-    place: dict[str, Json] = {"uid": marker.uid, "frame": frame, "track": track}
+    place: dict[str, Json] = {
+        "uid": marker.uid,
+        "frame": frame,
+        "track": track_of(marker) if item.track is None else item.track,
+    }
     live: dict[str, Json] = {"uid": marker.uid, "frame": marker.frame, "track": track_of(marker)}
     live |= {name: marker.fields.get(name, "") for name in fields}
-    number = builder.change("change", "marker", item.key, before=live, after=place | dict(fields), source=item.source)
-    sent = _sent(context, marker, fields)
-    request = requests.create_marker(context.path, marker.uid, wire, track, sent)
-    expected = place | {"frame": wire} | dict(fields)
-    builder.send(
-        Phase.MARKER_CHANGE, request, [number], Expectation("marker", key, expected, preserved=_kept(marker, fields))
-    )
-
-
-def _kept(marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of a changed marker that no task names, which a server may clear all the same (field notes).
-
-    They must not become empty. They may change: a server may set its own user or time.
-    """
-    unnamed = ((name, text) for name, text in marker.fields.items() if name not in fields and name not in _RESERVED)
-    return {name: text for name, text in unnamed if marker_misses({name: ""}, marker)}
-
-
-def _sent(context: PlanContext, marker: Marker, fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that a change sends: unsent ones may or may not be kept by the server (field notes)."""
+    number = context.builder.change("change", "marker", item.key, live, place | dict(fields), item.source)
+    known = {name: text for name, text in marker.fields.items() if name not in _RESERVED}
+    # Unsent fields may or may not be kept by the server (field notes). They must not become empty. They may change:
+    # a server may set its own user or time.
+    kept = {name: text for name, text in known.items() if name not in fields and marker_misses({name: ""}, marker)}
     if context.server.dialect.marker_update == "full":
-        known = {name: value for name, value in marker.fields.items() if name not in _RESERVED}
-        return known | dict(fields)
-    return {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
+        sent = known | dict(fields)
+    else:
+        sent = {name: value for name, value in fields.items() if not same_value(name, value, marker.fields.get(name))}
+    request = requests.create_marker(context.path, marker.uid, wire, str(place["track"]), sent)
+    expect = Expectation("marker", key, place | {"frame": wire} | dict(fields), preserved=kept)
+    context.builder.send(Phase.MARKER_CHANGE, request, [number], expect)
 
 
-def _create(
-    context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...], builder: PlanBuilder
-) -> None:
+def _create(context: PlanContext, item: _MarkerInFrames, origin: int, staying: tuple[int, ...]) -> None:
     """Create a new marker; the server may give it the uid of a marker that was deleted just before."""
     versions.require(context.server, versions.Feature.CREATE_MARKER)
     wire = to_wire(item.frame or 0, origin, item.source)
-    number = builder.change("add", "marker", item.key, before=None, after=item.named, source=item.source)
+    number = context.builder.change("add", "marker", item.key, None, item.named, item.source)
     request = requests.create_marker(context.path, requests.NEW_MARKER, wire, item.track, item.fields)
     expect = Expectation("marker", item.key, item.named | {"frame": wire}, not_uids=staying)
-    builder.send(Phase.MARKER_CREATE, request, [number], expect)
+    context.builder.send(Phase.MARKER_CREATE, request, [number], expect)
 
 
 def _delete(
-    context: PlanContext,
-    live: Mapping[int, Marker],
-    gone: Mapping[int, TaskSource],
-    builder: PlanBuilder,
-    *,
-    exactly: bool = False,
+    context: PlanContext, live: Mapping[int, Marker], gone: Mapping[int, TaskSource], *, exactly: bool = False
 ) -> None:
     for uid, source in gone.items():
         versions.require(context.server, versions.Feature.DELETE_MARKER)
         shown: Json = show_marker(live[uid])
-        number = builder.change(
-            "delete", "marker", f"uid {uid}", before=shown, after=None, source=source, exactly=exactly
-        )
+        number = context.builder.change("delete", "marker", f"uid {uid}", shown, None, source, exactly=exactly)
         request = requests.delete_marker(context.path, uid)
         expect = Expectation("marker", f"uid {uid}", None, not_uids=tuple(live))
-        builder.send(Phase.MARKER_DELETE, request, [number], expect)
+        context.builder.send(Phase.MARKER_DELETE, request, [number], expect)
 
 
 # Verification and memory ---------------------------------------------------------------------------------------
@@ -365,11 +322,6 @@ def show_marker(marker: Marker, frame: int | None = None) -> dict[str, Json]:
     return shown | {name: value for name, value in marker.fields.items() if value and name != "track"}
 
 
-def _show(expect: Expectation, live: LiveTarget) -> Json:
-    marker = marker_expected(expect, live)
-    return show_marker(marker) if marker else None
-
-
 def _show_desired(expect: Expectation, live: LiveTarget) -> Json:
     if expect.desired is None or not expect.preserved:
         return expect.desired
@@ -386,14 +338,8 @@ def _learn(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
 
 
 def _forget(change: Change) -> Iterator[Item]:
-    before = mapping(change.before)
-    if before:
+    if before := mapping(change.before):
         yield f"marker:{before.get('track')}@{before.get('frame')}", None
-
-
-def _look(asset: Asset, *_: Any) -> Json:
-    markers = sorted(asset.markers, key=lambda marker: marker.uid)
-    return [{"uid": marker.uid, "frame": marker.frame, **marker.fields} for marker in markers]
 
 
 def _says(change: Change, named: Parameters) -> bool:
@@ -430,68 +376,63 @@ class _MarkerUndo:
     anew: int = 0
 
     def undo(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
-        if one.change.action == "add":
-            return self._added(one)
-        return self._changed(one) if one.change.action == "change" else self._deleted(one, deleted)
+        before, after = mapping(one.change.before), mapping(one.change.after)
+        there = frozenset(uid for expect in one.expects for uid in expect.not_uids)
+        match one.change.action:
+            case "add":
+                uid = self.learned.get(f"marker:{one.change.key}")
+                marker = self.live.pop(uid, None) if isinstance(uid, int) else self._find(after, there)
+                return self._added(after, marker) if marker is not None else None  # it is gone already
+            case "change":
+                return self._changed(_uid(one), before, after)
+        if self._find(before, there - deleted) is not None:
+            return None  # it is back already, or was never deleted
+        self.anew += 1
+        return _former(before, anew=self.anew)
 
-    def _added(self, one: AppliedChange) -> DesiredMarker | None:
-        after = mapping(one.change.after)
-        uid = self.learned.get(f"marker:{one.change.key}")
-        marker = self._take(uid) if isinstance(uid, int) else self._find(after, _there_before(one))
-        if marker is None:
-            return None  # it is gone already
+    def _added(self, after: Attributes, marker: Marker) -> DesiredMarker | None:
         added = any(marker.fields.get(name) and name not in after for name in _SIGNS_OF_OTHERS)
         if marker_matches(after, marker) and not added:
             return DesiredMarker(uid=marker.uid, present=False)
         self._leave(marker, after)
         return None
 
-    def _changed(self, one: AppliedChange) -> DesiredMarker | None:
-        before, after = mapping(one.change.before), mapping(one.change.after)
-        marker = self._take(_uid(one))
+    def _changed(self, uid: int, before: Attributes, after: Attributes) -> DesiredMarker | None:
+        marker = self.live.pop(uid, None)
         if marker is None:
-            self.notes.append(f"marker uid {_uid(one)} is left alone: it no longer exists")
+            self.notes.append(f"marker uid {uid} is left alone: it no longer exists")
         elif marker_matches(after, marker):
-            return DesiredMarker(marker.uid, position_at(before["frame"]), str(before["track"]), _former_fields(before))
+            return _former(before, uid=uid)
         elif not marker_matches(before, marker):
             self._leave(marker, after)
         return None
-
-    def _deleted(self, one: AppliedChange, deleted: frozenset[int]) -> DesiredMarker | None:
-        before = mapping(one.change.before)
-        if self._find(before, _there_before(one) - deleted) is not None:
-            return None  # it is back already, or was never deleted
-        self.anew += 1
-        at, track = position_at(before["frame"]), str(before["track"])
-        return DesiredMarker(at=at, track=track, fields=_former_fields(before), anew=self.anew)
-
-    def _take(self, uid: int) -> Marker | None:
-        return self.live.pop(uid, None)
 
     def _find(self, expected: Attributes, strangers: frozenset[int]) -> Marker | None:
         """Return a marker with these attributes that did not exist when the run was planned."""
         found = (uid for uid, marker in self.live.items() if uid not in strangers and marker_matches(expected, marker))
         uid = next(found, None)
-        return None if uid is None else self._take(uid)
+        return None if uid is None else self.live.pop(uid)
 
     def _leave(self, marker: Marker, wrote: Attributes) -> None:
         self.notes.append(left_alone(f"marker uid {marker.uid}", show_marker(marker), dict(wrote)))
 
 
-def _there_before(one: AppliedChange) -> frozenset[int]:
-    return frozenset(uid for expect in one.expects for uid in expect.not_uids)
-
-
-def _former_fields(shown: Attributes) -> dict[str, str]:
-    return {name: str(value) for name, value in shown.items() if name not in _RESERVED}
+def _former(shown: Attributes, uid: int | Absent = ABSENT, anew: int = 0) -> DesiredMarker:
+    fields = {name: str(value) for name, value in shown.items() if name not in _RESERVED}
+    return DesiredMarker(uid, position_at(shown["frame"]), str(shown["track"]), fields, anew=anew)
 
 
 ASPECT = Aspect(
     name="marker",
     plan=plan_markers,
-    looks={"markers": _look},
+    looks={
+        "markers": lambda asset, *_: [
+            {"uid": marker.uid, "frame": marker.frame, **marker.fields}
+            for marker in sorted(asset.markers, key=attrgetter("uid"))
+        ]
+    },
     holds=_holds,
-    show=_show,
+    show=lambda expect, live: show_marker(marker) if (marker := marker_expected(expect, live)) else None,
     show_desired=_show_desired,
     remember=_learn,
     learn=_learn,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger
+from msauto.diffing.plan_builder import TASK, PlanContext, Trigger
 from msauto.interface import requests
 from msauto.model.desired import DesiredProxy
-from msauto.model.plan import Expectation, Json
+from msauto.model.plan import Json
 
 
-def plan_proxy(context: PlanContext, desired: DesiredProxy, builder: PlanBuilder, cause: Trigger = TASK) -> None:
+def plan_proxy(context: PlanContext, desired: DesiredProxy, cause: Trigger = TASK) -> None:
     """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
     asked: dict[str, Json] = {"profile": desired.profile}
-    if builder.has_file("proxy", desired.dest, asked, context, cause):
-        return
-    number = builder.run("proxy", desired.dest, asked, desired.source, cause)
-    request = requests.get_proxy(context.path, desired.profile)
-    expect = Expectation("proxy", desired.dest, context.made_from(asked), visible=False)
-    builder.fetch(cause.phase, request, desired.dest, [number], expect)
+    if not context.has_file("proxy", desired.dest, asked, cause):
+        request = requests.get_proxy(context.path, desired.profile)
+        context.fetch(desired, asked, request, cause)
 
 
 ASPECT = Aspect(name="proxy", for_good="the file stays where it was saved")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from msauto.diffing.aspect_definition import Aspect
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
 from msauto.model.plan import Expectation
 
 
-def plan_restore(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_restore(context: PlanContext, desired: DesiredAsset) -> None:
     """Bring the file back where it is not on disk; the value is how many seconds verification may wait."""
     wait = desired.restore
     if wait is None:
         return
-    builder.look("hires")
+    context.builder.look("hires")
     if context.asset.hires:
         return
     if context.asset.archive == "":
@@ -25,11 +24,11 @@ def plan_restore(context: PlanContext, desired: DesiredAsset, builder: PlanBuild
             "archive it first, or leave `restore` out for this asset",
         )
     versions.require(context.server, versions.Feature.RESTORE)
-    number = builder.change(
-        "run", "restore", "hires", before=context.asset.hires, after=True, source=wait.source, reversible=False
+    number = context.builder.change("run", "restore", "hires", context.asset.hires, True, wait.source, reversible=False)
+    context.builder.send(
+        Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True)
     )
-    builder.send(Phase.RESTORE, requests.restore(context.path), [number], Expectation("restore", "hires", desired=True))
-    builder.wait = max(builder.wait, wait.value)
+    context.builder.wait = max(context.builder.wait, wait.value)
 
 
 ASPECT = Aspect(

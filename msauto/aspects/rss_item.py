@@ -16,15 +16,14 @@ from msgspec import structs
 
 from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item
 from msauto.diffing.comparison import Attributes, instant, item_field, item_matches, mapping, texts
-from msauto.diffing.plan_builder import PlanBuilder, left_alone, refuse
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanBuilder, left_alone, refuse
 from msauto.errors import PlanningError
 from msauto.interface import requests
 from msauto.interface.rss_files import default_file, ending_of, file_key, form_of, is_file_name, stem_of
 from msauto.model.desired import ABSENT, DesiredChannel, DesiredRssItem, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import RssChannel, RssItem
-from msauto.model.plan import Body, Change, Expectation, Json
+from msauto.model.plan import Action, Body, Change, Expectation, Json
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 
@@ -33,14 +32,9 @@ _SET_DIALECT = "set `rss_guid` in the server's dialect (msauto probe may show it
 _ORDER = ("title", "link", "description", "pubDate", "guid")
 
 
-def plan_items(
-    context: ChannelContext,
-    desired: Sequence[Sourced[DesiredRssItem]],
-    exactly: TaskSource | None,
-    builder: PlanBuilder,
-) -> None:
+def plan_items(context: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]], exactly: TaskSource | None) -> None:
     """Make the channel's items as desired; with ``exactly`` nothing else stays."""
-    builder.look("items")
+    context.builder.look("items")
     check_names(context, desired)
     kept: set[str] = set()
     new: list[str] = []
@@ -48,20 +42,26 @@ def plan_items(
     for meant in find_items(context, desired):
         item = meant.sourced.value
         kept |= {live.guid for live in meant.items}
-        if _is_left(context, meant, builder):
+        if _is_left(context, meant):
             continue
         if item.present:
             new += [] if meant.items else [item.guid]
             unrecognised += [item.guid] if not meant.items and _unseen(context, item.guid) else []
-            _put_if_needed(context, meant, builder, going=exactly is not None)
+            _put_if_needed(context, meant, going=exactly is not None)
         elif meant.items:
-            check_certain(meant)
-            _delete(context, meant.items, meant.sourced.source, builder)
+            if meant.doubtful:
+                shown = " or ".join(dict.fromkeys([*(live.guid for live in meant.items), *meant.doubtful]))
+                raise refuse(
+                    f"item {item.guid} may be any of the live items {shown}",
+                    meant.sourced.source,
+                    f"{_SET_DIALECT}, or write the guid of the item that you mean as the channel shows it",
+                )
+            _delete(context, meant.items, meant.sourced.source)
     if exactly:
-        _remove_others(context, kept, unrecognised, exactly, builder, guarded=bool(new))
+        _remove_others(context, kept, unrecognised, exactly, guarded=bool(new))
 
 
-def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
+def _is_left(context: ChannelContext, meant: MatchedItem) -> bool:
     """Return whether an item is left alone, because it is no longer what the run wrote (undo)."""
     desired = meant.sourced.value
     if desired.guid not in context.still:
@@ -72,19 +72,19 @@ def _is_left(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) 
     if meant.items and isinstance(still, dict) and all(item_matches(still, live, still) for live in meant.items):
         return False
     shown: Json = _shown(meant.items[0], {}) if meant.items else None
-    builder.warnings.append(left_alone(f"channel {context.channel.name}: item {desired.guid}", shown, still))
+    context.builder.warnings.append(left_alone(f"channel {context.channel.name}: item {desired.guid}", shown, still))
     return True
 
 
 def _is_as_desired(context: ChannelContext, meant: MatchedItem) -> bool:
-    """Return whether exactly one item matches, and has the desired content."""
+    """Return whether exactly one item matches, and has the desired content, also what a text cannot hold."""
     desired = meant.sourced.value
     if len(meant.items) != 1 or not desired.present:
         return False
     (live,) = meant.items
-    remembered = context.written(desired.guid).get("content")
-    content = remembered if isinstance(remembered, dict) else None
-    return item_matches(_content(context, desired), live, content) and _carries(context, desired, live)
+    content = mapping(context.written(desired.guid).get("content"))
+    lost: dict[str, Json] = dict(_lost(context, desired))
+    return item_matches(_content(context, desired), live, content) and item_matches({"item": lost}, live)
 
 
 def _unseen(context: ChannelContext, guid: str) -> bool:
@@ -102,57 +102,52 @@ def _content(context: ChannelContext, desired: DesiredRssItem) -> dict[str, Json
 # Changes -------------------------------------------------------------------------------------------------------
 
 
-def _put_if_needed(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder, *, going: bool) -> None:
-    sourced, live = meant.sourced, meant.items
-    desired, content = sourced.value, _content(context, sourced.value)
-    if live and desired.text is ABSENT and desired.item is ABSENT:
-        return
-    if _is_as_desired(context, meant):
+def _put_if_needed(context: ChannelContext, meant: MatchedItem, *, going: bool) -> None:
+    desired, live = meant.sourced.value, meant.items
+    content = _content(context, desired)
+    if (live and desired.text is ABSENT and desired.item is ABSENT) or _is_as_desired(context, meant):
         return
     if not live and _unseen(context, desired.guid) and context.written(desired.guid).get("content") == content:
         return  # the channel never showed it under a name that we know, and it is as we wrote it
-    _check_fits(context, sourced)
+    lost = _lost(context, desired)
+    if lost:
+        raise refuse(
+            f"item {desired.guid} is sent as a text (rss_body: {context.server.dialect.rss_body}), "
+            f"which cannot carry its {' and '.join(lost)}",
+            meant.sourced.source,
+            "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
+        )
     check_room(context, meant, going)
-    before: Json = _shown(live[0], content) if live else None
-    after: Json = content.get("item", content)
-    number = builder.change(
-        "change" if live else "add", "rss_item", desired.guid, before=before, after=after, source=sourced.source
-    )
+    _put(context, meant, content)
+
+
+def _put(context: ChannelContext, meant: MatchedItem, content: Mapping[str, Json]) -> None:
+    desired, live, file = meant.sourced.value, meant.items, file_of(meant.sourced.value)
+    before, after = _shown(live[0], content) if live else None, content.get("item", dict(content))
+    action: Action = "change" if live else "add"
+    number = context.builder.change(action, "rss_item", desired.guid, before, after, meant.sourced.source)
     phase = Phase.RSS_PUT
-    if _goes_first(context, meant, builder):
+    if _goes_first(context, meant):
         phase = Phase.RSS_REPLACE
-        _send_deletes(context, live, [number], builder, phase)
-    builder.send(
-        phase,
-        requests.put_rss(context.channel.name, file_of(desired), _body(context, desired)),
-        [number],
-        _expect(context, meant, content),
-    )
+        _send_deletes(context, live, number, phase)
+    own = {item.guid for item in live}
+    others: Json = [item.guid for item in context.channel.items if item.guid not in own]
+    expected: dict[str, Json] = {**content, "guids": list(meant.guids), "others": others, "file": file}
+    expected["learn"] = context.server.dialect.rss_guid == "auto"
+    request = requests.put_rss(context.channel.name, file, _body(context, desired))
+    context.builder.send(phase, request, [number], Expectation("rss_item", desired.guid, expected))
 
 
-def _goes_first(context: ChannelContext, meant: MatchedItem, builder: PlanBuilder) -> bool:
+def _goes_first(context: ChannelContext, meant: MatchedItem) -> bool:
     """Return whether what is live is deleted before the PUT: otherwise it would remain as a duplicate."""
     if len(meant.items) > 1:
         guids = " and ".join(dict.fromkeys(item.guid for item in meant.items))
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: {len(meant.items)} items are {guids}: they are deleted, and one is put"
         )
         return True
     by_dialect = context.server.dialect.rss_update == "delete_put"
     return any(by_dialect or not is_in_file(context, meant.sourced.value, live) for live in meant.items)
-
-
-def _expect(context: ChannelContext, meant: MatchedItem, content: Mapping[str, Json]) -> Expectation:
-    own = {item.guid for item in meant.items}
-    others: Json = [item.guid for item in context.channel.items if item.guid not in own]
-    expected: dict[str, Json] = {
-        **content,
-        "guids": list(meant.guids),
-        "others": others,
-        "file": file_of(meant.sourced.value),
-    }
-    expected["learn"] = context.server.dialect.rss_guid == "auto"
-    return Expectation("rss_item", meant.sourced.value.guid, expected)
 
 
 def _shown(item: RssItem, content: Mapping[str, Json]) -> Json:
@@ -165,7 +160,6 @@ def _delete(
     context: ChannelContext,
     items: Sequence[RssItem],
     source: TaskSource,
-    builder: PlanBuilder,
     *,
     exactly: bool = False,
     guarded: bool = False,
@@ -174,35 +168,23 @@ def _delete(
     for guid in dict.fromkeys(item.guid for item in items):
         same = [item for item in items if item.guid == guid]
         shown: Json = show_item(same[0])
-        number = builder.change("delete", "rss_item", guid, before=shown, after=None, source=source, exactly=exactly)
-        _send_deletes(context, same, [number], builder, Phase.RSS_DELETE, guarded=guarded)
+        number = context.builder.change("delete", "rss_item", guid, shown, None, source, exactly=exactly)
+        _send_deletes(context, same, number, Phase.RSS_DELETE, guarded=guarded)
 
 
 def _send_deletes(
-    context: ChannelContext,
-    items: Sequence[RssItem],
-    changes: Sequence[int],
-    builder: PlanBuilder,
-    phase: Phase,
-    *,
-    guarded: bool = False,
+    context: ChannelContext, items: Sequence[RssItem], change: int, phase: Phase, *, guarded: bool = False
 ) -> None:
     """Send one DELETE for each guid; as many as items show it, where one was seen to take one item alone."""
     for guid in dict.fromkeys(item.guid for item in items):
         count = sum(item.guid == guid for item in items) if f"rss-left:{guid}" in context.memory else 1
         request = structs.replace(requests.delete_rss(context.channel.name, guid), guarded=guarded)
         for _ in range(count):
-            builder.send(phase, request, changes, Expectation("rss_item", guid, None))
+            context.builder.send(phase, request, [change], Expectation("rss_item", guid, None))
 
 
 def _remove_others(
-    context: ChannelContext,
-    kept: Iterable[str],
-    unrecognised: Sequence[str],
-    exactly: TaskSource,
-    builder: PlanBuilder,
-    *,
-    guarded: bool,
+    context: ChannelContext, kept: Iterable[str], unrecognised: Sequence[str], exactly: TaskSource, *, guarded: bool
 ) -> None:
     """Delete what the list does not name.
 
@@ -213,19 +195,19 @@ def _remove_others(
     others = [item for item in context.channel.items if item.guid and plain(item.guid) not in known]
     nameless = [item for item in context.channel.items if not item.guid]
     if others and unrecognised:
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: nothing is removed, because {', '.join(unrecognised)} was written before "
             "and cannot be recognised: it may be one of the others"
         )
         return
-    _delete(context, others, exactly, builder, exactly=True, guarded=guarded)
+    _delete(context, others, exactly, exactly=True, guarded=guarded)
     if nameless:
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"channel {context.channel.name}: {len(nameless)} without a guid cannot be removed, because the interface "
             f"deletes by guid: {', '.join(repr(item.title or item.description or '') for item in nameless)}"
         )
-    if others and not known and not any(change.action == "add" for change in builder.changes):
-        builder.emptied.append(("rss_item", len(others)))
+    if others and not known and not any(change.action == "add" for change in context.builder.changes):
+        context.builder.emptied.append(("rss_item", len(others)))
 
 
 # Bodies --------------------------------------------------------------------------------------------------------
@@ -233,9 +215,21 @@ def _remove_others(
 
 def _body(context: ChannelContext, desired: DesiredRssItem) -> Body:
     """Return the file's content: the text for a ``.txt``, an RSS ``item`` document for an ``.xml`` (field notes)."""
-    if context.is_document(desired):
-        return Body.of(_document(desired).encode(), "application/xml; charset=utf-8")
-    return Body.of(_as_text(desired).encode())
+    if not context.is_document(desired):
+        return Body.of(_as_text(desired).encode())
+    if desired.item is ABSENT:
+        title, _, description = ("" if desired.text is ABSENT else desired.text).partition("\n")
+        fields = {"title": title} | ({"description": description} if description else {})
+    else:
+        fields = dict(desired.item)
+    fields["guid"] = desired.guid
+    date = instant(fields.get("pubDate", ""))
+    if date is not None:
+        fields["pubDate"] = format_datetime(date)  # RFC 2822, whatever the playbook's form
+    ordered = [*(name for name in _ORDER if name in fields), *(name for name in fields if name not in _ORDER)]
+    lines = [f"  <{name}>{escape(fields[name])}</{name}>" for name in ordered]
+    document = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
+    return Body.of(document.encode(), "application/xml; charset=utf-8")
 
 
 def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
@@ -245,47 +239,11 @@ def _lost(context: ChannelContext, desired: DesiredRssItem) -> dict[str, str]:
     return {name: value for name, value in desired.item.items() if value and name not in {"title", "description"}}
 
 
-def _carries(context: ChannelContext, desired: DesiredRssItem, live: RssItem) -> bool:
-    """Return whether a live item has all values of the desired item that a text cannot hold."""
-    lost: dict[str, Json] = dict(_lost(context, desired))
-    return not lost or item_matches({"item": lost}, live)
-
-
-def _check_fits(context: ChannelContext, sourced: Sourced[DesiredRssItem]) -> None:
-    """Refuse an item that would be sent as a text and holds what no text can carry."""
-    lost = _lost(context, sourced.value)
-    if lost:
-        raise refuse(
-            f"item {sourced.value.guid} is sent as a text (rss_body: {context.server.dialect.rss_body}), "
-            f"which cannot carry its {' and '.join(lost)}",
-            sourced.source,
-            "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
-        )
-
-
 def _as_text(desired: DesiredRssItem) -> str:
     if desired.item is ABSENT:
         return "" if desired.text is ABSENT else desired.text
     lines = [desired.item.get("title"), desired.item.get("description")]
     return "\n".join(line for line in lines if line)
-
-
-def _document(desired: DesiredRssItem) -> str:
-    if desired.item is ABSENT:
-        title, _, description = ("" if desired.text is ABSENT else desired.text).partition("\n")
-        fields = {"title": title} | ({"description": description} if description else {})
-    else:
-        fields = dict(desired.item)
-    fields["guid"] = desired.guid
-    ordered = [*(name for name in _ORDER if name in fields), *(name for name in fields if name not in _ORDER)]
-    lines = [f"  <{name}>{escape(_value(name, fields[name]))}</{name}>" for name in ordered]
-    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<item>", *lines, "</item>", ""])
-
-
-def _value(name: str, text: str) -> str:
-    """Return a value as RSS spells it: a date as RFC 2822, whatever the playbook's form."""
-    time = instant(text) if name == "pubDate" else None
-    return format_datetime(time) if time else text
 
 
 # Identity ------------------------------------------------------------------------------------------------------
@@ -302,11 +260,11 @@ class ChannelContext:
     channel: RssChannel
     memory: Mapping[str, Json] = field(default_factory=dict)
     still: Mapping[str, Json] = field(default_factory=dict)  # what an item must still contain to be changed (undo)
+    builder: PlanBuilder = field(default_factory=PlanBuilder)
 
     def written(self, guid: str) -> Mapping[str, Json]:
         """Return what we last wrote of an item: content, file, and whether the channel showed it afterwards."""
-        kept = self.memory.get(f"rss_item:{guid}")
-        return kept if isinstance(kept, dict) else {}
+        return mapping(self.memory.get(f"rss_item:{guid}"))
 
     def is_document(self, desired: DesiredRssItem) -> bool:
         """Return whether an item is sent as an ``item`` document, not as a text."""
@@ -388,18 +346,14 @@ def is_in_file(context: ChannelContext, desired: DesiredRssItem, live: RssItem) 
     if context.server.dialect.rss_guid == "file" or _is_named(context, live, file):
         return plain(live.guid) == plain(file)
     kept = context.written(desired.guid)
-    content = kept.get("content")
-    if kept.get("seen") and (_has_form(context, live, str(kept.get("file", file))) or _says(live, content)):
-        return bool(kept.get("file", file) == file)
+    content, former = mapping(kept.get("content")), str(kept.get("file", file))
+    if kept.get("seen") and (_has_form(context, live, former) or item_matches(content, live, content)):
+        return former == file
     return is_file_name(live.guid) and plain(stem_of(file)) == plain(live.guid) and _has_form(context, live, file)
 
 
 def _is_named(context: ChannelContext, live: RssItem, file: str) -> bool:
     return context.server.dialect.rss_guid == "auto" and plain(live.guid) == plain(file)
-
-
-def _says(live: RssItem, content: Json) -> bool:
-    return isinstance(content, dict) and item_matches(content, live, content)
 
 
 def _has_form(context: ChannelContext, live: RssItem, file: str) -> bool:
@@ -429,17 +383,6 @@ def check_room(context: ChannelContext, meant: MatchedItem, going: bool) -> None
                 meant.sourced.source,
                 f"give the item another `file:`, or {_SET_DIALECT}",
             )
-
-
-def check_certain(meant: MatchedItem) -> None:
-    """Refuse to delete an item where another one may be meant as well."""
-    if meant.doubtful:
-        shown = " or ".join(dict.fromkeys([*(item.guid for item in meant.items), *meant.doubtful]))
-        raise refuse(
-            f"item {meant.sourced.value.guid} may be any of the live items {shown}",
-            meant.sourced.source,
-            f"{_SET_DIALECT}, or write the guid of the item that you mean as the channel shows it",
-        )
 
 
 def check_names(context: ChannelContext, desired: Sequence[Sourced[DesiredRssItem]]) -> None:

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from msgspec import structs
 
-from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, Parameters, UndoContext, says_texts
+from msauto.diffing import segment_frames as frames
+from msauto.diffing.aspect_definition import AppliedChange, Aspect, Item, UndoContext, says_texts
 from msauto.diffing.comparison import Attributes, mapping
 from msauto.diffing.memory_items import BETWEEN
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
+from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
 from msauto.diffing.positions import beyond, in_point, position_at, to_frames
-from msauto.diffing.segment_frames import (
-    NewSegment,
-    cannot_write_back,
-    check_lossy,
-    editorial,
-    free_first,
-    known_texts,
-    live_segments,
-    piece_matches,
-    recreates,
-    remake,
-    reported_part,
-    segment_matches,
-    segment_numbered,
-    send_create,
-    send_delete,
-    show,
-    show_change,
-    show_segment,
-    unreported,
-)
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import ABSENT, DesiredAsset, DesiredSegment, Sourced, TaskSource
 from msauto.model.identity import same_text
-from msauto.model.live import Asset, Segment
-from msauto.model.plan import Basis, Change, Expectation, Json
+from msauto.model.live import Segment
+from msauto.model.plan import Basis, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 
@@ -55,51 +36,67 @@ class _SegmentInFrames:
     def called(self) -> str:
         return f"segment {self.number}" if self.number is not None else f"segment {dict(self.named)}"
 
+    @property
+    def is_placed(self) -> bool:
+        return "start" in self.named or "duration" in self.named
 
-def plan_segments(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+    def place(self, start: int, duration: int) -> tuple[int, int]:
+        """Return start and duration as desired, else those given."""
+        return int(str(self.named.get("start", start))), int(str(self.named.get("duration", duration)))
+
+
+def plan_segments(context: PlanContext, desired: DesiredAsset) -> None:
     """Make the segments as desired; with ``exactly`` nothing else stays."""
     exactly = desired.exactly.segments
     if desired.segmentation is not None or not (desired.segments or exactly):
         return
-    builder.look("segments")
+    context.builder.look("segments")
     present = [_resolve(context, sourced) for sourced in desired.segments if sourced.value.present]
     absent = [_resolve(context, sourced) for sourced in desired.segments if not sourced.value.present]
-    if any(_is_placed(item) for item in present):
-        builder.look("length")  # their ends are held against it
+    if any(item.is_placed for item in present):
+        context.builder.look("length")  # their ends are held against it
     _check_conflicts(present, absent)
-    live = {segment.number: segment for segment in live_segments(context)}
+    live = {segment.number: segment for segment in frames.live_segments(context)}
     matched = _match(present, absent, live)
     kept = {segment.number for _, segment in matched}
     gone = {number: item.source for item in absent for number in _named(item, live) if number not in kept}
     surplus = [number for number in live if exactly and number not in kept and number not in gone]
-    before = len(builder.changes)
+    before = len(context.builder.changes)
     for item, segment in _in_order(context, matched):
-        _change(context, item, segment, builder)
-    new = _new(
-        present, absent, matched, [n for n in live if n not in gone and n not in surplus], surplus, context, live
-    )
-    _delete(context, live, gone, builder)
+        _change(context, item, segment)
+    over = [] if frames.recreates(context) else list(surplus)
+    named = {item.number for item in (*present, *absent) if item.number is not None}
+    held = {*named, *_between(context), *(number for number in live if number not in {*gone, *surplus}), *over}
+    there = {id(item) for item, _ in matched}
+    new = _new(context, [item for item in present if id(item) not in there], live, over, held)
+    left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
+    for number, source in gone.items():
+        frames.delete_segment(context, live[number], source)
     if exactly:
-        left = [number for number in surplus if number not in {n for _, n, instead in new if instead}]
-        _delete(context, live, dict.fromkeys(left, exactly), builder, exactly=True)
+        for number in left:
+            frames.delete_segment(context, live[number], exactly, exactly=True)
     for item, number, instead in new:
-        _create(context, item, number, instead, builder)
+        _create(context, item, number, instead)
     if live and surplus and not kept and not new:
-        builder.emptied.append(("segment", len(live)))
-    if len(builder.changes) > before:
-        stay = [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
-        _warn(context, matched, new, stay, builder)
+        context.builder.emptied.append(("segment", len(live)))
+    if len(context.builder.changes) > before:
+        after: list[frames.NewSegment | Segment] = [
+            _named_over(item, frames.remake(context, segment)) for item, segment in matched
+        ]
+        after += [_named_over(item, frames.NewSegment(number, 0, 0)) for item, number, _ in new]
+        after += [segment for number, segment in live.items() if number not in {*gone, *surplus, *kept}]
+        context.builder.warnings += frames.editorial(context.title, [(s.number, s.start, s.duration) for s in after])
 
 
 def _resolve(context: PlanContext, sourced: Sourced[DesiredSegment]) -> _SegmentInFrames:
     value = sourced.value
-    expected: dict[str, Json] = {}
-    if value.start is not ABSENT:
-        expected["start"] = to_frames(value.start, context.asset, sourced.source)
-    if value.duration is not ABSENT:
-        expected["duration"] = to_frames(value.duration, context.asset, sourced.source)
+    named: dict[str, Json] = {
+        name: to_frames(position, context.asset, sourced.source)
+        for name, position in (("start", value.start), ("duration", value.duration))
+        if position is not ABSENT
+    }
     return _SegmentInFrames(
-        None if value.number is ABSENT else value.number, expected | dict(value.fields), sourced.source
+        None if value.number is ABSENT else value.number, named | dict(value.fields), sourced.source
     )
 
 
@@ -115,30 +112,21 @@ def _match(
     free = [segment for number, segment in live.items() if number not in numbered]
     loose = [item for item in present if item.number is None]
     for alike in (_wholly_alike, _at_same_place, _same_title):
-        _match_by(alike, [item for item in loose if id(item) not in matched], free, matched)
+        for item in (item for item in loose if id(item) not in matched):
+            found = next((segment for segment in free if alike(item, segment)), None)
+            if found is not None:
+                matched[id(item)] = found
+                free.remove(found)
     return [(item, matched[id(item)]) for item in present if id(item) in matched]
 
 
-def _match_by(
-    alike: Callable[[_SegmentInFrames, Segment], bool],
-    loose: Sequence[_SegmentInFrames],
-    free: list[Segment],
-    matched: dict[int, Segment],
-) -> None:
-    for item in loose:
-        found = next((segment for segment in free if alike(item, segment)), None)
-        if found is not None:
-            matched[id(item)] = found
-            free.remove(found)
-
-
 def _wholly_alike(item: _SegmentInFrames, segment: Segment) -> bool:
-    return _at_same_place(item, segment) and segment_matches(reported_part(item.named, segment), segment)
+    return _at_same_place(item, segment) and frames.segment_matches(frames.reported_part(item.named, segment), segment)
 
 
 def _at_same_place(item: _SegmentInFrames, segment: Segment) -> bool:
     place = {name: value for name, value in item.named.items() if name in {"start", "duration"}}
-    return bool(place) and segment_matches(place, segment)
+    return bool(place) and frames.segment_matches(place, segment)
 
 
 def _same_title(item: _SegmentInFrames, segment: Segment) -> bool:
@@ -149,7 +137,7 @@ def _named(item: _SegmentInFrames, live: Mapping[int, Segment]) -> list[int]:
     """Return the numbers of the live segments that an absent one names."""
     if item.number is not None:
         return [item.number] if item.number in live else []
-    return [number for number, segment in live.items() if item.named and segment_matches(item.named, segment)]
+    return [number for number, segment in live.items() if item.named and frames.segment_matches(item.named, segment)]
 
 
 def _check_conflicts(present: Sequence[_SegmentInFrames], absent: Sequence[_SegmentInFrames]) -> None:
@@ -170,69 +158,36 @@ def _in_order(
     context: PlanContext, matched: Sequence[tuple[_SegmentInFrames, Segment]]
 ) -> Sequence[tuple[_SegmentInFrames, Segment]]:
     """Order what is written over, so that no two segments overlap on the way; all else is deleted before."""
-    if recreates(context):
+    if frames.recreates(context):
         return matched
     moves = []
     for item, live in matched:
-        start = _whole(item.named.get("start", live.start))
-        end = start + _whole(item.named.get("duration", live.duration))
-        moves.append(((live.start, live.start + live.duration), (start, end)))
-    return [matched[index] for index in free_first(moves)]
+        start, duration = item.place(live.start, live.duration)
+        moves.append(((live.start, live.start + live.duration), (start, start + duration)))
+    return [matched[index] for index in frames.free_first(moves)]
 
 
-def _change(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
+def _change(context: PlanContext, item: _SegmentInFrames, live: Segment) -> None:
     _check_inside(context, item, live)
-    known = known_texts(context, live)
-    if segment_matches(item.named, live, dict(known)):
+    known = frames.known_texts(context, live)
+    if frames.segment_matches(item.named, live, dict(known)):
         return
-    check_lossy(context, live, item.source)
-    _doubt_name(context, item, live, builder)
-    new = _named_over(item, remake(context, live, live.number))
-    before, after = show_change(context, live, new)
-    number = builder.change(
-        "change",
-        "segment",
-        str(live.number),
-        before=before,
-        after=after,
-        source=item.source,
-        basis=_basis(item, live, known),
-        reversible=not cannot_write_back(live),
-    )
-    if recreates(context):
-        send_delete(context, live.number, [number], builder)
-    send_create(context, new, [number], item.source, builder)
-
-
-def _doubt_name(context: PlanContext, item: _SegmentInFrames, live: Segment, builder: PlanBuilder) -> None:
-    """Warn of an empty title where the server shows a name that it may have generated: that never converges."""
     if item.named.get("title") == "" and live.name and not live.titles:
-        builder.warnings.append(
+        context.builder.warnings.append(
             f"{context.title}: segment {live.number} shows the name {live.name!r} and no title; "
             'if the server generates names, `title: ""` never matches: omit `title`'
         )
+    shown = frames.reported_part(item.named, live)
+    basis: Basis = "live"
+    if len(shown) < len(item.named) and frames.segment_matches(shown, live):
+        basis = "ledger" if known.keys() >= item.named.keys() - shown.keys() else "none"
+    frames.rewrite_segment(context, live, _named_over(item, frames.remake(context, live)), item.source, basis)
 
 
-def _basis(item: _SegmentInFrames, live: Segment, known: Mapping[str, str]) -> Basis:
-    """Return how we know that a segment differs: only what the server does not report may be unknown."""
-    shown = reported_part(item.named, live)
-    if len(shown) == len(item.named) or not segment_matches(shown, live):
-        return "live"
-    return "ledger" if all(name in known for name in item.named.keys() - shown.keys()) else "none"
-
-
-def _named_over(item: _SegmentInFrames, new: NewSegment) -> NewSegment:
-    named = {
-        name: str(item.named.get(name, new.fields.get(name)))
-        for name in SEGMENT_NAMES
-        if name in {*item.named, *new.fields}
-    }
-    start, duration = item.named.get("start", new.start), item.named.get("duration", new.duration)
-    return NewSegment(new.number, _whole(start), _whole(duration), named)
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0
+def _named_over(item: _SegmentInFrames, new: frames.NewSegment) -> frames.NewSegment:
+    texts = {**new.fields, **item.named}
+    fields = {name: str(texts[name]) for name in SEGMENT_NAMES if name in texts}
+    return frames.NewSegment(new.number, *item.place(new.start, new.duration), fields)
 
 
 New = tuple[_SegmentInFrames, int, Segment | None]
@@ -240,24 +195,24 @@ New = tuple[_SegmentInFrames, int, Segment | None]
 
 
 def _new(
-    present: Sequence[_SegmentInFrames],
-    absent: Sequence[_SegmentInFrames],
-    matched: Sequence[tuple[_SegmentInFrames, Segment]],
-    staying: Sequence[int],
-    surplus: Sequence[int],
     context: PlanContext,
+    items: Sequence[_SegmentInFrames],
     live: Mapping[int, Segment],
+    over: list[int],
+    held: set[int],
 ) -> list[New]:
-    """Number the new segments: over those that go where the dialect allows it, else the lowest free numbers."""
-    there = {id(item) for item, _ in matched}
-    over = [] if recreates(context) else list(surplus)
-    named = {item.number for item in (*present, *absent) if item.number is not None}
-    held = {*named, *staying, *over, *_between(context)}
+    """Number the new segments: ``over`` those that go where the dialect allows it, else the lowest free numbers."""
     free = (number for number in count(1) if number not in held)
     new: list[New] = []
-    for item in (item for item in present if id(item) not in there):
+    for item in items:
         item = _interrupted(context, item, live)
-        _check_complete(item)
+        missing = [name for name in ("start", "duration") if name not in item.named]
+        if missing:
+            raise refuse(
+                f"{item.called} does not exist, and the task does not name its {' and '.join(missing)}",
+                item.source,
+                "name start and duration, so that it can be created",
+            )
         _check_inside(context, item, None)
         if item.number is not None:
             new.append((item, item.number, None))
@@ -289,118 +244,48 @@ def _between(context: PlanContext) -> dict[int, dict[str, Json]]:
     return found
 
 
-def _check_complete(item: _SegmentInFrames) -> None:
-    missing = [name for name in ("start", "duration") if name not in item.named]
-    if missing:
-        raise refuse(
-            f"{item.called} does not exist, and the task does not name its {' and '.join(missing)}",
-            item.source,
-            "name start and duration, so that it can be created",
-        )
-
-
-def _is_placed(item: _SegmentInFrames) -> bool:
-    return "start" in item.named or "duration" in item.named
-
-
 def _check_inside(context: PlanContext, item: _SegmentInFrames, live: Segment | None) -> None:
-    start = _whole(item.named.get("start", live.start if live else 0))
-    duration = _whole(item.named.get("duration", live.duration if live else 0))
+    start, duration = item.place(live.start, live.duration) if live else item.place(0, 0)
     if "duration" in item.named and duration == 0:
         raise refuse(f"{item.called} has no length", item.source, "give it a duration above 0")
-    if _is_placed(item) and context.asset.frames is not None and start + duration > context.asset.frames:
+    if item.is_placed and context.asset.frames is not None and start + duration > context.asset.frames:
         raise beyond(f"{item.called} ends at frame {start + duration}, beyond the end", context.asset, item.source)
 
 
-def _create(
-    context: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None, builder: PlanBuilder
-) -> None:
-    new = _named_over(item, NewSegment(number, 0, 0))
+def _create(context: PlanContext, item: _SegmentInFrames, number: int, instead: Segment | None) -> None:
+    new = _named_over(item, frames.NewSegment(number, 0, 0))
     if instead is not None:
         # Another segment is overwritten: attributes of it that are not named here must not remain.
-        had = {"title": instead.title, **known_texts(context, instead)}
+        had = {"title": instead.title, **frames.known_texts(context, instead)}
         fields = {name: new.fields.get(name, "") for name in SEGMENT_NAMES if name in new.fields or had.get(name)}
         new = replace(new, fields=fields)
-    before = show(context, instead) if instead else None
-    change = builder.change(
-        "change" if instead else "add", "segment", str(number), before=before, after=new.shown(), source=item.source
-    )
-    send_create(context, new, [change], item.source, builder)
-
-
-def _delete(
-    context: PlanContext,
-    live: Mapping[int, Segment],
-    gone: Mapping[int, TaskSource],
-    builder: PlanBuilder,
-    *,
-    exactly: bool = False,
-) -> None:
-    for number, source in gone.items():
-        shown = show(context, live[number])
-        change = builder.change(
-            "delete",
-            "segment",
-            str(number),
-            before=shown,
-            after=None,
-            source=source,
-            exactly=exactly,
-            reversible=not cannot_write_back(live[number]),
-        )
-        send_delete(context, number, [change], builder)
-
-
-def _warn(
-    context: PlanContext,
-    matched: Sequence[tuple[_SegmentInFrames, Segment]],
-    new: Sequence[New],
-    stay: Sequence[Segment],
-    builder: PlanBuilder,
-) -> None:
-    desired = [_named_over(item, remake(context, segment, segment.number)) for item, segment in matched]
-    desired += [_named_over(item, NewSegment(number, 0, 0)) for item, number, _ in new]
-    after = [(s.number, s.start, s.duration) for s in desired] + [(s.number, s.start, s.duration) for s in stay]
-    builder.warnings += editorial(context.title, after)
+    frames.create_segment(context, new, instead, item.source)
 
 
 # Verification, memory and saved plans --------------------------------------------------------------------------
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
-    segment = segment_numbered(live, expect.key)
+    segment = frames.segment_numbered(live, expect.key)
     if expect.desired is None or segment is None:
         return (expect.desired is None) == (segment is None)
     expected = mapping(expect.desired)
-    return segment_matches(expected, segment, remembered=expected)
-
-
-def _show(expect: Expectation, live: LiveTarget) -> Json:
-    segment = segment_numbered(live, expect.key)
-    return show_segment(segment) if segment else None
+    return frames.segment_matches(expected, segment, remembered=expected)
 
 
 def _is_partly_hidden(expect: Expectation, live: LiveTarget) -> bool:
     """Return whether an attribute is expected that the server does not report: keywords are seldom reported."""
-    segment = segment_numbered(live, expect.key)
-    return segment is not None and any(mapping(expect.desired).get(name) for name in unreported(segment))
+    segment = frames.segment_numbered(live, expect.key)
+    return segment is not None and any(mapping(expect.desired).get(name) for name in frames.unreported(segment))
 
 
 def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    segment = segment_numbered(live, expect.key)
-    hidden = unreported(segment) if segment else ()
+    segment = frames.segment_numbered(live, expect.key)
+    hidden = frames.unreported(segment) if segment else ()
     for name in SEGMENT_NAMES[1:]:
         yield f"segment-{name}:{expect.key}", mapping(expect.desired).get(name) if name in hidden else None
     if segment is not None and expect.desired is not None:
         yield f"{BETWEEN}{expect.key}", None
-
-
-def _look(asset: Asset, *_: Any) -> Any:
-    return sorted(map(structs.asdict, asset.segments), key=lambda segment: segment["number"])
-
-
-def _says(change: Change, named: Parameters) -> bool:
-    return named.get("seg_num") == change.key and says_texts(change, named)
 
 
 # Undo ----------------------------------------------------------------------------------------------------------
@@ -445,7 +330,7 @@ class _SegmentNumbers:
         after = self.after.get(segment.number)
         if after is not None and segment.number not in self.before:
             after = {**dict.fromkeys(SEGMENT_NAMES, ""), **after}
-        return _same(after, segment) or any(piece_matches(p, segment) for p in self.pieces)
+        return _same(after, segment) or any(frames.piece_matches(p, segment) for p in self.pieces)
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
@@ -473,14 +358,14 @@ def _former(made: Sequence[AppliedChange], context: UndoContext) -> Iterator[Des
         if segment is None and number in did.after and number not in did.emptied:
             notes.append(f"segment {number} is left alone: it no longer exists")
         elif segment is not None and number not in ours and not _same(before, segment):
-            notes.append(left_alone(f"segment {number}", show_segment(segment), dict(did.after.get(number, {}))))
+            notes.append(left_alone(f"segment {number}", frames.show_segment(segment), dict(did.after.get(number, {}))))
         else:
             yield _former_segment(number, before, did)
 
 
 def _same(expected: Attributes | None, segment: Segment) -> bool:
     """Return whether a live segment is as shown; what the server does not report is left to planning."""
-    return expected is not None and segment_matches(reported_part(expected, segment), segment)
+    return expected is not None and frames.segment_matches(frames.reported_part(expected, segment), segment)
 
 
 def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers) -> DesiredSegment:
@@ -497,14 +382,16 @@ def _former_segment(number: int, before: Attributes | None, did: _SegmentNumbers
 ASPECT = Aspect(
     name="segment",
     plan=plan_segments,
-    looks={"segments": _look},
+    looks={"segments": lambda asset, *_: sorted(map(structs.asdict, asset.segments), key=itemgetter("number"))},
     holds=_holds,
-    show=_show,
+    show=lambda expect, live: (
+        frames.show_segment(segment) if (segment := frames.segment_numbered(live, expect.key)) else None
+    ),
     is_partly_hidden=_is_partly_hidden,
     is_overruled=lambda _, later: later.aspect == "segmentation",
     remember=_remember,
     value_items=lambda number: tuple(f"segment-{name}:{number}" for name in SEGMENT_NAMES[1:]),
     commands={"CREATESEGMENT": frozenset({"add", "change"}), "DELETESEGMENT": frozenset({"delete", "change"})},
-    says=_says,
+    says=lambda change, named: named.get("seg_num") == change.key and says_texts(change, named),
     undo=_undo,
 )

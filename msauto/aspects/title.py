@@ -5,39 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Parameters, UndoContext
-from msauto.diffing.comparison import text_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
-from msauto.diffing.request_order import Phase
+from msauto.diffing.aspect_definition import Aspect, UndoContext, says_value
+from msauto.diffing.plan_builder import Phase, PlanContext
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset
-from msauto.model.identity import plain, same_text
-from msauto.model.plan import Address, Change, Expectation
+from msauto.model.identity import same_text
+from msauto.model.plan import Address, Expectation
 from msauto.model.ports import LiveTarget
 
 
-def plan_title(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_title(context: PlanContext, desired: DesiredAsset) -> None:
     """Rename the asset where it has another title."""
     title, live_title = desired.title, context.live_title
     if title is None:
         return
-    builder.look("title")
+    context.builder.look("title")
     if same_text(live_title, title.value):
         return
     if not context.address.namespace:
         versions.require_address(context.server, Address(title.value))  # by that title it is read again
-    number = builder.change("change", "title", "title", before=live_title, after=title.value, source=title.source)
+    number = context.builder.change("change", "title", "title", live_title, title.value, title.source)
     request = requests.set_field(context.path_before, "clip_name", title.value)
-    builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
+    context.builder.send(Phase.RENAME, request, [number], Expectation("title", "title", title.value))
 
 
 def _holds(expect: Expectation, live: LiveTarget) -> bool:
     title = live.asset.title if live.asset else None
     return title is None or same_text(title, str(expect.desired))
-
-
-def _says(change: Change, named: Parameters) -> bool:
-    return named.get("name") == "clip_name" and plain(named.get("val", "")) == plain(text_of(change.after))
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
@@ -59,6 +53,6 @@ ASPECT = Aspect(
     holds=_holds,
     show=lambda _, live: live.asset.title if live.asset else None,
     commands={"SETFIELD": frozenset({"change"})},
-    says=_says,
+    says=lambda change, named: says_value("clip_name", change.after, named),
     undo=_undo,
 )

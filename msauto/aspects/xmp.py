@@ -5,52 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msauto.diffing.aspect_definition import Aspect, Item, Parameters, UndoContext
+from msauto.diffing.aspect_definition import Aspect, UndoContext
 from msauto.diffing.comparison import same_list, texts
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, left_alone, refuse
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import Phase, PlanContext, left_alone, refuse
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredAsset, Sourced
-from msauto.model.plan import Basis, Change, Expectation, Json, Request
+from msauto.model.plan import Basis, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 
 Changed = tuple[str, Sourced[tuple[str, ...]], int]
 
 
-def plan_xmp(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def plan_xmp(context: PlanContext, desired: DesiredAsset) -> None:
     """Write the XMP fields that differ."""
-    check_separator(desired.xmp, context.server.dialect.list_separator)
+    separator = context.server.dialect.list_separator
     changed: list[Changed] = []
     for name, sourced in desired.xmp.items():
-        before, basis = _known(context, name)
-        if context.batch is None:
-            builder.look(f"xmp:{name}")
-        if basis != "none" and same_list(before, sourced.value):
-            continue
-        shown: Json = list(before) if basis != "none" else None
-        still = context.still.get(f"xmp:{name}", shown)
-        if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
-            builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
-            continue
-        after: Json = list(sourced.value)
-        number = builder.change("change", "xmp", name, before=shown, after=after, source=sourced.source, basis=basis)
-        changed.append((name, sourced, number))
-    if changed:
-        versions.require(context.server, versions.Feature.SET_USER_FIELDS)
-    for group in _split(context, changed):
-        _send(context, group, builder)
-
-
-def check_separator(desired: Mapping[str, Sourced[tuple[str, ...]]], separator: str) -> None:
-    """Refuse a value that holds the separator of lists: the server would read it as several values."""
-    for name, sourced in desired.items():
         for value in sourced.value:
-            if separator in value:
+            if separator in value:  # the server would read it as several values
                 raise refuse(
                     f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
                     sourced.source,
                     "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
                 )
+        before, basis = _known(context, name)
+        if context.batch is None:
+            context.builder.look(f"xmp:{name}")
+        if basis != "none" and same_list(before, sourced.value):
+            continue
+        shown: Json = list(before) if basis != "none" else None
+        still = context.still.get(f"xmp:{name}", shown)
+        if basis != "none" and isinstance(still, list) and not same_list(before, [str(value) for value in still]):
+            context.builder.warnings.append(left_alone(f"{context.title}: {name}", shown, still))
+            continue
+        after: Json = list(sourced.value)
+        number = context.builder.change("change", "xmp", name, shown, after, sourced.source, basis=basis)
+        changed.append((name, sourced, number))
+    if changed:
+        versions.require(context.server, versions.Feature.SET_USER_FIELDS)
+    for group in _split(context, changed):
+        visible = context.live.xmp is not None or context.batch is not None
+        expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
+        context.builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
 
 
 def _known(context: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
@@ -65,7 +61,8 @@ def _known(context: PlanContext, name: str) -> tuple[Sequence[str], Basis]:
 def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Changed]]:
     group: list[Changed] = []
     for item in changed:
-        if group and _length(context, [*group, item]) > context.server.request_line:
+        length = requests.request_line_length(_request(context, [*group, item]))
+        if group and length > context.server.request_line:
             yield group
             group = []
         group.append(item)
@@ -73,31 +70,13 @@ def _split(context: PlanContext, changed: Sequence[Changed]) -> Iterator[list[Ch
         yield group
 
 
-def _length(context: PlanContext, group: Sequence[Changed]) -> int:
-    return requests.request_line_length(_request(context, group))
-
-
 def _request(context: PlanContext, group: Sequence[Changed]) -> Request:
     values = {name: sourced.value for name, sourced, _ in group}
     return requests.set_user_fields(context.path, values, context.server.dialect.list_separator)
 
 
-def _send(context: PlanContext, group: Sequence[Changed], builder: PlanBuilder) -> None:
-    visible = context.live.xmp is not None or context.batch is not None
-    expects = [Expectation("xmp", name, list(sourced.value), visible=visible) for name, sourced, _ in group]
-    builder.send(Phase.XMP, _request(context, group), [number for *_, number in group], *expects)
-
-
 def _holds(expect: Expectation, live: LiveTarget) -> bool | None:
     return None if live.xmp is None else same_list(live.xmp.get(expect.key, ()), texts(expect.desired))
-
-
-def _remember(expect: Expectation, live: LiveTarget) -> Iterator[Item]:
-    yield f"xmp:{expect.key}", expect.desired if live.xmp is None else None
-
-
-def _says(change: Change, named: Parameters) -> bool:
-    return change.key in named and all(value in named[change.key] for value in texts(change.after))
 
 
 def _undo(context: UndoContext) -> Mapping[str, Any]:
@@ -120,10 +99,10 @@ ASPECT = Aspect(
     looks={"xmp": lambda _, live, name: None if live.xmp is None else list(live.xmp.get(name, ()))},
     holds=_holds,
     show=lambda expect, live: list((live.xmp or {}).get(expect.key, ())),
-    remember=_remember,
+    remember=lambda expect, live: iter([(f"xmp:{expect.key}", expect.desired if live.xmp is None else None)]),
     value_items=lambda name: (f"xmp:{name}",),
     is_value=True,
     commands={"SETUSERFIELDS": frozenset({"change"})},
-    says=_says,
+    says=lambda change, named: change.key in named and all(value in named[change.key] for value in texts(change.after)),
     undo=_undo,
 )

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from msauto.diffing.aspect_definition import Aspect, Item
+from msauto.diffing.aspect_definition import Aspect
 from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import answer_told
-from msauto.diffing.plan_builder import TASK, PlanBuilder
-from msauto.diffing.request_order import Phase
+from msauto.diffing.plan_builder import TASK, Phase, PlanBuilder
 from msauto.interface import requests, versions
 from msauto.model.desired import DesiredXmpBatch
 from msauto.model.plan import Body, Expectation, Json
-from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 
 MEDIA_TYPE = "text/xml"
-
-
-def batch_key(desired: DesiredXmpBatch) -> str:
-    """Return the key of a batch: its connector and its content, independent of the file name."""
-    return f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
 
 
 def plan_batch(
     server: ServerSpec, database: str, desired: DesiredXmpBatch, memory: Mapping[str, Json], builder: PlanBuilder
 ) -> None:
     """Load a batch once: the ledger remembers its content. One whose answer was lost only gives a warning."""
-    key = batch_key(desired)
+    key = f"{desired.connector} {hashlib.sha256(desired.content).hexdigest()}"
     remembered = memory.get(f"xmp_batch:{key}")
     run = mapping(remembered).get("unverified")
     if run is not None:
@@ -49,13 +42,9 @@ def plan_batch(
     builder.send(Phase.BATCH, request, [number], Expectation("xmp_batch", key, "once", visible=False))
 
 
-def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
-    yield f"xmp_batch:{expect.key}", True
-
-
 ASPECT = Aspect(
     name="xmp_batch",
-    remember=_remember,
+    remember=lambda expect, _: iter([(f"xmp_batch:{expect.key}", True)]),
     runs_once=True,
     for_good="what a batch loaded is not known",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msauto.diffing.comparison import mapping, text_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext
+from msauto.diffing.plan_builder import PlanContext
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Asset, Link
@@ -87,7 +87,7 @@ class Aspect:
     """
 
     name: AspectName
-    plan: Callable[[PlanContext, DesiredAsset, PlanBuilder], None] | None = None
+    plan: Callable[[PlanContext, DesiredAsset], None] | None = None
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None
@@ -121,3 +121,8 @@ def says_texts(change: Change, named: Parameters, *, unshown: bool = False) -> b
     others = any(value for name, value in sent.items() if name not in after)
     right = all(plain(text_of(after[name])) == plain(value) for name, value in sent.items() if name in after)
     return right and (unshown or not others)
+
+
+def says_value(name: str, after: Json, named: Parameters) -> bool:
+    """Return whether a SETFIELD sets a field to the value that the change shows."""
+    return named.get("name") == name and plain(named.get("val", "")) == plain(text_of(after))

@@ -102,10 +102,8 @@ def _marker_has(marker: Marker, name: str, value: Json) -> bool:
 
 def entry_called(entries: Sequence[Entry], folder: Folder, title: str) -> Entry | None:
     """Return the entry of that title in exactly that folder."""
-    for entry in entries:
-        if same_text(entry.title, title) and same_folder(entry.folder, folder):
-            return entry
-    return None
+    found = (entry for entry in entries if same_text(entry.title, title) and same_folder(entry.folder, folder))
+    return next(found, None)
 
 
 # RSS items -----------------------------------------------------------------------------------------------------
@@ -118,19 +116,13 @@ def item_matches(desired: Attributes, item: RssItem, remembered: Attributes | No
     ``remembered``, the content that we last wrote; where that is unknown too, it does not match.
     """
     if "text" in desired:
-        return _text_matches(str(desired["text"]), item)
-    fields = desired.get("item")
-    earlier = remembered.get("item") if remembered else None
-    earlier = earlier if isinstance(earlier, dict) else {}
-    if not isinstance(fields, dict):
-        return False
-    return all(_item_has(item, name, str(value), earlier.get(name)) for name, value in fields.items())
-
-
-def _text_matches(text: str, item: RssItem) -> bool:
-    title, description = item.title or "", item.description or ""
-    forms = {title, description, f"{title}\n{description}"}
-    return plain(text).strip() in {plain(form).strip() for form in forms}
+        title, description = item.title or "", item.description or ""
+        forms = {title, description, f"{title}\n{description}"}
+        return plain(str(desired["text"])).strip() in {plain(form).strip() for form in forms}
+    fields, earlier = desired.get("item"), mapping((remembered or {}).get("item"))
+    return isinstance(fields, dict) and all(
+        _item_has(item, name, str(value), earlier.get(name)) for name, value in fields.items()
+    )
 
 
 def _item_has(item: RssItem, name: str, value: str, earlier: Json) -> bool:
@@ -138,7 +130,8 @@ def _item_has(item: RssItem, name: str, value: str, earlier: Json) -> bool:
     if shown is None:
         return not value if earlier is None else same_text(value, str(earlier))
     if name.lower() == "pubdate":
-        return same_instant(value, shown)
+        times = instant(value), instant(shown)
+        return times[0] == times[1] if None not in times else same_text(value.strip(), shown.strip())
     return plain(value).strip() == plain(shown).strip()
 
 
@@ -146,14 +139,6 @@ def item_field(item: RssItem, name: str) -> str | None:
     """Return a field of an item by the name that RSS gives it; ``None`` where the channel does not show it."""
     known = {"title": item.title, "description": item.description, "link": item.link, "pubDate": item.pub_date}
     return known[name] if name in known else item.extra.get(name)
-
-
-def same_instant(one: str, other: str) -> bool:
-    """Return whether two times, ISO 8601 or RFC 2822, are the same instant; as texts where one is not a time."""
-    times = instant(one), instant(other)
-    if times[0] is None or times[1] is None:
-        return same_text(one.strip(), other.strip())
-    return times[0] == times[1]
 
 
 def instant(text: str) -> datetime | None:

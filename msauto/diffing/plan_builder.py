@@ -1,58 +1,49 @@
-"""The plan of one target in the making: :class:`PlanBuilder`, and what aspects read: :class:`PlanContext`."""
+"""The plan of one target in the making: :class:`PlanBuilder`, and what aspects read: :class:`PlanContext`.
+
+The order of a target's requests is the table :class:`Phase`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
+from enum import Enum
 
 from msgspec import structs
 
-from msauto.diffing.request_order import Phase, rank
 from msauto.errors import PlanningError
-from msauto.model.desired import TaskSource
+from msauto.model.desired import DesiredProxy, DesiredThumbnail, TaskSource
 from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
 from msauto.model.server import ServerSpec
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
-    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
+class Phase(Enum):
+    """The kind of a request that decides its place in the order; the value is the reason for that place."""
 
-    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
-    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
-    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
-    entry that shows an asset which is to be deleted.
-    """
+    BATCH = "the only request of a database; its assets come after it"
+    RENAME = "all that follows is addressed to the new title"
+    RESTORE = "takes minutes: it starts early and works while the rest is sent"
+    FIELD = "plain values of the clip, before what points into it"
+    XMP = "plain values too; partner commands at the end read them"
+    SEGMENT_DELETE = "a number must be free before a segment with it is created"
+    SEGMENT_CREATE = "after every delete, so that two segments never share a number or overlap"
+    MARKER_DELETE = "deleting first: an old and a new marker never share a position"
+    MARKER_CHANGE = "a moved marker leaves its place before a new one takes it"
+    MARKER_CREATE = "last of the markers, so that a new uid identifies a created marker"
+    LINK_DELETE = "a title must be free in a folder before a link takes it"
+    LINK_CREATE = "the clip is whole before it shows in a playout folder"
+    LINK_FIELD = "a link must exist before its fields are set"
+    RSS_PUT = "a channel on air is never empty: new items are added before others are deleted"
+    RSS_REPLACE = "deleted and put again: off air for a moment, while the new items are present"
+    RSS_DELETE = "after the new items are present"
+    RUN = "a command works on the clip as desired"
+    HANDLER = "after all other requests of the clip, because it acts on the changed clip"
+    ASSET_DELETE = "a deleted asset takes no more requests"
 
-    server: ServerSpec
-    database: str
-    path_before: str
-    path: str
-    title: str
-    live_title: str
-    asset: Asset
-    live: LiveTarget
-    memory: Mapping[str, Json] = field(default_factory=dict)
-    lossy: bool = False
-    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
-    address: Address = Address("")  # noqa: RUF009 - frozen
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    batch: TaskSource | None = None
-    places: tuple[Folder, ...] = ()
 
-    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
-        """Return what a file of this clip is made from: where that is the same, so is the file."""
-        created = self.asset.attributes.get("create_time")
-        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
-        return {"asked": dict(asked), "clip": clip}
-
-    @property
-    def rate(self) -> Fraction | None:
-        """Frames a second; ``None`` if the clip reports none."""
-        return self.asset.rate
+_RANK = {phase: rank for rank, phase in enumerate(Phase)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +89,10 @@ class PlanBuilder:
         action: Action,
         aspect: AspectName,
         key: str,
-        *,
         before: Json,
         after: Json,
         source: TaskSource,
+        *,
         basis: Basis = "live",
         reversible: bool = True,
         exactly: bool = False,
@@ -115,31 +106,13 @@ class PlanBuilder:
         """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
         self._runs.add(len(self.changes))
-        self.changes.append(
-            Change(
-                "run", aspect, key, before, after, "live", False, source, handler=cause.handler, pending=cause.pending
-            )
-        )
+        change = Change("run", aspect, key, before, after, "live", False, source, False, cause.handler, cause.pending)
+        self.changes.append(change)
         return len(self.changes) - 1
-
-    def has_file(
-        self, aspect: AspectName, dest: str, asked: Mapping[str, Json], context: PlanContext, cause: Trigger
-    ) -> bool:
-        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
-        self.look("length")
-        remembered = context.memory.get(f"{aspect}:{dest}")
-        if cause.handler or not isinstance(remembered, dict):
-            return False
-        there = context.files.get(dest)
-        return there is not None and remembered == {**context.made_from(asked), "sha256": there}
-
-    def fetch(self, phase: Phase, request: Request, dest: str, changes: Sequence[int], expect: Expectation) -> None:
-        """Add a download; the same file cannot be two things."""
-        self.send(phase, structs.replace(request, dest=dest), changes, expect)
 
     def send(self, phase: Phase, request: Request, changes: Sequence[int], *expect: Expectation) -> None:
         """Add a request that makes these changes and must show this when read again."""
-        self._requests.append((rank(phase), structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
+        self._requests.append((_RANK[phase], structs.replace(request, changes=tuple(changes), expect=tuple(expect))))
 
     def look(self, *names: str) -> None:
         """Note what was compared: the fingerprint covers it."""
@@ -148,6 +121,58 @@ class PlanBuilder:
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
         return tuple(request for _, request in sorted(self._requests, key=lambda pair: pair[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """One asset as an aspect sees it. ``path`` is its escaped address once renamed, ``path_before`` until then.
+
+    ``title`` is the asset's after the run, ``memory`` what the ledger holds of it, by ``aspect:key``. ``address`` is
+    how it is found after the run. ``files`` are the SHA-256 of downloads that are on disk, by their path. ``batch`` is
+    the XMP batch that precedes it, and makes its XMP fields unknown. ``places`` are folder and title of every other
+    entry that shows an asset which is to be deleted.
+    """
+
+    server: ServerSpec
+    database: str
+    path_before: str
+    path: str
+    title: str
+    live_title: str
+    asset: Asset
+    live: LiveTarget
+    builder: PlanBuilder
+    memory: Mapping[str, Json] = field(default_factory=dict)
+    lossy: bool = False
+    still: Mapping[str, Json] = field(default_factory=dict)  # what must still be there to be written over (undo)
+    address: Address = Address("")  # noqa: RUF009 - frozen
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    batch: TaskSource | None = None
+    places: tuple[Folder, ...] = ()
+
+    def made_from(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+        """Return what a file of this clip is made from: where that is the same, so is the file."""
+        created = self.asset.attributes.get("create_time")
+        clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
+        return {"asked": dict(asked), "clip": clip}
+
+    def has_file(self, aspect: AspectName, dest: str, asked: Mapping[str, Json], cause: Trigger) -> bool:
+        """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
+        self.builder.look("length")
+        remembered = self.memory.get(f"{aspect}:{dest}")
+        if cause.handler or not isinstance(remembered, dict):
+            return False
+        there = self.files.get(dest)
+        return there is not None and remembered == {**self.made_from(asked), "sha256": there}
+
+    def fetch(
+        self, run: DesiredThumbnail | DesiredProxy, asked: dict[str, Json], request: Request, cause: Trigger
+    ) -> None:
+        """Add a download as what is run, with what its file is made from."""
+        aspect: AspectName = "proxy" if isinstance(run, DesiredProxy) else "thumbnail"
+        number = self.builder.run(aspect, run.dest, asked, run.source, cause)
+        expect = Expectation(aspect, run.dest, self.made_from(asked), visible=False)
+        self.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], expect)
 
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:

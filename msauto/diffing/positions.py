@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from msauto.diffing.comparison import as_number
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import PlanningError
 from msauto.interface.dialect import Dialect
-from msauto.interface.fields import LINK_FIELD, NUMBERS
 from msauto.model.desired import Position, TaskSource
 from msauto.model.live import Asset, whole
 from msauto.model.plan import Json
@@ -44,24 +42,20 @@ def to_frames(position: Position, asset: Asset, source: TaskSource) -> int:
         frames = position.to_frames(rate)
     except TimecodeError as error:
         raise refuse(f"{error}; {show_length(asset)}", source, "correct the time code") from error
-    if frames < 0:
-        raise _too_early(position, -frames, asset, source, rate)
-    return frames
-
-
-def _too_early(position: Position, missing: int, asset: Asset, source: TaskSource, rate: Fraction) -> PlanningError:
-    """Make the error of a position before the clip: where the task names an origin, that is what it counts from."""
-    told = f"{position} lies {missing} frame{'s' if missing > 1 else ''} before the clip's first frame"
-    if position.origin is None:
-        return refuse(f"{told}; {show_length(asset)}", source, "correct the position")
+    if frames >= 0:
+        return frames
+    told = f"{position} lies {-frames} frame{'s' if frames < -1 else ''} before the clip's first frame"
+    origin = position.origin
+    if origin is None:
+        raise refuse(f"{told}; {show_length(asset)}", source, "correct the position")
     frame = position.timecode.to_frames(rate)
     meant = ""
     if asset.frames is not None and frame < asset.frames:
-        meant = f" ({show_timecode(frame + position.origin.to_frames(rate), rate)} for frame {frame})"
-    return refuse(
-        f"{told}, which has the position {position.origin} in this task (`origin`); {show_length(asset)}",
+        meant = f" ({show_timecode(frame + origin.to_frames(rate), rate)} for frame {frame})"
+    raise refuse(
+        f"{told}, which has the position {origin} in this task (`origin`); {show_length(asset)}",
         source,
-        f"write the task's positions from {position.origin} on{meant}, or take `origin` out",
+        f"write the task's positions from {origin} on{meant}, or take `origin` out",
     )
 
 
@@ -69,27 +63,14 @@ def to_point(position: Position, asset: Asset, source: TaskSource) -> int:
     """Return the frame of a position that must lie within the clip."""
     frame = to_frames(position, asset, source)
     if asset.frames is not None and frame >= asset.frames:
-        raise beyond(f"{_shown(position, frame)} lies beyond the end", asset, source)
+        shown = f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
+        raise beyond(f"{shown} lies beyond the end", asset, source)
     return frame
 
 
 def beyond(what: str, asset: Asset, source: TaskSource) -> PlanningError:
     """Make the error of what does not fit into the clip; the message names the clip's length in frames."""
     return refuse(f"{what}: {show_length(asset)}", source, "correct the position, or look at the clip")
-
-
-def _shown(position: Position, frame: int) -> str:
-    return f"frame {frame}" if position.timecode.kind == "frames" else f"{position} (frame {frame})"
-
-
-def position_of(value: str | Position, source: TaskSource) -> Position:
-    """Read a position that came as text."""
-    if isinstance(value, Position):
-        return value
-    try:
-        return Position(Timecode.parse(value))
-    except TimecodeError as error:
-        raise refuse(str(error), source, "write frames or a time code") from error
 
 
 def position_at(frames: Json) -> Position:
@@ -113,22 +94,3 @@ def to_wire(frame: int, origin: int, source: TaskSource) -> int:
             "move the in point first (first_frame), in a run of its own",
         )
     return frame - origin
-
-
-def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSource) -> str:
-    """Return what SETFIELD sends for a field; positions are frames. Raises ``PlanningError`` beyond the clip."""
-    field = LINK_FIELD[name]
-    if field.kind != "position" or value == "":
-        return str(value)
-    position = position_of(value, source)
-    frame = to_frames(position, asset, source)
-    # The last frame may be given as the frame after it, because the interface does not define which of the two it is.
-    if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
-        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
-    return str(frame)
-
-
-def shown_field(name: str, text: str | None) -> Json:
-    """Return a field's value as plans show it: a number where the field is one."""
-    number = as_number(text) if name in NUMBERS else None
-    return text if number is None else number

@@ -10,15 +10,14 @@ from types import MappingProxyType
 from msgspec import structs
 
 from msauto.diffing.comparison import Attributes, as_number, same_value
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
+from msauto.diffing.plan_builder import Phase, PlanContext, refuse
 from msauto.diffing.positions import in_point, to_wire
-from msauto.diffing.request_order import Phase
 from msauto.interface import requests
 from msauto.interface.fields import SEGMENT_NAMES
 from msauto.model.desired import TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Segment
-from msauto.model.plan import Expectation, Json
+from msauto.model.plan import Action, Basis, Expectation, Json
 from msauto.model.ports import LiveTarget
 
 _UNREPORTED = SEGMENT_NAMES[1:]
@@ -66,12 +65,7 @@ def segment_numbered(live: LiveTarget, key: str) -> Segment | None:
 
 def show_segment(segment: Segment) -> dict[str, Json]:
     """Return a live segment as plans show it: frames as numbers, only what the server reports."""
-    shown: dict[str, Json] = {
-        "number": segment.number,
-        "start": segment.start,
-        "duration": segment.duration,
-        "title": segment.title,
-    }
+    shown: dict[str, Json] = {name: getattr(segment, name) for name in ("number", "start", "duration", "title")}
     told: dict[str, Json] = {name: segment.text(name) for name in _UNREPORTED}
     told |= {"track": segment.track, "rating": segment.rating}
     told["further_titles"] = list(segment.titles[1:])
@@ -112,7 +106,7 @@ def cannot_write_back(segment: Segment) -> tuple[str, ...]:
     return tuple(losses)
 
 
-def check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
+def _check_lossy(context: PlanContext, segment: Segment, source: TaskSource) -> None:
     """Refuse to change a segment that cannot be created again as it is, unless the task sets ``lossy``.
 
     A server that overwrites a segment may lose what CREATESEGMENT cannot set.
@@ -141,41 +135,62 @@ class NewSegment:
         return {"number": self.number, "start": self.start, "duration": self.duration, **self.fields}
 
 
-def show_change(context: PlanContext, live: Segment, new: NewSegment) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return a changed segment as plans show it, before and after: ``None`` is what it has no more.
+def remake(context: PlanContext, live: Segment, title: str | None = None) -> NewSegment:
+    """Return a live segment as it would be created again, with ``title`` if that is not ``None``."""
+    title = live.title or None if title is None else title
+    fields = {} if title is None else {"title": title}
+    return NewSegment(live.number, live.start, live.duration, fields | known_texts(context, live))
 
-    Attributes that are known to be empty, and stay so, are not a difference.
-    """
-    known = known_texts(context, live)
-    empty = {name: "" for name in known if known[name] == "" and new.fields.get(name) == ""}
+
+def rewrite_segment(
+    context: PlanContext, live: Segment, new: NewSegment, source: TaskSource, basis: Basis = "live"
+) -> None:
+    """Change a live segment. Its attributes that are known to be empty, and stay so, are not a difference."""
+    _check_lossy(context, live, source)
+    empty = {name: "" for name, text in known_texts(context, live).items() if text == "" == new.fields.get(name)}
     before = show(context, live) | empty
     lost = {name: None for name in ("track", "rating", "further_titles") if name in before}
     if as_number(live.rating) == 0:
         lost.pop("rating", None)  # none at all
-    return before, before | lost | new.shown()
+    after, number = before | lost | new.shown(), str(live.number)
+    reversible = not cannot_write_back(live)
+    change = context.builder.change(
+        "change", "segment", number, before, after, source, basis=basis, reversible=reversible
+    )
+    if recreates(context):
+        send_delete(context, live.number, change)
+    _send_create(context, new, change, source)
 
 
-def remake(context: PlanContext, live: Segment, number: int, title: str | None = None) -> NewSegment:
-    """Return a live segment as it would be created again, with ``title`` if that is not ``None``."""
-    title = live.title or None if title is None else title
-    fields = {} if title is None else {"title": title}
-    return NewSegment(number, live.start, live.duration, fields | known_texts(context, live))
+def delete_segment(context: PlanContext, live: Segment, source: TaskSource, *, exactly: bool = False) -> None:
+    """Delete a live segment."""
+    number, shown, reversible = str(live.number), show(context, live), not cannot_write_back(live)
+    change = context.builder.change(
+        "delete", "segment", number, shown, None, source, exactly=exactly, reversible=reversible
+    )
+    send_delete(context, live.number, change)
 
 
-def send_delete(context: PlanContext, number: int, changes: Sequence[int], builder: PlanBuilder) -> None:
-    """Delete a segment."""
+def create_segment(context: PlanContext, new: NewSegment, instead: Segment | None, source: TaskSource) -> None:
+    """Create a segment; ``instead`` is the live one that it is written over."""
+    before = show(context, instead) if instead else None
+    action: Action = "change" if instead else "add"
+    change = context.builder.change(action, "segment", str(new.number), before, new.shown(), source)
+    _send_create(context, new, change, source)
+
+
+def send_delete(context: PlanContext, number: int, change: int) -> None:
+    """Send the deletion of a segment."""
     request = requests.delete_segment(context.path, number)
-    builder.send(Phase.SEGMENT_DELETE, request, changes, Expectation("segment", str(number), None))
+    context.builder.send(Phase.SEGMENT_DELETE, request, [change], Expectation("segment", str(number), None))
 
 
-def send_create(
-    context: PlanContext, new: NewSegment, changes: Sequence[int], source: TaskSource, builder: PlanBuilder
-) -> None:
-    """Create a segment, or overwrite the one of that number where the dialect requires it."""
+def _send_create(context: PlanContext, new: NewSegment, change: int, source: TaskSource) -> None:
+    """Send the creation of a segment, which overwrites the one of that number where the dialect requires it."""
     start = to_wire(new.start, in_point(context.asset, context.server.dialect), source)
     request = requests.create_segment(context.path, new.number, start, new.duration, new.fields)
     desired: dict[str, Json] = {"start": start, "duration": new.duration, **new.fields}
-    builder.send(Phase.SEGMENT_CREATE, request, changes, Expectation("segment", str(new.number), desired))
+    context.builder.send(Phase.SEGMENT_CREATE, request, [change], Expectation("segment", str(new.number), desired))
 
 
 Span = tuple[int, int]
@@ -210,8 +225,7 @@ def free_first(moves: Sequence[tuple[Span, Span]]) -> list[int]:
 
 def _within(by_start: Sequence[tuple[Span, int]], span: Span, longest: int) -> list[int]:
     start, end = span
-    low = bisect_left(by_start, ((start - longest, 0), 0))
-    high = bisect_left(by_start, ((end, 0), 0))
+    low, high = (bisect_left(by_start, ((frame, 0), 0)) for frame in (start - longest, end))
     return [index for (_, old_end), index in by_start[low:high] if old_end > start]
 
 

@@ -7,6 +7,7 @@ checked in :mod:`msauto.interface.versions`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -41,9 +42,14 @@ def command(asset: str, name: str, parameters: Iterable[tuple[str, str]] = ()) -
     >>> set_field("/storage/NEWS@Evening%20News", "comment", "Ready").path
     '/storage/NEWS@Evening%20News?command=SETFIELD&name=comment&val=Ready'
     """
-    given = list(parameters)
-    _refuse_twice(["command", *(key for key, _ in given)], name)
-    return Request("POST", asset + query([("command", name), *given]))
+    pairs = [("command", name), *parameters]
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            raise AddressError(
+                f"{name} would have the parameter {key!r} twice",
+                remedy="the interface has no way to write a field of this name",
+            )
+    return Request("POST", asset + query(pairs))
 
 
 def set_field(asset: str, name: str, value: str) -> Request:
@@ -75,7 +81,7 @@ def create_segment(
 
 def create_segmentation(asset: str, duration: Position, title: str | None = None) -> Request:
     """CREATESEGMENTATION: divide the whole asset into segments of this duration."""
-    return command(asset, "CREATESEGMENTATION", [("duration", str(duration)), *_given(title=title)])
+    return command(asset, "CREATESEGMENTATION", [("duration", str(duration)), *given(title=title)])
 
 
 def delete_segment(asset: str, number: int) -> Request:
@@ -91,8 +97,7 @@ def create_marker(
     fields: Mapping[str, str] | None = None,
 ) -> Request:
     """CREATEMARKER: ``NEW_MARKER`` creates a marker, an existing uid changes that one. ``frame`` in frames."""
-    position = str(frame) if frame is not None else None
-    parameters = [("uid", str(uid)), *_given(frame=position, track=track), *(fields or {}).items()]
+    parameters = [("uid", str(uid)), *given(frame=frame, track=track), *(fields or {}).items()]
     return command(asset, "CREATEMARKER", parameters)
 
 
@@ -156,7 +161,7 @@ def get_listing(
     mimetype: str | None = None,
 ) -> Request:
     """GET a listing; ``datetime`` is ISO without a zone, ``None`` is not sent («List assets and folders»)."""
-    parameters = _given(format=format, datetime=datetime, mimetype=mimetype)
+    parameters = given(format=format, datetime=datetime, mimetype=mimetype)
     return Request("GET", folder_path(database, folder) + query(parameters))
 
 
@@ -167,7 +172,7 @@ def get_asset(asset: str) -> Request:
 
 def get_user_fields(asset: str, field: str | None = None) -> Request:
     """GET XMP field values: one field, or all (interface, «XMP field values»)."""
-    return Request("GET", f"{asset}/GETUSERFIELDS{query(_given(field=field))}")
+    return Request("GET", f"{asset}/GETUSERFIELDS{query(given(field=field))}")
 
 
 def get_proxy(asset: str, profile: str, *, preview: bool = False) -> Request:
@@ -190,9 +195,8 @@ def get_thumbnail(
 
     ``params`` are values of graphic elements. The colon of ``<NAME>:<VAL>`` stays literal, those inside are encoded.
     """
-    plain = [(key, str(value)) for key, value in (("pos", pos), ("dur", dur), ("w", w), ("h", h)) if value is not None]
     pairs = [f"param={encode(name)}:{encode(value)}" for name, value in (params or {}).items()]
-    text = "&".join([part for part in [query(plain).removeprefix("?"), *pairs] if part])
+    text = "&".join([part for part in [query(given(pos=pos, dur=dur, w=w, h=h)).removeprefix("?"), *pairs] if part])
     return Request("GET", f"{asset}/GETICON{'?' if text else ''}{text}")
 
 
@@ -211,14 +215,6 @@ def request_line_length(request: Request) -> int:
     return len(f"{request.method} {request.path} HTTP/1.1\r\n".encode())
 
 
-def _given(**values: str | None) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in values.items() if value is not None]
-
-
-def _refuse_twice(names: Sequence[str], command_name: str) -> None:
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            raise AddressError(
-                f"{command_name} would have the parameter {name!r} twice",
-                remedy="the interface has no way to write a field of this name",
-            )
+def given(**values: str | int | None) -> list[tuple[str, str]]:
+    """Return the parameters that have a value, as texts."""
+    return [(name, str(value)) for name, value in values.items() if value is not None]

@@ -30,7 +30,12 @@ def default_file(guid: str, *, text: bool) -> str:
     >>> default_file("n-1", text=True), default_file("http://example.com/4711", text=False)
     ('n-1.txt', 'http-example.com-4711~582040e373ad51a1.xml')
     """
-    return (guid if is_file_name(guid) else _derived(guid)) + (".txt" if text else ".xml")
+    stem = guid
+    if not is_file_name(guid):
+        exact = unicodedata.normalize("NFC", guid)
+        readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
+        stem = f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return stem + (".txt" if text else ".xml")
 
 
 def is_file_name(guid: str) -> bool:
@@ -43,12 +48,6 @@ def is_file_name(guid: str) -> bool:
         and not _DEVICE.fullmatch(guid)
         and not _DERIVED.fullmatch(guid)
     )
-
-
-def _derived(guid: str) -> str:
-    exact = unicodedata.normalize("NFC", guid)
-    readable = re.sub(r"[^\w.]+", "-", exact).strip("-._")[:40].rstrip("-._")
-    return f"{readable}~{hashlib.sha256(exact.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def stem_of(file: str) -> str:

@@ -12,7 +12,10 @@ from msauto.model.server import ServerSpec
 
 
 class Feature(Enum):
-    """A feature of the interface: its name in messages, and the product version that introduced it."""
+    """A feature of the interface: its name in messages, and the product version that introduced it.
+
+    The name of a command's feature is the command.
+    """
 
     LOAD_XMP = ("loading XMP metadata through a connector", (2, 0, 60))
     RESTORE = ("RESTORE", (2, 0, 160))
@@ -27,35 +30,14 @@ class Feature(Enum):
     KEY_ID = ("NS:ID in place of a title", (2, 9, 69))
     GET_USER_FIELDS = ("reading XMP fields (GETUSERFIELDS)", (2, 9, 69))
 
-    @property
-    def title(self) -> str:
-        """The name in messages."""
-        return self.value[0]
-
-    @property
-    def since(self) -> tuple[int, ...]:
-        """The product version that introduced it."""
-        return self.value[1]
-
-
-_OF_COMMAND = {
-    feature.name: feature
-    for feature in (
-        Feature.RESTORE,
-        Feature.PARTNER_EXPORT_VERSION,
-        Feature.PARTNER_COPY_PROGRAM_FIELDS,
-        Feature.PARTNER_MOVE_TO_ASSET,
-    )
-} | {
-    "SETUSERFIELDS": Feature.SET_USER_FIELDS,
-    "CREATEMARKER": Feature.CREATE_MARKER,
-    "DELETEMARKER": Feature.DELETE_MARKER,
-}
+    def __init__(self, title: str, since: tuple[int, ...]) -> None:
+        self.title = title
+        self.since = since
 
 
 def feature_of_command(command: str) -> Feature | None:
     """Return the feature that a command of the interface needs; ``None`` for a basic or unknown command."""
-    return _OF_COMMAND.get(command)
+    return next((feature for feature in Feature if feature.title == command), None)
 
 
 def supports(spec: ServerSpec, feature: Feature) -> bool:

@@ -82,12 +82,11 @@ def read_attempts(store: Store) -> list[RunSummary]:
     """Return all attempts that wrote nothing, newest first."""
     if not store.has("attempt"):  # a ledger of an earlier msauto
         return []
-    found = []
     with store.decoding():
-        for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS):
-            loaded = tuple(json.loads(playbooks)), json.loads(summary)
-            found.append(RunSummary(name, started, ended, status, *loaded, *who))
-    return found
+        return [
+            RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who)
+            for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS)
+        ]
 
 
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from msgspec import structs
 
@@ -50,7 +51,8 @@ class LedgerMemory:
         """Remember items; a value of ``None`` forgets the item."""
         key, now = _key(target), self._now()
         gone = [(*key, item) for item, value in items.items() if value is None]
-        kept = [(*key, item, _text(value), now) for item, value in items.items() if value is not None]
+        text = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+        kept = [(*key, item, text(value), now) for item, value in items.items() if value is not None]
         with self._store.together():
             self._store.write(_FORGET, *gone)
             self._store.write(_KEEP, *kept)
@@ -87,7 +89,3 @@ def _key(target: TargetId) -> tuple[Value, ...]:
     name = unicodedata.normalize("NFC", target.name)
     link_id = "" if target.link_id is None else str(target.link_id)
     return (target.server, target.database, target.kind, name, link_id, target.create_time or "")
-
-
-def _text(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -36,9 +36,7 @@ class Store:
     def _connect(self) -> sqlite3.Connection | None:
         if not self._readonly:
             return tables.connect_to_write(self.path)
-        if not tables.exists(self.path):
-            return None
-        return tables.connect_to_read(self.path)
+        return tables.connect_to_read(self.path) if tables.exists(self.path) else None
 
     def close(self) -> None:
         """Close; closing twice does nothing."""

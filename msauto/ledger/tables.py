@@ -54,7 +54,9 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
     try:
         _is_ledger(connection)
-        _check(connection)
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
         _prepare(connection)
         _create(connection)
     except BaseException:
@@ -111,19 +113,11 @@ def _is_ledger(connection: sqlite3.Connection) -> bool:
     return False
 
 
-def _check(connection: sqlite3.Connection) -> None:
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
-
-
 def _prepare(connection: sqlite3.Connection) -> None:
     with suppress(sqlite3.OperationalError):  # another msauto has it open: its mode is as safe
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA fullfsync = ON")
-    connection.execute("PRAGMA checkpoint_fullfsync = ON")
-    connection.execute("PRAGMA foreign_keys = ON")
+    for setting in ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}")
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -225,6 +226,23 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     count: Annotated[int | str, Meta(description="what the plan would do")]
     remedy: Annotated[str, Meta(description="the flag that allows it")]
     links: Annotated[int, Meta(description="how many of the deletions are links and not assets")] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may do without a flag that allows it (the contract, «Limits»): from the settings and flags.
+
+    ``delete_assets``: how many assets may be deleted (``--allow-delete``). ``remove_items``: how many list items
+    ``exactly`` may remove without a flag. ``allow_remove`` (``--allow-remove``): how many it may remove, also if that
+    empties a list. ``requests``: how many requests a run may send; ``None`` means unlimited. ``protected``: globs of
+    ``folder/title`` that no run may delete or remove from.
+    """
+
+    delete_assets: int = 0
+    remove_items: int = 50
+    allow_remove: int | None = None
+    requests: int | None = None
+    protected: tuple[str, ...] = ()
 
 
 class InputHash(Struct, frozen=True, forbid_unknown_fields=True):

@@ -51,23 +51,29 @@ _SLOW = "scrypt:"
 
 
 def _canonical_text(looked: Iterable[str], live: LiveTarget) -> bytes:
-    values = {name: _look(name, live) for name in sorted(looked)}
+    there = live.asset is not None or live.channel is not None
+    values = {
+        name: look(live.asset, live, key) if there and (look := _LOOKS.get(kind)) else None
+        for name in sorted(looked)
+        for kind, _, key in [name.partition(":")]
+    }
     text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_canonical)
     return plain(text).encode("utf-8", "surrogatepass")
 
 
+def is_another_clip(target: Target, asset: Asset) -> bool:
+    """Return whether an answer is of another clip than the one that was planned."""
+    return (asset.link_id, asset.attributes.get("create_time")) != (target.link_id, target.create_time)
+
+
 def is_fresh(target: Target, live: LiveTarget) -> bool:
     """Return whether the state that planning compared is unchanged; a clip that was recorded again is another clip."""
-    if target.kind == "asset" and (live.asset is None or not _is_same_clip(target, live.asset)):
+    if target.kind == "asset" and (live.asset is None or is_another_clip(target, live.asset)):
         return False
     if target.fingerprint.startswith(_SLOW):
         salt = bytes.fromhex(target.fingerprint.split(":")[1])
         return _slow(target.looked, live, salt) == target.fingerprint
     return fingerprint(target.looked, live) == target.fingerprint
-
-
-def _is_same_clip(target: Target, asset: Asset) -> bool:
-    return (asset.link_id, asset.attributes.get("create_time")) == (target.link_id, target.create_time)
 
 
 def _canonical(value: Any) -> Any:
@@ -76,13 +82,6 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
     return dict(value) if isinstance(value, Mapping) else list(value)
-
-
-def _look(name: str, live: LiveTarget) -> Any:
-    kind, _, key = name.partition(":")
-    if kind not in _LOOKS or (live.asset is None and live.channel is None):
-        return None
-    return _LOOKS[kind](live.asset, live, key)
 
 
 def _fact(asset: Asset | None, live: LiveTarget, name: str) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from msauto.model.identity import plain
-from msauto.model.limits import Limits
 from msauto.model.live import Folder, parse_folder, show_folder
-from msauto.model.plan import Change, Plan, Refusal, Target
+from msauto.model.plan import Change, Limits, Plan, Refusal, Target
 
 LISTS = frozenset({"segment", "marker", "link", "rss_item"})
 EMPTIED = 3
@@ -17,12 +16,23 @@ EMPTIED = 3
 
 def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
     """Return each limit that the plan exceeds, with the flag that allows it."""
-    found = (_deletions(plan, limits), _removals(plan, limits), _requests(plan, limits))
-    return (*(refusal for refusal in found if refusal), *_protected(plan, limits.protected))
-
-
-def _changes(plan: Plan) -> Iterator[Change]:
-    return (change for target in plan.targets for change in target.changes)
+    changes = [change for target in plan.targets for change in target.changes]
+    found: list[Refusal] = []
+    deleted = [change.aspect for change in changes if deletes_asset(change)]
+    if (count := len(deleted)) > limits.delete_assets:
+        links = deleted.count("link")
+        found.append(Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", links))
+    removals = _removals(plan, limits, sum(change.exactly and change.aspect in LISTS for change in changes))
+    found += [removals] if removals else []
+    if limits.requests is not None and plan.requests > limits.requests:
+        found.append(Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}"))
+    for target in (target for target in plan.targets if removes(target.changes)):
+        glob = next((glob for glob in limits.protected if _is_under(target, glob)), None)
+        if glob is not None:
+            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
+            called = f"{target.server} {target.database} {target.name}".strip()
+            found.append(Refusal("protected", glob, called, remedy))
+    return tuple(found)
 
 
 def deletes_asset(change: Change) -> bool:
@@ -35,40 +45,14 @@ def removes(changes: Iterable[Change]) -> bool:
     return any(change.action == "delete" for change in changes)
 
 
-def _deletions(plan: Plan, limits: Limits) -> Refusal | None:
-    deleted = [change.aspect for change in _changes(plan) if deletes_asset(change)]
-    count = len(deleted)
-    if count <= limits.delete_assets:
-        return None
-    return Refusal("delete_assets", limits.delete_assets, count, f"--allow-delete {count}", deleted.count("link"))
-
-
-def _removals(plan: Plan, limits: Limits) -> Refusal | None:
-    count = sum(change.exactly and change.aspect in LISTS for change in _changes(plan))
+def _removals(plan: Plan, limits: Limits, count: int) -> Refusal | None:
     if limits.allow_remove is not None and count <= limits.allow_remove:
         return None
     emptied = [each.count for target in plan.targets for each in target.emptied if each.count >= EMPTIED]
     limit = limits.remove_items if limits.allow_remove is None else limits.allow_remove
     if count > limit:
         return Refusal("remove_items", limit, count, f"--allow-remove {count}")
-    if emptied:
-        return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}")
-    return None
-
-
-def _requests(plan: Plan, limits: Limits) -> Refusal | None:
-    if limits.requests is None or plan.requests <= limits.requests:
-        return None
-    return Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
-
-
-def _protected(plan: Plan, globs: Sequence[str]) -> Iterator[Refusal]:
-    for target in plan.targets:
-        taken = removes(target.changes)
-        glob = next((glob for glob in globs if taken and _is_under(target, glob)), None)
-        if glob is not None:
-            remedy = f"remove the task, or remove {glob!r} from `protected` in msauto.toml"
-            yield Refusal("protected", glob, f"{target.server} {target.database} {target.name}".strip(), remedy)
+    return Refusal("empty_list", EMPTIED - 1, max(emptied), f"--allow-remove {count}") if emptied else None
 
 
 def _is_under(target: Target, glob: str) -> bool:
@@ -80,7 +64,10 @@ def _is_under(target: Target, glob: str) -> bool:
     for place in map(parse_folder, target.places):
         names += place[-1:]
         names += [name for path in _possible_folders(place, target.database) for name in _folder_and_parents(path)]
-    return any(_matches(plain(name), plain(glob)) for name in names)
+    # A title with brackets or a path with outer slashes also matches literally: a protection that silently misses is
+    # worse than one that matches too much.
+    forms = {plain(glob), plain(glob).strip("/")}
+    return any(name == plain(glob) or any(fnmatchcase(name, form) for form in forms) for name in map(plain, names))
 
 
 def _possible_folders(folder: Folder | None, database: str) -> Iterator[Folder]:
@@ -90,14 +77,6 @@ def _possible_folders(folder: Folder | None, database: str) -> Iterator[Folder]:
         yield (database, *folder)
         if folder[:1] == (database,):
             yield folder[1:]
-
-
-def _matches(name: str, glob: str) -> bool:
-    """Whether a glob matches; a title with brackets or a path with outer slashes also matches literally.
-
-    A protection that silently misses is worse than one that matches too much.
-    """
-    return name == glob or any(fnmatchcase(name, each) for each in (glob, glob.strip("/")))
 
 
 def _folder_and_parents(folder: Folder) -> Iterator[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import structs
 
 from msauto.model.desired import InputFile, ResolvedPlaybooks
-from msauto.model.limits import Limits
-from msauto.model.plan import InputHash, Plan, PlannedServer, Request, Target
+from msauto.model.plan import InputHash, Limits, Plan, PlannedServer, Target
 from msauto.planning.limits import refusals
 from msauto.planning.survey.survey import Survey
 from msauto.secrets.taint import HIDDEN, Secrets
@@ -26,16 +25,20 @@ def assemble(
 ) -> Plan:
     """Return the plan of all surveys, with refusals. ``created`` becomes ISO 8601, ``version`` is that of msauto."""
     urls = {work.server.name: work.server.url for work in resolved.work}
+    targets = (target for survey in surveys for target in survey.targets)
     plan = Plan(
         created=created if isinstance(created, str) else created.isoformat(timespec="seconds"),
         msauto=version,
         inputs=tuple(_hash_of(file, resolved.secrets.known()) for file in resolved.inputs),
-        targets=_refuse_shared_files(_in_order(target for survey in surveys for target in survey.targets)),
+        targets=_refuse_shared_files(sorted(targets, key=lambda target: (target.batch, target.kind != "database"))),
         unchanged=sum(survey.unchanged for survey in surveys),
         skipped=sum(survey.skipped for survey in surveys),
         left_out=sum(survey.left_out for survey in surveys),
         reads=sum(survey.reads for survey in surveys),
-        warnings=(*resolved.warnings, *(_of(survey, warning) for survey in surveys for warning in survey.warnings)),
+        warnings=(
+            *resolved.warnings,
+            *(f"{survey.server}: {warning}" for survey in surveys for warning in survey.warnings),
+        ),
         servers=tuple(PlannedServer(each.server, each.unchanged, urls.get(each.server, "")) for each in surveys),
         batches=resolved.batches,
         settlements=tuple(settlement for survey in surveys for settlement in survey.settlements),
@@ -54,15 +57,6 @@ def _hash_of(file: InputFile, secrets: Secrets) -> InputHash:
     return InputHash(file.path, HIDDEN if may_hold else file.sha256)
 
 
-def _in_order(targets: Iterable[Target]) -> list[Target]:
-    """Return the targets in the order of the run: batch by batch, databases first."""
-    return sorted(targets, key=lambda target: (target.batch, target.kind != "database"))
-
-
-def _of(survey: Survey, warning: str) -> str:
-    return f"{survey.server}: {warning}"
-
-
 # Downloads -----------------------------------------------------------------------------------------------------
 
 
@@ -70,30 +64,17 @@ def _refuse_shared_files(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Return the targets; two downloads into one file are an error of both of their targets."""
     writers: dict[str, list[tuple[int, str]]] = {}
     for number, target in enumerate(targets):
-        for request in _downloads(target):
-            writers.setdefault(os.path.normpath(request.dest or ""), []).append((number, _place(target, request)))
-    errors: dict[int, str] = {}
+        for request in (each for each in target.requests if each.dest is not None):
+            place = str(target.changes[request.changes[0]].source.place)
+            writers.setdefault(os.path.normpath(request.dest or ""), []).append((number, place))
+    refused = list(targets)
     for dest, those in writers.items():
-        if len(those) > 1:
-            errors |= {number: _describe_conflict(dest, those, targets) for number, _ in those}
-    return tuple(
-        structs.replace(target, changes=(), requests=(), error=errors[number]) if number in errors else target
-        for number, target in enumerate(targets)
-    )
-
-
-def _downloads(target: Target) -> Iterator[Request]:
-    return (request for request in target.requests if request.dest is not None)
-
-
-def _place(target: Target, request: Request) -> str:
-    return str(target.changes[request.changes[0]].source.place)
-
-
-def _describe_conflict(dest: str, those: Sequence[tuple[int, str]], targets: Sequence[Target]) -> str:
-    shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
-    more = f" and {len(those) - 2} more" if len(those) > 2 else ""
-    return (
-        f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
-        "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"
-    )
+        shown = [f"{targets[number].server} {targets[number].name!r} ({place})" for number, place in those[:2]]
+        more = f" and {len(those) - 2} more" if len(those) > 2 else ""
+        error = (
+            f"{those[0][1]}: {len(those)} downloads have the same destination {dest}: {' and '.join(shown)}{more}\n"
+            "  → make `dest` unique, with {{ asset.title }} or {{ inventory_hostname }}"
+        )
+        for number in {number for number, _ in those} if len(those) > 1 else ():
+            refused[number] = structs.replace(targets[number], changes=(), requests=(), error=error)
+    return tuple(refused)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msauto.errors import UnsupportedError
-from msauto.model.live import Entry, Folder, parse_folder
+from msauto.model.live import Entry, Folder, Listing, parse_folder
 from msauto.model.plan import Address, Target
 from msauto.model.ports import LiveTarget, Reader
 
@@ -20,11 +20,6 @@ def folders_to_read(target: Target) -> tuple[Folder, ...]:
 def xmp_names(target: Target) -> frozenset[str]:
     """Return the names of the XMP fields that are compared."""
     return frozenset(name.removeprefix("xmp:") for name in target.looked if name.startswith("xmp:"))
-
-
-def needs_links(target: Target) -> bool:
-    """Whether all links of the asset were compared: that needs a listing of the whole database."""
-    return "links" in target.looked or "fact:links" in target.looked
 
 
 async def read_live(target: Target, reader: Reader, *, after: bool = False) -> LiveTarget:
@@ -42,11 +37,12 @@ async def read_live(target: Target, reader: Reader, *, after: bool = False) -> L
         return LiveTarget()
     names = xmp_names(target)
     every = "fact:xmp" in target.looked
+    every_link = not {"links", "fact:links"}.isdisjoint(target.looked)  # that needs a listing of the whole database
     return LiveTarget(
         asset=asset,
         xmp=await read_xmp_fields(reader, target.database, address, names, every=every) if names or every else None,
-        folders=await read_folders(reader, target.database, folders_to_read(target)),
-        links=await reader.read_links(target.database, asset) if needs_links(target) else None,
+        folders=await read_folders(reader.read_folder, target.database, folders_to_read(target)),
+        links=await reader.read_links(target.database, asset) if every_link else None,
     )
 
 
@@ -66,11 +62,8 @@ async def read_xmp_fields(
 
 
 async def read_folders(
-    reader: Reader, database: str, folders: tuple[Folder, ...]
+    read: Callable[[str, Folder], Awaitable[Listing | None]], database: str, folders: Iterable[Folder]
 ) -> dict[Folder, Sequence[Entry] | None]:
     """Return the entries of each folder; ``None`` for a missing folder."""
-    found: dict[Folder, Sequence[Entry] | None] = {}
-    for folder in folders:
-        listing = await reader.read_folder(database, folder)
-        found[folder] = None if listing is None else listing.entries
-    return found
+    listings = {folder: await read(database, folder) for folder in folders}
+    return {folder: None if listing is None else listing.entries for folder, listing in listings.items()}

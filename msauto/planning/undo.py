@@ -6,8 +6,8 @@ wrote is left alone, with a warning; what cannot be undone gives a warning as we
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msauto.aspects import ASPECTS
@@ -26,8 +26,7 @@ from msauto.model.desired import (
     TitleRef,
 )
 from msauto.model.facts import Facts, Need, NoAssetError
-from msauto.model.live import Asset, Link
-from msauto.model.plan import Change, Request
+from msauto.model.plan import Change, Target
 from msauto.model.run_records import RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
@@ -41,29 +40,30 @@ def undo_run(details: RunDetails, specs: Mapping[str, ServerSpec]) -> ResolvedPl
     run = details.summary.run
     if details.summary.status == "running":
         raise RefusedError(f"run {run} is still running", remedy="stop it, or wait until it has ended")
-    intents: dict[str, list[Intent]] = {}
+    work: dict[str, tuple[Intent, ...]] = {}
     warnings: list[str] = []
     for record in details.targets:
-        name = record.target.server
-        made = tuple(_made(record))
-        kept = []
+        made, target = tuple(_made(record)), record.target
+        if not made:
+            continue
+        spec, source = specs[target.server], TaskSource(f"run {run}", task=f"Undo of {run}")
+        kept: tuple[AppliedChange, ...] = ()
         for one in made:
-            why = _why_not(one.change, record, specs[name])
-            kept += [one] if why is None else []
-            warnings += [] if why is None else [f"{name}: {_called(record, one.change)} cannot be undone: {why}"]
+            why = _why_not(one.change, record, spec)
+            if why is None:
+                kept += (one,)
+            else:
+                called = f"{target.name}: {one.change.aspect} {TOKEN_PATTERN.sub(HIDDEN, one.change.key)}".rstrip()
+                warnings.append(f"{target.server}: {called} cannot be undone: {why}")
         if kept:
-            intents.setdefault(name, []).append(_intent(record, tuple(kept), specs[name], run))
-    work = tuple(ServerIntents(specs[name], tuple(desired)) for name, desired in intents.items())
-    return ResolvedPlaybooks(work, warnings=tuple(warnings))
+            work[target.server] = (*work.get(target.server, ()), _intent(record, kept, spec, source))
+    servers = tuple(ServerIntents(specs[name], intents) for name, intents in work.items())
+    return ResolvedPlaybooks(servers, warnings=tuple(warnings))
 
 
 def servers_of(details: RunDetails) -> tuple[str, ...]:
     """Return the names of the servers on which a run may have changed anything, in its order."""
     return tuple(dict.fromkeys(record.target.server for record in details.targets if any(_made(record))))
-
-
-def _called(record: TargetRecord, change: Change) -> str:
-    return f"{record.target.name}: {change.aspect} {TOKEN_PATTERN.sub(HIDDEN, change.key)}".rstrip()
 
 
 def _made(record: TargetRecord) -> Iterator[AppliedChange]:
@@ -72,13 +72,10 @@ def _made(record: TargetRecord) -> Iterator[AppliedChange]:
         both = zip(record.target.requests, record.requests, strict=False)
         mine = [(request, known.state) for request, known in both if number in request.changes]
         sent = tuple(request for request, state in mine if state not in {"planned", "not sent"})
-        if any(state in {"done", "unverified", "sending"} or _in_part(request, state) for request, state in mine):
+        # A refused request of several expectations may have been done in part.
+        maybe = [state == "failed" and len(request.expect) > 1 for request, state in mine]
+        if any(maybe) or any(state in {"done", "unverified", "sending"} for _, state in mine):
             yield AppliedChange(change, sent, whole=all(state == "done" for _, state in mine))
-
-
-def _in_part(request: Request, state: str) -> bool:
-    """Return whether a refused request may have been done in part."""
-    return state == "failed" and len(request.expect) > 1
 
 
 def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | None:
@@ -96,75 +93,53 @@ def _why_not(change: Change, record: TargetRecord, spec: ServerSpec) -> str | No
 # Intents -------------------------------------------------------------------------------------------------------
 
 
-def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, run: str) -> Intent:
-    target, source = record.target, TaskSource(f"run {run}", task=f"Undo of {run}")
+def _intent(record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, source: TaskSource) -> Intent:
+    target = record.target
     if target.kind == "rss_channel":
         return Intent(ChannelRef(target.name), source, lambda _: undo_items(made, spec, source), missing="skip")
-    return Intent(
-        _ref(record, made),
-        source,
-        AssetUndo(record, made, spec, source),
-        missing="skip",
-        if_missing=f"{target.name}: left alone, because it no longer exists",
-    )
+    gone = f"{target.name}: left alone, because it no longer exists"
+    evaluate = partial(_undo_asset, record=record, made=made, spec=spec, source=source)
+    return Intent(_ref(target, made), source, evaluate, missing="skip", if_missing=gone)
 
 
-def _ref(record: TargetRecord, made: tuple[AppliedChange, ...]) -> Ref:
+def _ref(target: Target, made: tuple[AppliedChange, ...]) -> Ref:
     """Return how the asset is found: as the run left it, or under the title that it had before."""
-    target = record.target
     if target.address.namespace not in {"", "handle"}:
         return IdRef(target.database, target.address.namespace, target.address.name)
     renamed = next((one.change for one in made if one.change.aspect == "title"), None)
     if renamed is None:
         return TitleRef(target.database, target.id.name)
-    return TitleRef(
-        target.database, str(renamed.before), was=(str(renamed.after),), may_stay=True, link_id=target.link_id
+    return TitleRef(target.database, str(renamed.before), (str(renamed.after),), may_stay=True, link_id=target.link_id)
+
+
+def _undo_asset(
+    facts: Facts, *, record: TargetRecord, made: tuple[AppliedChange, ...], spec: ServerSpec, source: TaskSource
+) -> DesiredAsset:
+    """Return what was there before a run, of all that is still as the run left it."""
+    name, asset = record.target.name, facts.asset
+    if not facts.there:
+        raise NoAssetError(name)
+    if asset is None:
+        raise Need("clip")
+    # A clip that was recorded again is another one (field notes).
+    ids = {record.target.link_id, asset.link_id} - {None}
+    times = {record.target.create_time, asset.attributes.get("create_time")} - {None}
+    if len(ids) > 1 or len(times) > 1:
+        return DesiredAsset(source, notes=(f"{name}: left alone, because another clip now has this title",))
+    if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in made):
+        raise Need("links")
+    context = UndoContext(record, made, spec, source, asset, facts.links or (), [])
+    named: dict[str, Any] = {}
+    still: dict[str, Any] = {}
+    for aspect in ASPECTS.values():
+        found = dict(aspect.undo(context))
+        still |= found.pop("still", {})
+        named |= found
+    return DesiredAsset(
+        source,
+        unfinalized="allow",
+        lossy=True,  # what cannot be written back was lost by the run; a note names it
+        still=still,
+        notes=tuple(f"{name}: {note}" for note in context.notes),
+        **named,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AssetUndo:
-    """The ``evaluate`` of an intent that undoes what a run did to one asset."""
-
-    record: TargetRecord
-    made: tuple[AppliedChange, ...]
-    spec: ServerSpec
-    source: TaskSource
-
-    def __call__(self, facts: Facts) -> DesiredAsset:
-        """Return what was there before, of all that is still as the run left it."""
-        name = self.record.target.name
-        if not facts.there:
-            raise NoAssetError(name)
-        if facts.asset is None:
-            raise Need("clip")
-        if not self._is_the_one(facts.asset):
-            return DesiredAsset(self.source, notes=(f"{name}: left alone, because another clip now has this title",))
-        if facts.links is None and any((one.change.aspect, one.change.action) == ("link", "add") for one in self.made):
-            raise Need("links")
-        return self._desired(facts.asset, facts.links or ())
-
-    def _is_the_one(self, asset: Asset) -> bool:
-        """Return whether it is the clip that the run changed: one recorded again is another (field notes)."""
-        target, created = self.record.target, asset.attributes.get("create_time")
-        ids = {target.link_id, asset.link_id} - {None}
-        times = {target.create_time, created} - {None}
-        return len(ids) < 2 and len(times) < 2
-
-    def _desired(self, asset: Asset, links: Sequence[Link]) -> DesiredAsset:
-        notes: list[str] = []
-        context = UndoContext(self.record, self.made, self.spec, self.source, asset, links, notes)
-        named: dict[str, Any] = {}
-        still: dict[str, Any] = {}
-        for aspect in ASPECTS.values():
-            found = dict(aspect.undo(context))
-            still |= found.pop("still", {})
-            named |= found
-        return DesiredAsset(
-            self.source,
-            unfinalized="allow",
-            lossy=True,  # what cannot be written back was lost by the run; a note names it
-            still=still,
-            notes=tuple(f"{self.record.target.name}: {note}" for note in notes),
-            **named,
-        )

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from msauto.errors import InputError, Problem, SourceLocation
+from msauto.errors import InputError
 from msauto.model.desired import InputFile
 from msauto.playbook.templates.secret_tracking import TaintTracker
-from msauto.playbook.yaml.document import Document, Problems
+from msauto.playbook.yaml.document import Document, Problems, outside_node
 from msauto.playbook.yaml.loader import parse_yaml
 
 FILE_MIB = 64
@@ -78,24 +78,22 @@ class Files:
 
 
 def _read(path: str, mib: int) -> bytes:
+    node = outside_node(path)
+    cannot = "the file cannot be read: "
     try:
         if Path(path).is_dir():
-            raise InputError([_unreadable(path, "it is a folder", "use a file in it")])
+            raise node.error(f"{cannot}it is a folder", "use a file in it")
         if not Path(path).is_file():
-            raise InputError([_unreadable(path, "not found", how_to_find(path))])
+            raise node.error(f"{cannot}not found", how_to_find(path))
         size = Path(path).stat().st_size
         if size > mib * 2**20:
             needed = -(-size // 2**20)
             why = f"its size is {needed} MiB, and the limit is {mib} MiB"
-            raise InputError([_unreadable(path, why, f"split it, or set file_mib = {needed} in msauto.toml")])
+            raise node.error(f"{cannot}{why}", f"split it, or set file_mib = {needed} in msauto.toml")
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InputError([_unreadable(path, why, "check its permissions, or use another file")]) from error
-
-
-def _unreadable(path: str, why: str, remedy: str) -> Problem:
-    return Problem(f"the file cannot be read: {why}", SourceLocation(path), remedy)
+        raise node.error(f"{cannot}{why}", "check its permissions, or use another file") from error
 
 
 def how_to_find(path: str) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msauto.errors import InputError
 from msauto.interface.dialect import Dialect
-from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
+from msauto.model.desired import Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec
 from msauto.playbook.input_files import FILE_MIB, OUTSIDE, Files, beside, how_to_find
 from msauto.playbook.inventory.hosts import Hosts, load_hosts, same_servers
@@ -22,11 +21,10 @@ from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
 from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_intents
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
-from msauto.playbook.tasks.task_secrets import shown
+from msauto.playbook.tasks.task_secrets import render_shown
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import UsesAssetError
-from msauto.playbook.variables.extra_vars import read_extra
-from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_variables
+from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 
 _SPECIAL_TAGS = frozenset({"always", "never", "all", "tagged", "untagged"})
@@ -58,19 +56,15 @@ def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     problems = Problems()
     files = Files(options.lookup_folders, options.file_mib)
-    hosts: Hosts | None = None
-    resolved: ResolvedPlaybooks | None = None
+    opened: list[Hosts] = []
     with files.taint.found.redacted_errors():
         with problems.gather():
-            hosts = open_hosts(options, files, problems)
+            opened.append(open_hosts(options, files, problems))
         loader = Loader(files, problems)
         plays = [play for playbook in options.playbooks for play in loader.playbook(playbook)]
-        if hosts is not None:
-            resolved = resolve_plays(plays, options, hosts, files, problems)
+        resolved = [resolve_plays(plays, options, hosts, files, problems) for hosts in opened]
         problems.check()
-    if resolved is None:
-        raise AssertionError("without problems there are hosts")
-    return resolved
+    return resolved[0]
 
 
 def resolve_plays(
@@ -87,15 +81,22 @@ def resolve_plays(
     ``check_only`` is for ``validate``: a stand-in replaces a server whose block cannot be known here, because its
     secrets are not set, and tasks that the tags leave out are checked as well.
     """
-    run = _Resolver(options, hosts, files, problems, check_only=check_only)
+    run = _Resolver(options, hosts, files, problems, check_only)
+    with problems.gather():
+        run.limit = hosts.limit(options.limit)
     for play in plays:
         run.play(play)
-    problems.add(*same_servers(hosts, run.servers()))
-    if not check_only:
-        with problems.gather():
-            run.check_limit()
-    warnings = (*run.warnings, *_unknown_tags(options, plays))
-    return ResolvedPlaybooks(run.work(), files.inputs(), warnings, run.batches(), secrets=files.taint.found)
+    problems.add(*same_servers(hosts, [name for name in hosts.inventory.hosts if name in run.played_on]))
+    if plays and run.limit and not run.played_on and options.limit is not None and not check_only:
+        no_host = outside_node("--limit", options.limit)
+        problems.add(no_host.problem("the limit matches no host of any play", "use a host or group of the plays"))
+    work = tuple(
+        ServerIntents(run.servers[name], tuple(run.intents[name]))
+        for name in hosts.inventory.hosts
+        if name in run.intents
+    )
+    warnings = (*hosts.inventory.warnings, *_unknown_tags(options, plays))
+    return ResolvedPlaybooks(work, files.inputs(), warnings, run.batches.all(), secrets=files.taint.found)
 
 
 def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = None) -> Hosts:
@@ -113,113 +114,71 @@ def open_hosts(options: ResolveOptions, files: Files, flaws: Problems | None = N
     return Hosts(inventory, extra, options.env, options.now, files, options.lookup_folders, options.download_folders)
 
 
+@dataclass(slots=True)
 class _Resolver:
     """Resolves plays, host by host and task by task."""
 
-    def __init__(
-        self, options: ResolveOptions, hosts: Hosts, files: Files, problems: Problems, *, check_only: bool
-    ) -> None:
-        self._options = options
-        self._check_only = check_only
-        self._hosts = hosts
-        self._files = files
-        self._problems = problems
-        self.warnings = hosts.inventory.warnings
-        self._intents: dict[str, list[Intent]] = {}
-        self._servers: dict[str, ServerSpec] = {}
-        self._batches = Batches()
-        self._played = 0
-        self._played_on: set[str] = set()
-        self._limit: frozenset[str] = frozenset()
-        with problems.gather():
-            self._limit = hosts.limit(options.limit)
+    options: ResolveOptions
+    hosts: Hosts
+    files: Files
+    problems: Problems
+    check_only: bool
+    limit: frozenset[str] = frozenset()
+    intents: dict[str, list[Intent]] = field(default_factory=dict)
+    servers: dict[str, ServerSpec] = field(default_factory=dict)
+    batches: Batches = field(default_factory=Batches)
+    played: int = 0
+    played_on: set[str] = field(default_factory=set)
 
     def play(self, play: Play) -> None:
         """Resolve one play on all of its hosts."""
-        with self._problems.gather():
-            matched = self._hosts_of(play)
-            hosts = [name for name in matched if name in self._limit]
-            numbers = self._batches_of(play, hosts)
-            self._played_on.update(hosts)
+        with self.problems.gather():
+            node = play.node.child("hosts")
+            any_scope = self.hosts.scope(next(iter(self.hosts.inventory.hosts)), play.folder)
+            data = render_shown(play.data.get("hosts"), any_scope, node)
+            matched = self.hosts.match(",".join(str(each) for each in as_list(data)), node)
+            hosts = [name for name in matched if name in self.limit]
+            numbers = self._batches_of(play, hosts) if hosts else {}
+            self.played_on.update(hosts)
             for name in hosts:
-                self._play_on(play, name, numbers.get(name, 0))
-        self._played += 1
-
-    def check_limit(self) -> None:
-        """Raise for a limit that matches no host of any play."""
-        if self._played and self._limit and not self._played_on and self._options.limit is not None:
-            raise outside_node("--limit", self._options.limit).error(
-                "the limit matches no host of any play", "use a host or group of the plays"
-            )
-
-    def servers(self) -> list[str]:
-        """Return the names of the hosts that the plays are for, in the order of the inventory."""
-        return [name for name in self._hosts.inventory.hosts if name in self._played_on]
-
-    def batches(self) -> tuple[Batch, ...]:
-        """Return the batches of the run."""
-        return self._batches.all()
+                with self.problems.gather():
+                    self._play_on(play, name, numbers.get(name, 0))
+        self.played += 1
 
     def _batches_of(self, play: Play, hosts: list[str]) -> dict[str, int]:
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
-        if not hosts:
-            return {}
-        scope = self._play_scope(play, self._hosts.scope(hosts[0], str(Path(play.file).parent)))
+        scope = self._play_scope(play, self.hosts.scope(hosts[0], play.folder))
         sizes = BatchSizes()
-        with self._problems.gather():
+        with self.problems.gather():
             values = {name: play.data[name] for name in BatchKeys.model_fields if name in play.data}
-            sizes = read_batch_sizes(_render_constant(values, scope, play.node), play.node)
-        name = str(_render_constant(play.data.get("name", ""), scope, play.node.child("name")))
-        return self._batches.add(name, hosts, sizes)
-
-    def work(self) -> tuple[ServerIntents, ...]:
-        """Return the work of each server, in the order of the inventory."""
-        return tuple(
-            ServerIntents(self._servers[name], tuple(self._intents[name]))
-            for name in self._hosts.inventory.hosts
-            if name in self._intents
-        )
-
-    def _hosts_of(self, play: Play) -> list[str]:
-        node = play.node.child("hosts")
-        folder = str(Path(play.file).parent)
-        scope = self._hosts.scope(next(iter(self._hosts.inventory.hosts)), folder)
-        data = _render_constant(play.data.get("hosts"), scope, node)
-        pattern = ",".join(str(each) for each in as_list(data))
-        return self._hosts.match(pattern, node)
+            sizes = read_batch_sizes(render_shown(values, scope, play.node), play.node)
+        name = str(render_shown(play.data.get("name", ""), scope, play.node.child("name")))
+        return self.batches.add(name, hosts, sizes)
 
     def _play_on(self, play: Play, name: str, batch: int) -> None:
-        folder = str(Path(play.file).parent)
-        with self._problems.gather():
-            server = self._stand_in(name, folder) if self._check_only else self._hosts.server(name, folder)
-            scope = self._play_scope(play, self._hosts.scope(name, folder))
-            self._servers.setdefault(name, server)
-            intents = self._intents.setdefault(name, [])
-            context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
-            context = replace(context, handlers=self._handlers(play, context))
-            for task in play.tasks:
-                is_chosen = chosen(task.inherited.tags, self._options.tags, self._options.skip_tags)
-                if is_chosen or self._check_only:
-                    with self._problems.gather():
-                        (intents if is_chosen else []).extend(task_intents(task, context))
+        server = self._stand_in(name, play.folder) if self.check_only else self.hosts.server(name, play.folder)
+        scope = self._play_scope(play, self.hosts.scope(name, play.folder))
+        self.servers.setdefault(name, server)
+        intents = self.intents.setdefault(name, [])
+        context = TaskContext(server, scope, partial(_database, play, name), batch=batch)
+        for index, task in enumerate(play.handlers):  # handlers ignore tags
+            handlers = context.handlers.setdefault(str(task.data["name"]), [])
+            with self.problems.gather():
+                handlers.extend(task_handlers(task, context, (self.played, index)))
+        for task in play.tasks:
+            is_chosen = chosen(task.inherited.tags, self.options.tags, self.options.skip_tags)
+            if is_chosen or self.check_only:
+                with self.problems.gather():
+                    (intents if is_chosen else []).extend(task_intents(task, context))
 
     def _stand_in(self, name: str, folder: str) -> ServerSpec:
         """Return a server with only its list separator, which checks of values need."""
-        variable = self._hosts.scope(name, folder).variables.winner("server")
+        variable = self.hosts.scope(name, folder).variables.winner("server")
         block = variable.value if variable is not None else None
         dialect = block.get("dialect") if isinstance(block, Mapping) else None
         separator = dialect.get("list_separator") if isinstance(dialect, Mapping) else None
         known = isinstance(separator, str) and separator and not isinstance(separator, UnrenderedTemplate)
         return ServerSpec(name, "", dialect=Dialect(list_separator=str(separator)) if known else Dialect())
-
-    def _handlers(self, play: Play, context: TaskContext) -> dict[str, list[Handler]]:
-        """Return the handlers of a play on one host by name; they ignore tags."""
-        found: dict[str, list[Handler]] = {}
-        for index, task in enumerate(play.handlers):
-            handlers = found.setdefault(str(task.data["name"]), [])
-            with self._problems.gather():
-                handlers.extend(task_handlers(task, context, (self._played, index)))
-        return found
 
     def _play_scope(self, play: Play, scope: TemplateScope) -> TemplateScope:
         inner = scope.with_variables(play.inherited.variables)
@@ -227,22 +186,16 @@ class _Resolver:
             inner = inner.with_variables(self._vars_files(play, inner))
         return inner.with_variables(_database_key(play, inner))
 
-    def _vars_files(self, play: Play, inner: TemplateScope) -> list[Variable]:
+    def _vars_files(self, play: Play, inner: TemplateScope) -> Iterator[Variable]:
         node = play.node.child("vars_files")
-        names = as_list(_render_constant(play.data["vars_files"], inner, node))
-        found: list[Variable] = []
-        for index, name in enumerate(names):
-            path = beside(play.file, str(name))
-            if not self._files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
-                raise node.child(index).error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
-            found += self._vars_file(path, node.child(index))
-        return found
-
-    def _vars_file(self, path: str, node: SourceNode) -> list[Variable]:
-        if not Path(path).is_file():
-            raise node.error(f"{path}: file not found", how_to_find(path))
-        document = self._files.document(path, self._problems)
-        return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
+        for index, name in enumerate(as_list(render_shown(play.data["vars_files"], inner, node))):
+            path, here = beside(play.file, str(name)), node.child(index)
+            if not self.files.may_be_named(path, play.inherited.files[0] if play.inherited.files else play.file):
+                raise here.error(f"{path}: the file is outside the playbook's repository", OUTSIDE)
+            if not Path(path).is_file():
+                raise here.error(f"{path}: file not found", how_to_find(path))
+            document = self.files.document(path, self.problems)
+            yield from read_variables(document.data, Level.VARS_FILES, SourceNode(document))
 
 
 def _database_key(play: Play, scope: TemplateScope) -> list[Variable]:
@@ -260,35 +213,24 @@ def _database(play: Play, host: str, scope: TemplateScope) -> str:
     """Return the database of a task on a host: the variable ``database``, as the templates of the task see it."""
     variable = scope.variables.winner("database")
     if variable is None:
-        raise play.node.error(
-            f"no media database is set for {host}", "add database: to the play, or to the host's variables"
-        )
-    name = _render_constant(variable.value, scope, variable.node)
+        remedy = "add database: to the play, or to the host's variables"
+        raise play.node.error(f"no media database is set for {host}", remedy)
+    name = render_shown(variable.value, scope, variable.node)
     if not isinstance(name, str) or not name.strip():
         raise variable.node.error("the name of a media database must be text", "quote it")
     return name
 
 
-def _render_constant(data: Any, scope: TemplateScope, node: SourceNode) -> Any:
-    try:
-        return shown(render_data(data, scope, node), node)
-    except UsesAssetError as error:
-        raise node.error("asset cannot be used here: the asset is not known yet") from error
-
-
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
     """Return whether a task with these tags runs, by Ansible's rules for ``always`` and ``never``."""
-    skip = set(skipped)
+    skip, want = set(skipped), set(desired)
     if tags & skip or ("tagged" in skip and tags) or ("untagged" in skip and not tags):
         return False
     if "all" in skip and "always" not in tags:
         return False
-    want = set(desired)
-    if "always" in tags:
-        return True
-    if "never" in tags:
+    if "never" in tags and "always" not in tags:
         return bool(tags & want)
-    if not want or "all" in want:
+    if "always" in tags or not want or "all" in want:
         return True
     return bool(tags & want) or ("tagged" in want and bool(tags)) or ("untagged" in want and not tags)
 

@@ -63,17 +63,17 @@ class ProbeNotes:
 
     def learn(self, key: str, value: str, evidence: str) -> None:
         """Note the value of a ``dialect:`` key."""
-        self._add(DialectFinding("dialect", key, value, self._clean(evidence)))
+        self._add("dialect", key, value, evidence)
 
     def limit(self, key: str, value: int, evidence: str) -> None:
         """Note the value of a ``server:`` key."""
-        self._add(DialectFinding("server", key, value, self._clean(evidence)))
+        self._add("server", key, value, evidence)
 
     def miss(self, name: str, why: str) -> None:
         """Note why a key is unknown, unless it has a value or a reason."""
         known = {each.name for each in self.found} | {each.name for each in self.missed}
         if name not in known:
-            self.missed.append(UnansweredQuestion(name, self._clean(why)))
+            self.missed.append(UnansweredQuestion(name, clean(self.hide(why))))
 
     @contextmanager
     def trying(self, *names: str) -> Iterator[None]:
@@ -89,9 +89,6 @@ class ProbeNotes:
             if isinstance(error, InDoubtError):
                 raise
 
-    def _clean(self, text: str) -> str:
-        return clean(self.hide(text))
-
-    def _add(self, finding: DialectFinding) -> None:
-        self.missed = [each for each in self.missed if each.name != finding.name]
-        self.found.append(finding)
+    def _add(self, where: Where, key: str, value: str | int, evidence: str) -> None:
+        self.missed = [each for each in self.missed if each.name != key]
+        self.found.append(DialectFinding(where, key, value, clean(self.hide(evidence))))

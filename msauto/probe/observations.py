@@ -193,14 +193,12 @@ class ReadOnlyProbe:
         evidence = f"GET {path}: {len(deep)} clips of sub-folders, {_deeper(listing)} folders below those"
         if deep:
             self._notes.learn("listing_depth", "deep", evidence)
-        elif not _deeper(listing) and await self._is_listed(sample, since):
+            return
+        own = None if _deeper(listing) else await self._client.list(self._database, sample.folder, created_after=since)
+        if own is not None and any(each.title == sample.title for each in own.entries):
             self._notes.learn("listing_depth", "shallow", evidence)
         else:
             self._notes.miss("listing_depth", f"it may be either: {evidence}")
-
-    async def _is_listed(self, sample: ClipSample, since: str | None) -> bool:
-        listing = await self._client.list(self._database, sample.folder or (), created_after=since)
-        return any(each.title == sample.title for each in listing.entries)
 
     # XMP fields ------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from msauto.model.ports import Clock
 from msauto.model.server import ServerSpec
 from msauto.probe.findings import DialectFinding, ProbeNotes, ProbeResult, UnansweredQuestion
 from msauto.probe.observations import ReadOnlyProbe
-from msauto.probe.scratch_asset import ScratchAsset, TrialOptions, open_bench, put_back, spec_for_trial
+from msauto.probe.scratch_asset import LONGEST_LINE, ScratchAsset, TrialOptions, open_bench, put_back
 from msauto.probe.trials import try_lines, try_links, try_markers, try_segments, try_separators
 from msauto.server.client import AsyncMediaServer
 
@@ -74,7 +74,8 @@ async def probe_by_trial(
     ``refuse`` gets the asset and its links and raises for one that must not be changed. Changes are undone after an
     error or interruption as well; ``left`` and ``tell`` name what could not be undone.
     """
-    async with AsyncMediaServer(spec_for_trial(spec)) as client:
+    unlimited = dataclasses.replace(spec, request_line=LONGEST_LINE + 1024)  # no practical limit
+    async with AsyncMediaServer(unlimited) as client:
         notes = ProbeNotes(client.hide)
         bench = await open_bench(
             client, database, trial, notes, clock=clock, tell=tell, refuse=refuse, all_links=all_links
@@ -100,7 +101,7 @@ async def _try_all(bench: ScratchAsset) -> tuple[str, ...]:
                 break
     except BaseException:  # Ctrl-C as well: changes are always undone
         if bench.made:
-            bench.tell(f"Stopped. Taking back: {'; '.join(bench.made.values())}")
+            bench.tell(f"Stopped. Taking back: {bench.changed}")
         _tell_left(bench, await _put_all_back(bench))
         raise
     return await _put_all_back(bench)
@@ -110,7 +111,7 @@ async def _put_all_back(bench: ScratchAsset) -> tuple[str, ...]:
     """Undo all changes. A first interruption only prints a message; a second one stops, and names what to check."""
     if not bench.made:
         return ()
-    words = f"{'; '.join(bench.made.values())} of {bench.trial.title!r}"
+    words = f"{bench.changed} of {bench.trial.title!r}"
     try:
         left, stopped = await finish(
             put_back(bench), lambda: bench.tell(f"Still taking back {words}. Stopping once more leaves it there")

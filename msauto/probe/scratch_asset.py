@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
@@ -18,7 +18,6 @@ from msauto.interface import requests
 from msauto.model.live import Asset, Folder, Link, Marker, Segment
 from msauto.model.plan import Address, Request
 from msauto.model.ports import Clock
-from msauto.model.server import ServerSpec
 from msauto.probe.findings import ProbeNotes
 from msauto.server.availability import UNINFORMATIVE_STATUSES
 from msauto.server.client import AsyncMediaServer
@@ -78,6 +77,11 @@ class ScratchAsset:
     def path(self) -> str:
         """The asset's path."""
         return self.client.path(self.database, self.trial.title)
+
+    @property
+    def changed(self) -> str:
+        """What writes may have left behind."""
+        return "; ".join(self.made.values())
 
     async def read(self) -> Asset:
         """Read the asset again. Raises if it is another one, or was deleted."""
@@ -145,11 +149,6 @@ class ScratchAsset:
         return named or ([new[0]] if "marker" in self.made and len(new) == 1 else [])
 
 
-def spec_for_trial(spec: ServerSpec) -> ServerSpec:
-    """Return the spec without a practical limit of the request line."""
-    return replace(spec, request_line=LONGEST_LINE + 1024)
-
-
 async def open_bench(
     client: AsyncMediaServer,
     database: str,
@@ -195,10 +194,10 @@ async def put_back(bench: ScratchAsset) -> tuple[str, ...]:
         try:
             left += await undo()
         except MsautoError as error:
-            words = "; ".join(bench.made.values())
-            left.append(f"it is unknown what remains ({error.message}); look for: {words}")
+            left.append(f"it is unknown what remains ({error.message}); look for: {bench.changed}")
     if bench.lost:
-        bench.tell("An answer was lost: the server may still do what was asked. Look once more for " + _all(bench))
+        what = f"{bench.changed} of {bench.trial.title!r}"
+        bench.tell(f"An answer was lost: the server may still do what was asked. Look once more for {what}")
     elif unseen:
         bench.tell(f"The server took what it has not shown: look once more, later, for {'; '.join(unseen)}")
     return tuple(dict.fromkeys(left))
@@ -244,7 +243,3 @@ def _left(bench: ScratchAsset, live: Asset) -> tuple[str, ...]:
     markers += [f"marker {each.uid} is gone" for each in before.markers if each not in live.markers]
     old, new = (asset.attributes.get("first_frame") for asset in (before, live))
     return (*segments, *markers, *([f"first_frame {new} instead of {old}"] if old != new else []))
-
-
-def _all(bench: ScratchAsset) -> str:
-    return "; ".join(bench.made.values()) + f" of {bench.trial.title!r}"

@@ -11,7 +11,7 @@ from msauto.interface import requests
 from msauto.interface.address import asset_path, query
 from msauto.interface.dialect import Dialect
 from msauto.interface.requests import request_line_length
-from msauto.model.live import Asset, Entry, Marker, Segment, show_folder, whole
+from msauto.model.live import Asset, Entry, Marker, show_folder, whole
 from msauto.model.plan import Address, Request
 from msauto.probe.scratch_asset import LONGEST_LINE, ROUNDS, ScratchAsset, send_anyhow
 from msauto.server.parsers.answer_classes import RawAnswer
@@ -45,7 +45,8 @@ async def try_segments(bench: ScratchAsset) -> None:
     await bench.write(first, "segment", words)
     made = bench.segments(await bench.look("segment", bench.read, lambda live: bool(bench.segments(live))))
     if [(each.start, each.duration) for each in made] != [(start, 1)]:
-        bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {_spans(made)}")
+        spans = ", ".join(f"{each.start}+{each.duration}" for each in made) or "none"
+        bench.notes.miss("segment_update", f"a new segment was not shown as it was made: {spans}")
         return
     again = requests.create_segment(bench.path, bench.number, start, 2, {"title": bench.token})
     accepted = await bench.write(again, "segment", words)
@@ -126,10 +127,6 @@ def _free_frames(asset: Asset) -> int | None:
             return at
         at = max(at, segment.start + segment.duration)
     return at if (asset.frames or 0) - (_in_point(asset) or 0) - at >= 2 else None
-
-
-def _spans(segments: list[Segment]) -> str:
-    return ", ".join(f"{each.start}+{each.duration}" for each in segments) or "none"
 
 
 # XMP ------------------------------------------------------------------------------------------------------------
@@ -272,10 +269,6 @@ async def _takes(bench: ScratchAsset, length: int) -> bool:
         try:
             return (await bench.client.ask(request)).status < 300
         except (InDoubtError, NotSentError):
-            await _still_there(bench)
+            await bench.client.read(Request("GET", bench.path), lambda reply: reply)  # the server is still there
+            await bench.clock.sleep(_BREATH)
     return False
-
-
-async def _still_there(bench: ScratchAsset) -> None:
-    await bench.client.read(Request("GET", bench.path), lambda reply: reply)
-    await bench.clock.sleep(_BREATH)

@@ -17,7 +17,6 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import httpx2
@@ -101,9 +100,7 @@ class AsyncMediaServer(Operations):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -122,7 +119,8 @@ class AsyncMediaServer(Operations):
         async def write() -> Answer:
             try:
                 # A batch of metadata may take as long as a large listing.
-                reply = await self._exchange(request, listing=_is_batch(request))
+                is_batch = request.method == "PUT" and request.path.startswith("/storage/")
+                reply = await self._exchange(request, listing=is_batch)
             except UnreadableError as error:  # it was sent, and may have been done
                 raise InDoubtError(error.message, remedy=error.remedy) from error
             judge_status(reply, self.spec.dialect)
@@ -358,10 +356,6 @@ def _too_large(most: int) -> UnreadableError:
         f"the answer is larger than {most // 2**20} MiB",
         "list single folders instead" if most == LISTING_BYTES else "check the server: no answer should be so large",
     )
-
-
-def _is_batch(request: Request) -> bool:
-    return request.method == "PUT" and request.path.startswith("/storage/")
 
 
 def _shown(request: Request) -> str:

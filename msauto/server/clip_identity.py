@@ -41,10 +41,7 @@ def links_of(asset: Asset, entries: Iterable[Entry]) -> tuple[Link, ...]:
     The interface gives no key that a clip shares with its links. The same title identifies a clip if nothing else
     differs, and so do equal orig_name, create_time and frames together.
     """
-    return _links(asset, [entry for entry in entries if _is_same(asset, entry)])
-
-
-def _links(asset: Asset, same: Sequence[Entry]) -> tuple[Link, ...]:
+    same = [entry for entry in entries if _is_same(asset, entry)]
     home = home_entry(asset, same)
     return tuple(Link(entry.folder, entry.title, entry.link_id) for entry in same if entry is not home)
 
@@ -88,7 +85,9 @@ class LinkIndex:
         near = self._near(asset)
         return ClipEntries(
             same=tuple(entry for entry in near if _is_same(asset, entry) or may_be_same_clip(asset, entry)),
-            namesakes=tuple(entry for entry in near if _is_namesake(asset, entry)),
+            namesakes=tuple(
+                entry for entry in near if same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
+            ),
         )
 
     def others(self, asset: Asset, most: int) -> list[Entry]:
@@ -103,7 +102,9 @@ class LinkIndex:
 
     def _near(self, asset: Asset) -> list[Entry]:
         """Return, in order, all entries that share a key with the asset, and possibly others."""
-        keys = [*_keys(asset), *_with_one_unknown(known_identity(asset))]
+        keys, identity = _keys(asset), known_identity(asset)
+        if None not in identity:  # a listing may report less than the answer: one value may be unknown
+            keys += [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
         numbers = {number for key in keys for number in self._chain(key)}
         return [self._entries[number] for number in sorted(numbers)]
 
@@ -132,13 +133,6 @@ def _keys(clip: Asset | Entry) -> list[object]:
     return keys if identity.count(None) > 1 else [*keys, identity]
 
 
-def _with_one_unknown(identity: Identity) -> list[Identity]:
-    """Return the identities with one value unknown: a listing may report less than the answer."""
-    if None in identity:
-        return []
-    return [(*identity[:place], None, *identity[place + 1 :]) for place in range(len(identity))]
-
-
 def _is_same(asset: Asset, entry: Entry) -> bool:
     if differing(asset, entry):
         return False
@@ -150,29 +144,15 @@ def _is_same(asset: Asset, entry: Entry) -> bool:
     return identity is not None and identity == identity_of(entry)
 
 
-def _is_namesake(asset: Asset, entry: Entry) -> bool:
-    return same_text(entry.title, asset.title or "") and not _is_same(asset, entry)
-
-
 def home_entry(asset: Asset, same: Sequence[Entry]) -> Entry | None:
     """Return the home of a clip among the entries that show it; ``None`` if that is ambiguous.
 
     A server may report the folder of the clip for its links as well: then the only entry in that folder is the home.
     """
-    for is_home in (_is_own, _is_in_folder):
-        home = next((entry for entry in same if is_home(asset, entry)), None)
-        if home is not None:
-            return home
     there = [entry for entry in same if entry.folder == asset.folder]
-    return there[0] if len(there) == 1 else None
-
-
-def _is_own(asset: Asset, entry: Entry) -> bool:
-    return asset.link_id is not None and entry.link_id == asset.link_id and entry.folder == asset.folder
-
-
-def _is_in_folder(asset: Asset, entry: Entry) -> bool:
-    return entry.folder == asset.folder and entry.title == asset.title
+    own = [entry for entry in there if asset.link_id is not None and entry.link_id == asset.link_id]
+    titled = [entry for entry in there if entry.title == asset.title]
+    return next(iter(own or titled), there[0] if len(there) == 1 else None)
 
 
 # Whether two answers are of one clip ----------------------------------------------------------------------------
@@ -248,11 +228,7 @@ async def _is_link_of(reader: Reader, database: str, link: Asset, home: Asset) -
     if its is None or same_folder(its.folder, link.folder):
         return False
     there = [entry for entry in entries if same_folder(entry.folder, link.folder)]
-    return _ids(there) == {home.link_id}
-
-
-def _ids(entries: Sequence[Entry]) -> set[int | None]:
-    return {entry.link_id for entry in entries}
+    return {entry.link_id for entry in there} == {home.link_id}
 
 
 # In which folder a clip is --------------------------------------------------------------------------------------

@@ -46,12 +46,16 @@ def headers(spec: ServerSpec) -> list[tuple[bytes, bytes]]:
                 remedy="remove the colon: it separates user name and password",
             )
     if auth.username is not None:
-        pair = f"{auth.username}:{auth.password.reveal() if auth.password else ''}"
-        made.append((b"Authorization", b"Basic " + base64.b64encode(pair.encode())))
+        made.append((b"Authorization", f"Basic {basic_credentials(auth.username, auth.password)}".encode()))
     if auth.bearer is not None:
         made.append((b"Authorization", b"Bearer " + _header_value(auth.bearer, "bearer", spec)))
     made.extend((name.encode("ascii", "replace"), _header_value(value, name, spec)) for name, value in auth.headers)
     return made
+
+
+def basic_credentials(username: str, password: Secret | None) -> str:
+    """Return user name and password as HTTP basic authentication sends them."""
+    return base64.b64encode(f"{username}:{password.reveal() if password else ''}".encode()).decode()
 
 
 def _header_value(secret: Secret, name: str, spec: ServerSpec) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +10,7 @@ from msauto.model.server import ServerSpec
 from msauto.secrets.detection import normalized
 from msauto.secrets.encodings import encoded_forms
 from msauto.secrets.taint import HIDDEN, causes, redact_beginnings, redact_detected
+from msauto.server.connection import basic_credentials
 from msauto.server.parsers.answer_classes import clean, show_body
 
 _SHORTEST: Final = 3
@@ -47,14 +47,10 @@ def _secrets(spec: ServerSpec) -> Iterator[str]:
     held = [auth.password, auth.bearer, spec.tls.key_password, *(value for _, value in auth.headers)]
     yield from (secret.reveal() for secret in held if secret is not None)
     if auth.username is not None and auth.password is not None:
-        yield _pair(auth.username, auth.password.reveal())
+        yield basic_credentials(auth.username, auth.password)
     if proxy is not None and proxy.password is not None:
         yield proxy.password.reveal()
-        yield _pair(proxy.username or "", proxy.password.reveal())
-
-
-def _pair(username: str, password: str) -> str:
-    return base64.b64encode(f"{username}:{password}".encode()).decode()
+        yield basic_credentials(proxy.username or "", proxy.password)
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from msauto.interface import requests
 from msauto.interface.address import asset_path
-from msauto.interface.requests import Format, Position
+from msauto.interface.requests import Format, Position, given
 from msauto.interface.versions import Feature, feature_of_command, require, require_address, require_field
 from msauto.model.live import Asset, Database, Folder, Listing, MamAsset, RssChannel, Xmp, parse_folder
 from msauto.model.plan import Address, Body, Request
@@ -182,7 +182,7 @@ class Operations(ABC):
     ) -> Answer:
         """Add a segment; positions in frames or as time codes."""
         path = self.path(database, asset)
-        fields = {name: text for name, text in (("title", title), ("keywords", keywords)) if text is not None}
+        fields = dict(given(title=title, keywords=keywords))
         return await self.send(requests.create_segment(path, number, start, duration, fields))
 
     async def create_segmentation(
@@ -223,7 +223,7 @@ class Operations(ABC):
         id: str | None = None,  # noqa: A002
     ) -> Answer:
         """PARTNER_EXPORT_VERSION: export the version's description to the partner system."""
-        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", _given(ns=ns, id=id))
+        return await self.command(database, asset, "PARTNER_EXPORT_VERSION", dict(given(ns=ns, id=id)))
 
     async def copy_program_fields(
         self,
@@ -234,13 +234,13 @@ class Operations(ABC):
         id: str | None = None,  # noqa: A002
     ) -> Answer:
         """PARTNER_COPY_PROGRAM_FIELDS: copy XMP fields from the program card."""
-        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", _given(ns=ns, id=id))
+        return await self.command(database, asset, "PARTNER_COPY_PROGRAM_FIELDS", dict(given(ns=ns, id=id)))
 
     async def move_to_asset(
         self, database: str, asset: str | Address, asset_id: str, *, house_number: str | None = None
     ) -> Answer:
         """PARTNER_MOVE_TO_ASSET: move the media file to the folder linked with the card."""
-        params = _given(asset_id=asset_id, house_number=house_number)
+        params = dict(given(asset_id=asset_id, house_number=house_number))
         return await self.command(database, asset, "PARTNER_MOVE_TO_ASSET", params)
 
     # RSS -------------------------------------------------------------------------------------------------------
@@ -318,7 +318,3 @@ def _iso(moment: datetime | date | str) -> str:
             )
         return moment.isoformat(timespec="seconds")
     return moment.isoformat()
-
-
-def _given(**values: str | None) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value is not None}

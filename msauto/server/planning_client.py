@@ -6,12 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from msauto.errors import UNAUTHORIZED_STATUSES, InDoubtError, RejectedError, ServerError, UnreachableError
-from msauto.model.live import Listing
 from msauto.model.plan import Request
 from msauto.server.availability import TRANSIENT_STATUSES
 from msauto.server.client import AsyncMediaServer
-from msauto.server.parsers.answer_classes import RawAnswer
-from msauto.server.parsers.listing import ListingReading
 
 T = TypeVar("T")
 
@@ -26,26 +23,15 @@ class PlanningClient(AsyncMediaServer):
     names no request, because it is the same for all targets.
     """
 
-    async def read(self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False) -> T:
-        """As :meth:`AsyncMediaServer.read`, unless the circuit breaker is open."""
-        self._check_open()
-        return await self._observed(super().read(request, parse, listing=listing))
-
-    async def read_listing(self, request: Request, begin: Callable[[str | None], ListingReading]) -> Listing:
-        """As :meth:`AsyncMediaServer.read_listing`, unless the circuit breaker is open."""
-        self._check_open()
-        return await self._observed(super().read_listing(request, begin))
-
     _error: ServerError | None = None
     _failures = 0
 
-    def _check_open(self) -> None:
-        if self._error is not None:
-            raise self._error.with_traceback(None)
-
-    async def _observed(self, reading: Awaitable[T]) -> T:
+    async def _with_context(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
+        opened_by = self._error
+        if opened_by is not None:
+            raise opened_by.with_traceback(None)
         try:
-            answer = await reading
+            answer = await super()._with_context(request, work)
         except ServerError as error:
             status = error.status if isinstance(error, RejectedError) else None
             unanswered = isinstance(error, InDoubtError) or status in TRANSIENT_STATUSES

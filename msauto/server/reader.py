@@ -19,9 +19,10 @@ from msauto.model.ports import Clock, XmpAnswer
 from msauto.server.availability import UNINFORMATIVE_STATUSES, SystemClock
 from msauto.server.client import AsyncMediaServer
 from msauto.server.clip_identity import LinkIndex, index_links, settle_home
-from msauto.server.listing_selection import Bounds, bounds_of, pick, within
+from msauto.server.listing_selection import bounds_of, pick, within
 
 T = TypeVar("T")
+_Key = tuple[Hashable, ...]
 
 _TITLE_KEYS = frozenset({"", "title"})
 _KEPT = 8192
@@ -34,7 +35,7 @@ class ServerReader:
     def __init__(self, client: AsyncMediaServer, *, clock: Clock | None = None) -> None:
         self._client = client
         self._clock = clock or SystemClock()
-        self._answers: dict[Hashable, asyncio.Future[object]] = {}
+        self._answers: dict[_Key, asyncio.Future[object]] = {}
         self._reads = 0
         self._now: datetime | None = None
         self._one_by_one = False  # GETUSERFIELDS must be asked by name
@@ -149,7 +150,12 @@ class ServerReader:
             if listing is None:
                 return None
             listings.append(listing)
-        return await pick(_joined(listings), lambda entry: _chosen(entry, select, bounds))
+        # The entries of a single listing are not copied, because it may be large.
+        entries = listings[0].entries if len(listings) == 1 else [each for one in listings for each in one.entries]
+        everywhere = select.recursive
+        return await pick(
+            entries, lambda entry: (everywhere or entry.folder == select.folder) and within(entry, bounds)
+        )
 
     async def _tree(
         self, database: str, folder: Folder, after: str | None, mimetype: str | None, *, deep: bool
@@ -213,11 +219,11 @@ class ServerReader:
         return (await self._link_index(database)).others(asset, most)
 
     async def _link_index(self, database: str) -> LinkIndex:
-        return await self._once(("links", database), lambda: self._index_links(database))
+        async def index() -> LinkIndex:
+            whole = await self._tree(database, (), None, None, deep=True)
+            return await index_links(whole.entries if whole is not None else ())
 
-    async def _index_links(self, database: str) -> LinkIndex:
-        whole = await self._tree(database, (), None, None, deep=True)
-        return await index_links(whole.entries if whole is not None else ())
+        return await self._once(("links", database), index)
 
     # Channels --------------------------------------------------------------------------------------------------
 
@@ -237,7 +243,7 @@ class ServerReader:
         self._reads += 1
         return await answer
 
-    async def _once(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, key: _Key, ask: Callable[[], Awaitable[T]]) -> T:
         """Return the answer to ``key``; the first asker asks, the others wait. An asker that is cancelled passes on."""
         while (asked := self._answers.get(key)) is not None:
             if not asked.cancelled():
@@ -250,7 +256,7 @@ class ServerReader:
                 del self._answers[key]
         return await self._ask(key, ask)
 
-    async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _ask(self, key: _Key, ask: Callable[[], Awaitable[T]]) -> T:
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._answers[key] = future
         try:
@@ -263,31 +269,14 @@ class ServerReader:
             future.cancel()
             raise
         future.set_result(answer)
-        self._drop_old()
+        if len(self._answers) > 2 * _KEPT:
+            old = [key for key, each in self._answers.items() if each.done() and key[0] in {"asset", "xmp"}]
+            for dropped in old[:-_KEPT]:
+                del self._answers[dropped]
         return answer
-
-    def _drop_old(self) -> None:
-        if len(self._answers) <= 2 * _KEPT:
-            return
-        old = [key for key, answer in self._answers.items() if answer.done() and _is_of_asset(key)]
-        for key in old[:-_KEPT]:
-            del self._answers[key]
-
-
-def _is_of_asset(key: Hashable) -> bool:
-    return isinstance(key, tuple) and key[0] in {"asset", "xmp"}
 
 
 def _with_prefixes(fields: Xmp, names: frozenset[str]) -> Xmp:
     """Add ``dc:subject`` where the server shows only ``subject``."""
     bare = {name: name.rpartition(":")[2] for name in names if name not in fields}
     return {**fields, **{name: fields[plain] for name, plain in bare.items() if plain in fields}}
-
-
-def _joined(listings: Sequence[Listing]) -> Sequence[Entry]:
-    """Return the entries of all listings; those of a single one uncopied, because it may be large."""
-    return listings[0].entries if len(listings) == 1 else [entry for each in listings for entry in each.entries]
-
-
-def _chosen(entry: Entry, select: SelectRef, bounds: Bounds) -> bool:
-    return (select.recursive or entry.folder == select.folder) and within(entry, bounds)

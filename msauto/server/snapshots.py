@@ -128,6 +128,7 @@ class Snapshots:
 
     async def _snapshot(self, title: str, asset: Asset) -> AssetSnapshot:
         links, strangers = await self._links(asset)
+        counts_from_in = self._client.spec.dialect.counts_from_in
         return AssetSnapshot(
             database=self._database,
             title=title,
@@ -136,12 +137,8 @@ class Snapshots:
             links=links,
             strangers=strangers,
             # A server that counts positions from the in point (field notes, «where positions count from»).
-            origin=whole(asset.attributes.get("first_frame")) or 0 if self._counts_from_in else 0,
+            origin=whole(asset.attributes.get("first_frame")) or 0 if counts_from_in else 0,
         )
-
-    @property
-    def _counts_from_in(self) -> bool:
-        return self._client.spec.dialect.counts_from_in
 
     async def _xmp(self, title: str) -> Xmp | None:
         try:

@@ -8,15 +8,13 @@ idempotent methods again on a dropped kept-alive connection. Errors after sendin
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from types import SimpleNamespace
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 import aiohttp
@@ -25,6 +23,7 @@ import yarl
 
 from msauto.errors import InDoubtError, MsautoError, NotSentError, UnreachableError
 from msauto.model.server import Proxy
+from msauto.server.connection import basic_credentials
 
 T = TypeVar("T")
 
@@ -119,21 +118,11 @@ class ExactTransport(httpx2.AsyncBaseTransport):
         self._sockets.add(made)
         return made
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        await self.aclose()
-
     async def _send(self, request: httpx2.Request, time_limit: _AnswerTimeout) -> aiohttp.ClientResponse:
         content = await request.aread()
-        way = _Route()
-        session = self._open(kept=self._may_reuse(request.method))
+        seconds = request.extensions.get("timeout") or {}
+        way = SimpleNamespace(used=False)  # whether the connection had been used before
+        session = self._open(kept=not self._drops and (self._keeps or request.method in _READS))
         try:
             response = await time_limit.bound(
                 session.request(
@@ -143,7 +132,8 @@ class ExactTransport(httpx2.AsyncBaseTransport):
                     skip_auto_headers=("Content-Type", "User-Agent", "Accept", "Accept-Encoding"),
                     data=content or None,
                     allow_redirects=False,
-                    timeout=_timeout(request.extensions.get("timeout") or {}),
+                    # `connect` covers looking up the name, connecting and the TLS handshake.
+                    timeout=aiohttp.ClientTimeout(None, seconds.get("connect"), seconds.get("read")),
                     trace_request_ctx=way,
                     proxy=self._proxy.url if self._proxy else None,
                     proxy_headers=self._for_proxy if request.url.scheme == "https" else None,
@@ -158,9 +148,6 @@ class ExactTransport(httpx2.AsyncBaseTransport):
             raise _in_doubt(error) from error
         self._keeps = self._keeps or way.used
         return response
-
-    def _may_reuse(self, method: str) -> bool:
-        return not self._drops and (self._keeps or method in _READS)
 
     def _headers(self, request: httpx2.Request) -> list[tuple[str, str]]:
         headers = [(name.decode("ascii"), value.decode("utf-8")) for name, value in request.headers.raw]
@@ -183,13 +170,6 @@ class ExactTransport(httpx2.AsyncBaseTransport):
                 max_field_size=_HEAD_BYTES,
             )
         return self._sessions[kept]
-
-
-@dataclass(slots=True)
-class _Route:
-    """Whether a request was sent on a connection that had been used before."""
-
-    used: bool = False
 
 
 def _tracing() -> aiohttp.TraceConfig:
@@ -277,8 +257,7 @@ class _Stream(httpx2.AsyncByteStream):
 def _for_proxy(proxy: Proxy | None) -> dict[str, str]:
     if proxy is None or proxy.username is None:
         return {}
-    pair = f"{proxy.username}:{proxy.password.reveal() if proxy.password else ''}"
-    return {"Proxy-Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+    return {"Proxy-Authorization": f"Basic {basic_credentials(proxy.username, proxy.password)}"}
 
 
 def _exact_url(request: httpx2.Request) -> yarl.URL:
@@ -295,37 +274,23 @@ def _headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in response.raw_headers if not decoded or name.lower() not in _DECODED]
 
 
-def _timeout(seconds: Mapping[str, float | None]) -> aiohttp.ClientTimeout:
-    # `connect` covers looking up the name, connecting and the TLS handshake.
-    return aiohttp.ClientTimeout(total=None, connect=seconds.get("connect"), sock_read=seconds.get("read"))
-
-
 def _not_sent(error: Exception) -> MsautoError:
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return UnreachableError(
-            "no connection within the time allowed",
-            remedy="check the address, the network and the server; raise `timeouts.connect` if the network is slow",
-        )
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return UnreachableError(
-            f"the proxy did not connect to the server: {error.status} {error.message}"[:200],
-            remedy="check `proxy` in the server's inventory entry, and what the proxy allows",
-        )
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return UnreachableError(
-            f"no connection to the proxy: {_reason(error)}", remedy="check `proxy` in the server's inventory entry"
-        )
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return UnreachableError(
-            f"the host name cannot be resolved: {_reason(error)}", remedy="check the host name in the inventory"
-        )
-    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
-        return UnreachableError(
-            f"no secure connection: {_reason(error)}", remedy="check `tls` in the inventory: ca, cert, verify"
-        )
-    return UnreachableError(
-        f"no connection: {_reason(error)}", remedy="check that the server runs, its address and its port"
-    )
+    message, remedy = "no connection", "check that the server runs, its address and its port"
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            remedy = "check the address, the network and the server; raise `timeouts.connect` if the network is slow"
+            return UnreachableError("no connection within the time allowed", remedy=remedy)
+        case aiohttp.ClientHttpProxyError():
+            message = f"the proxy did not connect to the server: {error.status} {error.message}"[:200]
+            remedy = "check `proxy` in the server's inventory entry, and what the proxy allows"
+            return UnreachableError(message, remedy=remedy)
+        case aiohttp.ClientProxyConnectionError():
+            message, remedy = "no connection to the proxy", "check `proxy` in the server's inventory entry"
+        case aiohttp.ClientConnectorDNSError():
+            message, remedy = "the host name cannot be resolved", "check the host name in the inventory"
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            message, remedy = "no secure connection", "check `tls` in the inventory: ca, cert, verify"
+    return UnreachableError(f"{message}: {_reason(error)}", remedy=remedy)
 
 
 def _in_doubt(error: Exception) -> MsautoError:

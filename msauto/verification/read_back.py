@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from msgspec import structs
@@ -40,12 +41,12 @@ def final_expectations(target: Target) -> tuple[Expectation, ...]:
         last[expect.aspect, expect.key] = expect
     if any(expect.aspect == "asset" and expect.desired is None for expect in last.values()):
         return tuple(expect for expect in last.values() if ASPECTS[expect.aspect].survives_deletion)
-    return tuple(expect for expect in last.values() if not _is_overruled(expect, last.values()))
-
-
-def _is_overruled(expect: Expectation, others: Iterable[Expectation]) -> bool:
-    overrules = ASPECTS[expect.aspect].is_overruled
-    return expect.desired is None and any(overrules(expect, other) for other in others)
+    return tuple(
+        expect
+        for expect in last.values()
+        if expect.desired is not None
+        or not any(ASPECTS[expect.aspect].is_overruled(expect, other) for other in last.values())
+    )
 
 
 def learned(target: Target, live: LiveTarget) -> dict[str, Json]:
@@ -137,7 +138,12 @@ class SharedFolders:
         try:
             async with shelf.lock:
                 if shelf.gave <= begun_before:
-                    await _fill(shelf, reader, database, folder)
+                    shelf.begun += 1
+                    try:
+                        shelf.listing, shelf.error = await reader.fresh().read_folder(database, folder), None
+                    except Exception as error:  # noqa: BLE001 - it is raised again for all who wait
+                        shelf.listing, shelf.error = None, error
+                    shelf.gave = shelf.begun
         finally:
             shelf.waiting -= 1
             if not shelf.waiting:
@@ -145,15 +151,6 @@ class SharedFolders:
         if shelf.error is not None:
             raise shelf.error
         return shelf.listing
-
-
-async def _fill(shelf: _SharedListing, reader: Reader, database: str, folder: Folder) -> None:
-    shelf.begun += 1
-    try:
-        shelf.listing, shelf.error = await reader.fresh().read_folder(database, folder), None
-    except Exception as error:  # noqa: BLE001 - it is raised again for all who wait
-        shelf.listing, shelf.error = None, error
-    shelf.gave = shelf.begun
 
 
 async def read_again(reader: Reader, shared: SharedFolders, target: Target, places: tuple[Address, ...]) -> LiveTarget:
@@ -183,17 +180,12 @@ async def _find(reader: Reader, target: Target, places: tuple[Address, ...]) -> 
         asset = await reader.read_asset(target.database, address)
         sure = len(places) == 1 and address == target.address
         if asset is not None and (sure or _is_the_one(target, asset)):
-            return address, _titled(asset, address)
+            # Found by title, it has that title even if it reports none: that shows whether a rename was done.
+            by_title = asset.title is None and not address.namespace
+            return address, structs.replace(asset, title=address.name) if by_title else asset
     if not await reader.has_database(target.database):
         raise UnreadableError(f"database {target.database} not found", server=target.server)
     return places[0], None
-
-
-def _titled(asset: Asset, address: Address) -> Asset:
-    """Give an asset that was found by title, and reports none, that title: it shows whether a rename was done."""
-    if asset.title is not None or address.namespace:
-        return asset
-    return structs.replace(asset, title=address.name)
 
 
 def _is_the_one(target: Target, asset: Asset) -> bool:
@@ -205,8 +197,5 @@ def _is_the_one(target: Target, asset: Asset) -> bool:
 
 
 async def _folders(reader: Reader, shared: SharedFolders, target: Target) -> Mapping[Folder, Sequence[Entry] | None]:
-    found: dict[Folder, Sequence[Entry] | None] = {}
-    for folder in dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link")):
-        listing = await shared.read(reader, target.database, folder)
-        found[folder] = None if listing is None else listing.entries
-    return found
+    folders = dict.fromkeys(parse_folder(each.key)[:-1] for each in _expected(target, "link"))
+    return await target_reading.read_folders(partial(shared.read, reader), target.database, folders)

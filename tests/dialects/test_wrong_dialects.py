@@ -10,8 +10,8 @@ import pytest
 
 from msauto.applying.states import RetryPolicy
 from msauto.aspects import holds
-from msauto.model.limits import Limits
 from msauto.model.live import Asset, Marker
+from msauto.model.plan import Limits
 from msauto.model.ports import LiveTarget
 from msauto.report.text import render_result
 from msauto.simulator import SimDialect, Simulator, empty_state

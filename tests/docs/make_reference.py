@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import get_args, get_type_hints
 
 from msauto.interface.dialect import Dialect
-from msauto.playbook.reference.doc_pages import PAGES, render_page
+from msauto.playbook.reference.doc_pages import PAGES
 from tests.docs.pages import ROOT
 
 DIALECT = """# Dialect
@@ -36,5 +36,5 @@ def dialect_page() -> str:
 
 if __name__ == "__main__":
     for name in PAGES:
-        (ROOT / "docs" / "reference" / f"{name}.md").write_text(render_page(name), encoding="utf-8")
+        (ROOT / "docs" / "reference" / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
     (ROOT / "docs" / "reference" / "dialect.md").write_text(dialect_page(), encoding="utf-8")

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from msauto.aio import SystemClock, make_plan
 from msauto.cli.main import main
 from msauto.ledger import Ledger
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan
+from msauto.model.plan import Limits, Plan
 from msauto.playbook.resolve import ResolveOptions, resolve
 from msauto.simulator import (
     Item,

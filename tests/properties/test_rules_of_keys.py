@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs
+from msauto.playbook.schema.asset import AssetArgs, MarkerArgs, SegmentArgs, TargetKeys
 from msauto.playbook.schema.batch import JobArgs, SecretSource
 from msauto.playbook.schema.inventory import AuthArgs, BasicArgs, HttpProxyArgs
 from msauto.playbook.schema.json_schema import schema_of_model
@@ -24,7 +24,6 @@ from msauto.playbook.schema.operation_keys import (
     CommandOnly,
     ProxyArgs,
     RunTarget,
-    TargetKeys,
     ThumbnailArgs,
 )
 from msauto.playbook.schema.play import HandlerArgs, PlayArgs, TaskArgs

@@ -13,7 +13,6 @@ from msauto.errors import InputError
 from msauto.playbook.input_files import Files
 from msauto.playbook.templates.environment import names_known, render_text
 from msauto.playbook.templates.lookups import LookupContext
-from msauto.playbook.templates.secret_tracking import tracker_of
 from msauto.playbook.variables.variables import Level, TemplateScope, Variables, read_variables
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.tainted_text import TaintedText, is_tainted
@@ -53,8 +52,7 @@ def scope() -> TemplateScope:
 
 def check(template: str) -> None:
     names = scope()
-    tracker = tracker_of(names)
-    assert tracker is not None
+    tracker = names.taint
     value, told = None, ""
     try:
         value = render_text(template, names, SPOT)

@@ -19,9 +19,8 @@ from msauto.cli.output import print_message, print_result
 from msauto.cli.runs.consent import prompt
 from msauto.errors import MsautoError, RefusedError
 from msauto.model.desired import TaskSource
-from msauto.model.limits import Limits
 from msauto.model.live import Asset, Folder, Link, parse_folder, show_folder
-from msauto.model.plan import Change, Plan, Target
+from msauto.model.plan import Change, Limits, Plan, Target
 from msauto.planning.limits import refusals
 from msauto.playbook.inventory.servers import NamedServer, named_servers
 from msauto.probe.probe import DialectFinding, ProbeResult, TrialOptions, probe, probe_by_trial

@@ -15,8 +15,7 @@ from msauto.cli.flags import Decorator, Flags, parse_seconds, with_options
 from msauto.cli.runs.attempt_record import Attempt
 from msauto.cli.runs.past_runs import find_run, with_settings_of
 from msauto.errors import MsautoError
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan, Refusal
+from msauto.model.plan import Limits, Plan, Refusal
 from msauto.playbook.settings.change_windows import Window, parse_window
 from msauto.playbook.settings.freezes import freeze_at
 from msauto.playbook.settings.settings import DatedFreeze, Freeze

@@ -14,8 +14,7 @@ from msauto.cli.plan_files import is_plan_file, read_plan_file
 from msauto.errors import InputError, Problem, RefusedError, SourceLocation
 from msauto.ledger import LockScope
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.limits import Limits
-from msauto.model.plan import Plan
+from msauto.model.plan import Limits, Plan
 from msauto.model.ports import Clock, Memory
 from msauto.model.server import ServerSpec
 from msauto.planning.limits import refusals

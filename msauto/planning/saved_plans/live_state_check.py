@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from msgspec import structs
 
 from msauto.aspects import ASPECTS, difference
@@ -11,7 +9,7 @@ from msauto.model.identity import plain
 from msauto.model.live import Asset, show_folder
 from msauto.model.plan import Change, Expectation, Json, Target
 from msauto.model.ports import LiveTarget, Memory, Reader
-from msauto.planning.fingerprint import is_fresh
+from msauto.planning.fingerprint import is_another_clip, is_fresh
 from msauto.planning.limits import removes
 from msauto.planning.survey.deletion import with_places
 from msauto.planning.target_reading import read_live
@@ -37,9 +35,11 @@ async def why_stale(target: Target, reader: Reader, memory: Memory) -> str | Non
         if there is not None and not await _is_same_clip(target, reader, there, live.asset):
             return f"another asset now has the title {after.name!r}"
     remembered = memory.recall(target.id)
-    if any(_has_run(expect, remembered) for request in target.requests for expect in request.expect):
+    expects = [expect for request in target.requests for expect in request.expect]
+    once = (each for each in expects if ASPECTS[each.aspect].runs_once and each.desired == "once")
+    if any(remembered.get(f"{each.aspect}:{each.key}") for each in once):
         return "another run has sent a command or a batch that runs once"
-    unseen = {(expect.aspect, expect.key) for each in target.requests for expect in each.expect if not expect.visible}
+    unseen = {(expect.aspect, expect.key) for expect in expects if not expect.visible}
     changes = [change for change in target.changes if change.basis != "none" or (change.aspect, change.key) in unseen]
     if any(_was_written(change, remembered.get(f"{change.aspect}:{change.key}")) for change in changes):
         return "another run has written it since the plan was made"
@@ -65,12 +65,6 @@ async def _is_same_clip(target: Target, reader: Reader, there: Asset, live: Asse
     return await are_one_clip(reader, target.database, there, structs.replace(live, title=live.title or target.name))
 
 
-def _has_run(expect: Expectation, remembered: Mapping[str, Json]) -> bool:
-    """Whether the ledger now knows that a command or a batch has run, or may have."""
-    once = ASPECTS[expect.aspect].runs_once and expect.desired == "once"
-    return once and bool(remembered.get(f"{expect.aspect}:{expect.key}"))
-
-
 def _was_written(change: Change, remembered: Json) -> bool:
     """Whether the ledger now holds another value; an unknown value means nothing."""
     if change.basis == "live" or not ASPECTS[change.aspect].is_value or remembered is None:
@@ -87,30 +81,22 @@ def _was_written(change: Change, remembered: Json) -> bool:
 
 def _describe_change(target: Target, live: LiveTarget) -> str:
     """Describe what differs from what was compared, as exactly as the plan knows."""
-    if live.asset is not None and _is_another_clip(target, live.asset):
+    if live.asset is not None and is_another_clip(target, live.asset):
         created = live.asset.attributes.get("create_time") or "unknown"
         return f"it is another clip now: created {created}, link_id {live.asset.link_id}"
-    values = list(_changed_values(target, live))
-    if values:
-        return f"it has changed since the plan was made: {'; '.join(values)}"
-    known = {f"{change.aspect}:{change.key}" for change in target.changes if _has_values(change)}
-    rest = [name for name in target.looked if name not in known]
-    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
-
-
-def _is_another_clip(target: Target, asset: Asset) -> bool:
-    return (asset.link_id, asset.attributes.get("create_time")) != (target.link_id, target.create_time)
-
-
-def _has_values(change: Change) -> bool:
-    return ASPECTS[change.aspect].is_value and change.basis == "live" and not change.secret
-
-
-def _changed_values(target: Target, live: LiveTarget) -> Iterator[str]:
-    for change in filter(_has_values, target.changes):
+    values: list[str] = []
+    known: set[str] = set()
+    for change in target.changes:
+        if not ASPECTS[change.aspect].is_value or change.basis != "live" or change.secret:
+            continue
+        known.add(f"{change.aspect}:{change.key}")
         found = difference(Expectation(change.aspect, change.key, change.before), live)
         if found is not None:
-            yield f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}"
+            values.append(f"{change.aspect} {change.key} was {_shorten(change.before)}, is {_shorten(found.live)}")
+    if values:
+        return f"it has changed since the plan was made: {'; '.join(values)}"
+    rest = [name for name in target.looked if name not in known]
+    return f"it has changed since the plan was made, in one of: {', '.join(rest)}"
 
 
 def _shorten(value: Json) -> str:

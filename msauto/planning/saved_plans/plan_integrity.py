@@ -39,14 +39,10 @@ def find_undisclosed_request(plan: Plan) -> str | None:
                 return f"{target.name!r}: the request {request.method} {request.path} is not shown as a change"
         for number, change in enumerate(target.changes):
             requests = [request for request in target.requests if number in request.changes]
-            if not any(change.action == "delete" or not _only_removes(request) for request in requests):
+            writes = [each for each in requests if each.method != "DELETE" and "?command=DELETE" not in each.path]
+            if not (requests if change.action == "delete" else writes):
                 return f"{target.name!r}: no request makes the shown change of {change.aspect} {change.key}"
     return None
-
-
-def _only_removes(request: Request) -> bool:
-    """Whether a request only removes something: a change needs another request that writes it again."""
-    return request.method == "DELETE" or "?command=DELETE" in request.path
 
 
 def _matches_changes(request: Request, changes: list[Change], target: Target) -> bool:
@@ -55,29 +51,36 @@ def _matches_changes(request: Request, changes: list[Change], target: Target) ->
     if not changes:
         return False
     if request.method == "GET":
-        return _is_download(request, path, changes, target)
+        shown = all(change.aspect in {"thumbnail", "proxy"} and change.key == request.dest for change in changes)
+        return shown and any(path.startswith(f"{known}/") for known in _asset_paths(target))
     if len(dict(parameters)) < len(parameters):
         return False  # a duplicate parameter: which one counts is up to the server
-    kinds = {(change.action, change.aspect) for change in changes}
     named = dict(parameters)
     if target.kind == "asset" and request.method == "POST":
-        command = named.get("command", "")
-        allowed = _COMMANDS.get(command, _RUN)
-        keys = {change.key for change in changes if change.aspect == "xmp"}
-        alone = not keys or keys == set(named) - {"command"}
-        of_link = command == "SETFIELD" and any(change.aspect == "link" for change in changes)
-        there = _addresses_link(path, changes, target) if of_link else path in _asset_paths(target)
-        return (
-            there
-            and kinds <= allowed
-            and alone
-            and all(ASPECTS[change.aspect].says(change, named) for change in changes)
-        )
+        return _is_command(path, named, changes, target)
+    (change, *others) = changes
     if target.kind == "asset" and request.method == "DELETE":
-        return not text and _is_deletion(path, changes, target)
+        is_shown = path in _asset_paths(target) if change.aspect == "asset" else _addresses_link(path, change, target)
+        return not text and not others and change.action == "delete" and is_shown
     if target.kind == "rss_channel":
-        return _is_channel_request(request, path, named, kinds, changes, target)
+        return change.aspect == "rss_item" and not others and _is_channel_request(request, path, named, change, target)
+    kinds = {(change.action, change.aspect) for change in changes}
     return request.method == "PUT" and path == folder_path(target.database) and kinds == {("run", "xmp_batch")}
+
+
+def _is_command(path: str, named: Mapping[str, str], changes: list[Change], target: Target) -> bool:
+    command = named.get("command", "")
+    keys = {change.key for change in changes if change.aspect == "xmp"}
+    if command == "SETFIELD" and any(change.aspect == "link" for change in changes):
+        there = len(changes) == 1 and _addresses_link(path, changes[0], target)
+    else:
+        there = path in _asset_paths(target)
+    return (
+        there
+        and {(change.action, change.aspect) for change in changes} <= _COMMANDS.get(command, _RUN)
+        and (not keys or keys == set(named) - {"command"})
+        and all(ASPECTS[change.aspect].says(change, named) for change in changes)
+    )
 
 
 def _asset_paths(target: Target) -> set[str]:
@@ -90,54 +93,18 @@ def _path_forms(target: Target, address: Address) -> Iterator[str]:
         yield asset_path(target.database, address, dialect=dialect)
 
 
-def _is_download(request: Request, path: str, changes: list[Change], target: Target) -> bool:
-    shown = all(change.aspect in {"thumbnail", "proxy"} and change.key == request.dest for change in changes)
-    return shown and any(path.startswith(f"{known}/") for known in _asset_paths(target))
-
-
-def _addresses_link(path: str, changes: list[Change], target: Target) -> bool:
+def _addresses_link(path: str, change: Change, target: Target) -> bool:
     """Whether the path is the title of the link that the change is about."""
-    (change, *others) = changes
-    if others:
-        return False
-    title = parse_folder(change.key)[-1:]
-    return any(path in _path_forms(target, Address(name)) and path not in _asset_paths(target) for name in title)
-
-
-def _is_deletion(path: str, changes: list[Change], target: Target) -> bool:
-    """Whether a DELETE is shown as a deletion: of the asset, or of a link by its title."""
-    (change, *others) = changes
-    if others or change.action != "delete":
-        return False
-    if change.aspect == "asset":
-        return path in _asset_paths(target)
     title = parse_folder(change.key)[-1:] if change.aspect == "link" else ()
     return any(path in _path_forms(target, Address(name)) and path not in _asset_paths(target) for name in title)
 
 
-def _is_channel_request(
-    request: Request,
-    path: str,
-    named: Mapping[str, str],
-    kinds: set[tuple[Action, AspectName]],
-    changes: list[Change],
-    target: Target,
-) -> bool:
+def _is_channel_request(request: Request, path: str, named: Mapping[str, str], change: Change, target: Target) -> bool:
     channel = channel_path(target.name)
-    if {aspect for _, aspect in kinds} != {"rss_item"} or len(changes) != 1:
-        return False
-    (change,) = changes
     if request.method == "DELETE":
-        return (
-            path == channel
-            and set(named) == {"guid"}
-            and (change.action == "change" or _deletes(change, named["guid"]))
-        )
+        is_shown = change.action == "change" or (change.action == "delete" and change.key == named.get("guid"))
+        return path == channel and set(named) == {"guid"} and is_shown
     return request.method == "PUT" and path.startswith(f"{channel}/") and _is_item(request, change)
-
-
-def _deletes(change: Change, guid: str) -> bool:
-    return change.action == "delete" and change.key == guid
 
 
 def _is_item(request: Request, change: Change) -> bool:

@@ -30,7 +30,6 @@ from msauto.model.desired import (
     DesiredOperation,
     DesiredThumbnail,
     DesiredXmpBatch,
-    TaskSource,
 )
 from msauto.model.live import Asset, Folder, RssChannel, show_folder
 from msauto.model.plan import Address, EmptiedList, Json, Target, TargetId
@@ -77,31 +76,21 @@ def _at_home(asset: Asset, title: str, link: DesiredLink) -> bool:
     return link.present and is_home(asset, title, link.folder, title if link.title is ABSENT else link.title)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonInputs:
-    """What the comparison of an asset may use besides desired state: all of it read before.
-
-    ``places`` are folder and title of the other entries that show an asset which is to be deleted.
-    """
-
-    live: LiveTarget
-    memory: Mapping[str, Json]
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    batch: TaskSource | None = None
-    places: tuple[Folder, ...] = ()
-
-
 class AssetPlanner:
     """One asset while it is planned: its tasks, then the handlers that their changes call, then the target."""
 
-    def __init__(self, found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> None:
-        self.builder = PlanBuilder()
+    def __init__(self, found: LocatedAsset, desired: DesiredAsset | None, context: PlanContext) -> None:
         self.held = False
         self._found = found
         self._desired = desired
-        self._context = _context_of(found, desired, given)
+        self._context = context
         self._ran: set[tuple[str, str]] = set()
         self.builder.look(*found.looked)
+
+    @property
+    def builder(self) -> PlanBuilder:
+        """The plan so far."""
+        return self._context.builder
 
     @property
     def deleting(self) -> bool:
@@ -110,28 +99,41 @@ class AssetPlanner:
 
     def tasks(self, runs: Sequence[DesiredOperation]) -> None:
         """Plan what the tasks want. Raises ``PlanningError`` with all that is wrong with it."""
-        desired, builder = self._desired, self.builder
-        _run_all(
-            [*_aspects(self._context, desired, builder), *(_run(self._context, run, builder, TASK) for run in runs)]
-        )
+        errors: list[MsautoError] = []
+        for step in (*self._aspects(), *(_run(self._context, run, TASK) for run in runs)):
+            try:
+                step()
+            except MsautoError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0] if len(errors) == 1 else PlanningError("\n".join(map(str, errors)))
 
-    def know(self, memory: Mapping[str, Json]) -> None:
-        """Take what is remembered as it is known by now."""
-        self._context = replace(self._context, memory=memory)
+    def _aspects(self) -> Iterator[Callable[[], None]]:
+        context, desired = self._context, self._desired
+        if desired is None:
+            return
+        self.builder.warnings += desired.notes
+        if not desired.present:
+            yield partial(plan_deletion, context, desired.source)
+            return
+        for plan in (aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None):
+            yield partial(plan, context, desired)
+        yield partial(_check_in_point, context, desired)
+        yield partial(check_editorial, context, desired)
 
-    def handler(self, desired: DesiredOperation, name: str, pending: str) -> None:
+    def handler(self, desired: DesiredOperation, name: str, pending: str, memory: Mapping[str, Json]) -> None:
         """Plan what a handler runs, unless another one runs just that on this target."""
         cause = Trigger(name, pending, before=self.deleting)
-        mine = PlanBuilder()
-        _run(self._context, desired, mine, cause)()
+        context, mine = replace(self._context, memory=memory), PlanBuilder()
+        _run(replace(context, builder=mine), desired, cause)()
         keys = {(change.aspect, change.key) for change in mine.changes}
         if not keys & self._ran:
             self._ran |= keys
-            _run(self._context, desired, self.builder, cause)()
+            _run(context, desired, cause)()
 
     def hold(self) -> None:
         """Leave out all that was planned so far."""
-        kept, self.builder = self.builder.warnings, PlanBuilder()
+        kept, self._context = self.builder.warnings, replace(self._context, builder=PlanBuilder())
         self.builder.warnings += kept
         self.held = True
 
@@ -139,7 +141,6 @@ class AssetPlanner:
         """Return the target, and warnings. Raises ``PlanningError`` for what no request can hold."""
         found, builder = self._found, self.builder
         builder.look(*looked)
-        _check_requests(found.server, builder)
         target = Target(
             server=found.server.name,
             database=found.database,
@@ -153,7 +154,7 @@ class AssetPlanner:
             rate=found.asset.rate,
             places=tuple(map(show_folder, self._context.places)),
         )
-        return _with_plan(target, builder, live), tuple(builder.warnings)
+        return _with_plan(target, builder, found.server, live), tuple(builder.warnings)
 
 
 def plan_database(
@@ -161,39 +162,32 @@ def plan_database(
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a database, with the batches that are to be loaded; and warnings."""
     builder = PlanBuilder()
-    seen: set[tuple[str, bytes]] = set()
+    distinct: dict[tuple[str, bytes], DesiredXmpBatch] = {}
     for batch in batches:
-        if (batch.connector, batch.content) not in seen:
-            plan_batch(server, database, batch, memory, builder)
-        seen.add((batch.connector, batch.content))
-    _check_requests(server, builder)
+        distinct.setdefault((batch.connector, batch.content), batch)
+    for batch in distinct.values():
+        plan_batch(server, database, batch, memory, builder)
     address = Address(database)
     target = Target(server.name, database, "database", database, address=address, address_after=address)
-    return _with_plan(target, builder, LiveTarget()), tuple(builder.warnings)
+    return _with_plan(target, builder, server, LiveTarget()), tuple(builder.warnings)
 
 
 def plan_channel(
     server: ServerSpec, channel: RssChannel, desired: DesiredChannel, memory: Mapping[str, Json]
 ) -> tuple[Target, tuple[str, ...]]:
     """Return the target of a channel, and warnings."""
-    builder = PlanBuilder()
-    builder.warnings += desired.notes
-    plan_items(ChannelContext(server, channel, memory, desired.still), desired.items, desired.exactly, builder)
-    _check_requests(server, builder)
+    context = ChannelContext(server, channel, memory, desired.still)
+    context.builder.warnings += desired.notes
+    plan_items(context, desired.items, desired.exactly)
     address = Address(channel.name)
+    target = Target(server.name, "", "rss_channel", channel.name, address=address, address_after=address)
     live = LiveTarget(channel=channel)
-    target = Target(
-        server=server.name,
-        database="",
-        kind="rss_channel",
-        name=channel.name,
-        address=address,
-        address_after=address,
-    )
-    return _with_plan(target, builder, live), tuple(builder.warnings)
+    return _with_plan(target, context.builder, server, live), tuple(context.builder.warnings)
 
 
-def _with_plan(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target:
+def _with_plan(target: Target, builder: PlanBuilder, server: ServerSpec, live: LiveTarget) -> Target:
+    """Return a target with its plan. Raises ``PlanningError`` for a request line that is too long for the server."""
+    _check_requests(server, builder)
     if not builder.changes:
         return target  # only counted, never kept: its fingerprint would be made for nothing
     looked = tuple(sorted(builder.looked))
@@ -208,7 +202,10 @@ def _with_plan(target: Target, builder: PlanBuilder, live: LiveTarget) -> Target
     )
 
 
-def _context_of(found: LocatedAsset, desired: DesiredAsset | None, given: ComparisonInputs) -> PlanContext:
+def context_of(
+    found: LocatedAsset, desired: DesiredAsset | None, live: LiveTarget, memory: Mapping[str, Json]
+) -> PlanContext:
+    """Return what the aspects of an asset work with."""
     before = asset_path(found.database, found.address, dialect=found.server.dialect)
     title = title_after(found, desired)
     renamed = title != found.title and not found.address.namespace
@@ -221,67 +218,33 @@ def _context_of(found: LocatedAsset, desired: DesiredAsset | None, given: Compar
         title=title,
         live_title=found.title,
         asset=found.asset,
-        live=given.live,
-        memory=given.memory,
+        live=live,
+        builder=PlanBuilder(),
+        memory=memory,
         lossy=desired.lossy if desired else False,
+        still=desired.still if desired else {},
         address=found.address if found.address.namespace else Address(title),
-        files=given.files,
-        batch=given.batch,
-        places=given.places,
     )
 
 
-# The aspects of one asset --------------------------------------------------------------------------------------
-
-Step = Callable[[], None]
-
-
-def _aspects(context: PlanContext, desired: DesiredAsset | None, builder: PlanBuilder) -> Iterator[Step]:
-    if desired is None:
-        return
-    context = replace(context, still=desired.still)
-    builder.warnings += desired.notes
-    if not desired.present:
-        yield lambda: plan_deletion(context, desired.source, builder)
-        return
-    for plan in (aspect.plan for aspect in ASPECTS.values() if aspect.plan is not None):
-        yield partial(plan, context, desired, builder)
-    yield lambda: _check_in_point(context, desired, builder)
-    yield lambda: check_editorial(context, desired, builder)
-
-
-def _run(context: PlanContext, desired: DesiredOperation, builder: PlanBuilder, cause: Trigger) -> Step:
+def _run(context: PlanContext, desired: DesiredOperation, cause: Trigger) -> Callable[[], None]:
     if isinstance(desired, DesiredCommand):
-        return lambda: plan_command(context, desired, builder, cause)
+        return partial(plan_command, context, desired, cause)
     if isinstance(desired, DesiredThumbnail):
-        return lambda: plan_thumbnail(context, desired, builder, cause)
-    return lambda: plan_proxy(context, desired, builder, cause)
+        return partial(plan_thumbnail, context, desired, cause)
+    return partial(plan_proxy, context, desired, cause)
 
 
-def _check_in_point(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def _check_in_point(context: PlanContext, desired: DesiredAsset) -> None:
     """Refuse to move the in point together with positions that the server counts from it."""
     counted = desired.segments or desired.markers or desired.segmentation or desired.exactly.markers
-    moved = [change for change in builder.changes if change.aspect == "field" and change.key == "first_frame"]
+    moved = [change for change in context.builder.changes if change.aspect == "field" and change.key == "first_frame"]
     if context.server.dialect.counts_from_in and moved and counted:
         raise refuse(
             "first_frame changes, and this server counts the positions of segments and markers from it",
             moved[0].source,
             "change first_frame in a run of its own, before segments and markers",
         )
-
-
-def _run_all(steps: Sequence[Step]) -> None:
-    """Take every step; raise all that is wrong as one error."""
-    errors: list[MsautoError] = []
-    for step in steps:
-        try:
-            step()
-        except MsautoError as error:
-            errors.append(error)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise PlanningError("\n".join(map(str, errors)))
 
 
 def _check_requests(server: ServerSpec, builder: PlanBuilder) -> None:

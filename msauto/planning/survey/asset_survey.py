@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from msgspec import structs
 
+from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
-from msauto.errors import MsautoError
-from msauto.model.desired import (
-    Desired,
-    DesiredAsset,
-    DesiredOperation,
-    DesiredProxy,
-    DesiredThumbnail,
-    TitleRef,
-)
+from msauto.errors import MsautoError, PlanningError
+from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TaskSource
 from msauto.model.facts import NoAssetError
-from msauto.model.identity import plain
-from msauto.model.plan import Address, Settlement, Target
+from msauto.model.identity import plain, same_text
+from msauto.model.plan import Address, Json, Settlement, Target, TargetId
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.server import ServerSpec
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
-from msauto.planning.survey.asset_plan import AssetPlanner, ComparisonInputs, LocatedAsset, link_places
-from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard
-from msauto.planning.survey.deletion import Deletion, check_deletion, check_link_titles, places_of, with_places
+from msauto.planning.survey.asset_plan import AssetPlanner, LocatedAsset, context_of, link_places
+from msauto.planning.survey.clip_finder import ClipFinder, Declared, PostponedError, check_guard, former_titles
+from msauto.planning.survey.deletion import check_deletion, check_link_titles, places_of, with_places
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.handlers import handlers_in_doubt, notified, pending_calls
 from msauto.planning.survey.merge_tasks import merge_desired
-from msauto.planning.survey.remembered_values import RecalledMemory, recall
 from msauto.planning.survey.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.survey.unstable_values import warn_of_repeated_changes
 from msauto.planning.target_reading import read_folders, read_xmp_fields
@@ -112,13 +105,11 @@ async def _survey(context: SurveyContext, group: IntentGroup, finder: ClipFinder
     if clip is None or (not here and not pending):
         warnings = dict.fromkeys(m.intent.if_missing for m in (*(m for m, _ in away), *unknown))
         return SurveyedTarget(missing if declared or unknown else "skipped", warnings=tuple(filter(None, warnings)))
-    asset, address, title = clip
     group = finder.named()
     here = [(member, finder.renamed(member, desired)) for member, desired in here]
     finder.check_aliases(here)
     looked = frozenset().union(layers.looked, *(member.looked for member in group.members))
-    found = LocatedAsset(context.server, group.database, asset, address, title, looked)
-    aliases = [replace(found, asset=asset, address=address, title=title) for asset, address, title in finder.aliases]
+    found, *aliases = (LocatedAsset(context.server, group.database, *each, looked) for each in (clip, *finder.aliases))
     outcome = await _compare(context, group, layers, found, here, aliases)
     return replace(outcome, warnings=(*finder.warnings, *outcome.warnings))
 
@@ -152,29 +143,32 @@ async def _check_missing(
     if not away and not unknown:
         return "unchanged"
     if not await context.reader.has_database(group.database):
-        raise refuse(
-            f"server {context.server.name}: database {group.database!r} not found",
-            group.members[0].intent.source,
-            "list the databases with `msauto show databases`",
-        )
+        raise database_not_found(context.server, group.database, group.members[0].intent.source)
     state: State = "unchanged"
     for member, desired in (*away, *((member, None) for member in unknown)):
-        if member.intent.absent or (isinstance(desired, DesiredAsset) and not desired.present):
+        intent, asset = member.intent, desired if isinstance(desired, DesiredAsset) else None
+        if intent.absent or (asset is not None and not asset.present):
             continue
-        if member.intent.missing != "skip" and not (isinstance(desired, DesiredAsset) and desired.missing == "skip"):
+        if intent.missing != "skip" and (asset is None or asset.missing != "skip"):
+            was = former_titles(member)
+            former = f" (nor {', '.join(map(repr, was))})" if was else ""
             raise refuse(
-                f"server {context.server.name}, database {group.database}: asset {_asked(member, group)} not found",
-                member.intent.named or member.intent.source,
+                f"server {context.server.name}, database {group.database}: asset "
+                f"{member.title or group.name!r}{former} not found",
+                intent.named or intent.source,
                 "correct the title, or write `missing: skip`",
             )
         state = "skipped"
     return state
 
 
-def _asked(member: IntentGroupMember, group: IntentGroup) -> str:
-    was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
-    former = f" (nor {', '.join(map(repr, was))})" if was else ""
-    return f"{member.title or group.name!r}{former}"
+def database_not_found(server: ServerSpec, database: str, source: TaskSource) -> PlanningError:
+    """Return the error of a database that the server does not have."""
+    return refuse(
+        f"server {server.name}: database {database!r} not found",
+        source,
+        "list the databases with `msauto show databases`",
+    )
 
 
 # Comparing -----------------------------------------------------------------------------------------------------
@@ -193,7 +187,7 @@ async def _compare(
     desired = None
     if declared:
         desired = merge_desired(declared, found.asset, found.title)
-        if not _finalized(found, min(declared, key=_strictness)):
+        if not _finalized(found, declared):
             return SurveyedTarget("skipped")
         if desired.folder is not None:
             check_guard(found.asset, found.title, desired.folder)
@@ -201,16 +195,16 @@ async def _compare(
     entries = None
     if desired is not None and not desired.present:
         chosen = [member.entry for member, _ in here if member.entry is not None]
-        deletion = Deletion(found.database, found.asset, found.title, found.address, chosen, desired)
-        entries = await check_deletion(context.reader, deletion)
+        entries = await check_deletion(context.reader, found, chosen, desired)
         if entries is None:
             return SurveyedTarget("unchanged", warnings=desired.notes)
     live = await _read_rest(context, layers, found, desired)
     recalled = recall(context.memory, found, group.names, aliases, forget=context.forget)
-    files = {run.dest: await context.disk.sha256(run.dest) for run in runs if _may_be_there(run, recalled)}
-    given = ComparisonInputs(live, recalled.items, files, context.answers.batches.get(group.database))
+    files = await _read_files(context, runs, recalled)
+    batch = context.answers.batches.get(group.database)
     places = () if entries is None else places_of(found.asset, found.title, entries)
-    plan = AssetPlanner(found, desired, replace(given, places=places))
+    plan_context = context_of(found, desired, live, recalled.items)
+    plan = AssetPlanner(found, desired, replace(plan_context, files=files, batch=batch, places=places))
     plan.tasks(runs)
     warn_of_repeated_changes(here, layers, found, live.xmp, plan.builder)
     await check_link_titles(context.reader, found.database, found.asset, found.title, plan.builder.changes)
@@ -232,17 +226,19 @@ async def _compare(
     return outcome if here or target.changes else replace(outcome, state="skipped")
 
 
-def _may_be_there(run: DesiredOperation, recalled: RecalledMemory) -> TypeGuard[DesiredThumbnail | DesiredProxy]:
-    """Return whether the file may have the desired content: only a file that was downloaded before may."""
-    kind = {DesiredThumbnail: "thumbnail", DesiredProxy: "proxy"}.get(type(run))
-    return kind is not None and f"{kind}:{getattr(run, 'dest', '')}" in recalled.items
+async def _read_files(
+    context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledMemory
+) -> dict[str, str | None]:
+    """Return the hashes of the files that were downloaded before: only these may have the desired content."""
+    downloads = [run for run in runs if isinstance(run, DesiredThumbnail | DesiredProxy)]
+    items = {f"{'proxy' if isinstance(run, DesiredProxy) else 'thumbnail'}:{run.dest}": run.dest for run in downloads}
+    return {dest: await context.disk.sha256(dest) for item, dest in items.items() if item in recalled.items}
 
 
 def _has_pending(context: SurveyContext, group: IntentGroup) -> bool:
     """Whether an earlier run left something pending for the asset of these tasks."""
-    names = {plain(name) for name in (*group.names, group.name)}
-    if group.by_id and group.by_id[1] is not None and group.by_id[1].title:
-        names.add(plain(group.by_id[1].title))
+    answer = group.by_id[1] if group.by_id else None
+    names = {*group.names, group.name, (answer.title if answer else None) or group.name}
     return any((group.database, plain(name)) in context.pending for name in names)
 
 
@@ -265,29 +261,23 @@ async def _call_handlers(
     known = [handler for member in group.members for handler in member.intent.notify]
     calls, warnings = pending_calls(recalled().items, known, called, surely)
     runs = [await layers.evaluate(call.handler.evaluate, None, call.handler.source) for call in calls]
-    plan.know(recalled().items)
+    memory = recalled().items
     for call, run in zip(calls, runs, strict=True):
         if isinstance(run, DesiredOperation):
-            plan.handler(run, call.handler.name, call.pending)
+            plan.handler(run, call.handler.name, call.pending, memory)
     return [f"{group.name}: {warning}" for warning in warnings]
 
 
-def _finalized(found: LocatedAsset, desired: DesiredAsset) -> bool:
-    """Whether to go on; a clip still being recorded is an error unless the task skips or allows it."""
-    if found.asset.finalized is not False or desired.unfinalized == "allow":
-        return True
-    if desired.unfinalized == "skip":
-        return False
-    raise refuse(
-        f"{found.title!r} is still being recorded (finalized is false)",
-        desired.source,
-        "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
-    )
-
-
-def _strictness(desired: DesiredAsset) -> int:
-    """Sort key: the strictest task on a clip that is still being recorded is the smallest."""
-    return ("error", "skip", "allow").index(desired.unfinalized)
+def _finalized(found: LocatedAsset, declared: Sequence[DesiredAsset]) -> bool:
+    """Whether to go on; a clip still being recorded is an error unless all tasks skip or allow it."""
+    strictest = min(declared, key=lambda desired: ("error", "skip", "allow").index(desired.unfinalized))
+    if found.asset.finalized is False and strictest.unfinalized == "error":
+        raise refuse(
+            f"{found.title!r} is still being recorded (finalized is false)",
+            strictest.source,
+            "wait until it is finalized, or write `unfinalized: skip` or `unfinalized: allow`",
+        )
+    return found.asset.finalized is not False or strictest.unfinalized == "allow"
 
 
 async def _read_rest(
@@ -302,5 +292,45 @@ async def _read_rest(
         xmp = await read_xmp_fields(context.reader, found.database, found.address, names)
     if links is None and (desired.exactly.links or not desired.present):
         links = await context.reader.read_links(found.database, found.asset)
-    folders = await read_folders(context.reader, found.database, link_places(found, desired))
+    folders = await read_folders(context.reader.read_folder, found.database, link_places(found, desired))
     return LiveTarget(asset=found.asset, xmp=xmp, folders=folders, links=links)
+
+
+# What the ledger remembers -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """The items by ``aspect:key``, and the settlements of items that are dropped."""
+
+    items: Mapping[str, Json]
+    settlements: tuple[Settlement, ...] = ()
+
+
+def recall(
+    memory: Memory, found: LocatedAsset, names: Iterable[str], aliases: Iterable[LocatedAsset] = (), *, forget: bool
+) -> RecalledMemory:
+    """Return what is remembered of an asset; ``forget`` settles what is pending or in doubt.
+
+    ``aliases`` are other entries of the clip: commands that ran under their names count.
+    """
+    items: dict[str, Json] = {}
+    settlements: list[Settlement] = []
+    former = [name for name in names if not same_text(name, found.title)]
+    mine = [found.id(name) for name in (*reversed(former), found.title)]
+    for target in (*(alias.id(alias.title) for alias in aliases), *mine):
+        known, settled = recall_settled(memory, target, forget=forget)
+        items |= {item: value for item, value in known.items() if target in mine or item.startswith("command:")}
+        settlements += [each for each in settled if target in mine or each.item.startswith("command:")]
+    return RecalledMemory({name: value for name, value in items.items() if value is not None}, tuple(settlements))
+
+
+def recall_settled(memory: Memory, target: TargetId, *, forget: bool) -> tuple[dict[str, Json], list[Settlement]]:
+    """Return the items of a target; with ``forget`` as settled: pending ones dropped, sent ones run."""
+    items = dict(memory.recall(target))
+    settlements = [
+        Settlement(target, item, None if item.startswith("pending:") else True)
+        for item, value in (items.items() if forget else ())
+        if item.startswith("pending:") or mapping(value).get("unverified")
+    ]
+    return items | {each.item: each.value for each in settlements}, settlements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -12,10 +13,10 @@ from msgspec import structs
 from msauto.diffing.comparison import entry_called, same_value
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.desired import ABSENT, Desired, DesiredAsset, DesiredLink, Position, Sourced, TitleRef
+from msauto.model.desired import ABSENT, Desired, DesiredAsset, Position, Sourced, TitleRef
 from msauto.model.facts import Facts, Need
 from msauto.model.identity import clip_key, content_of, same_folder, same_text
-from msauto.model.live import Asset, Entry, Folder, show_folder
+from msauto.model.live import Asset, Folder, show_folder
 from msauto.model.plan import Address
 from msauto.model.ports import Reader
 from msauto.model.timecode import TimecodeError
@@ -88,7 +89,8 @@ class ClipFinder:
         found = self._found
         if len(found) == 1:
             return found[0]
-        renamed = _renamed(found)
+        others = (one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name))
+        renamed = next(others, None)  # under this name the clip gets another title
         for one in found:
             if one.part.by_id and (renamed is None or same_text(one.clip.title, renamed.clip.title)):
                 return one
@@ -99,12 +101,13 @@ class ClipFinder:
 
     async def _is_at_home(self, one: NamedClip) -> bool:
         part, (asset, _, title) = one
-        if asset.folder is None:
+        home = asset.folder
+        if home is None:
             return False
-        if any(_is_home(member.entry, asset) for member in part.members):
+        if any(member.entry is not None and same_folder(member.entry.folder, home) for member in part.members):
             return True
-        listing = await self._reader.read_folder(part.database, asset.folder)
-        return listing is not None and entry_called(listing.entries, asset.folder, title) is not None
+        listing = await self._reader.read_folder(part.database, home)
+        return listing is not None and entry_called(listing.entries, home, title) is not None
 
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
@@ -156,17 +159,14 @@ class ClipFinder:
                         place=_namer(part).intent.source.place,
                         remedy=f"remove {name!r} from `was` where that clip is renamed already",
                     )
-        await self._check_held_back(part)
-        return names
-
-    async def _check_held_back(self, part: IntentGroup) -> None:
         if not part.next_titles or await self._read(part.name) is None or not await self._any_exists(part.names[1:]):
-            return
+            return names
         if not all([await self._read(title) is not None for title in part.next_titles]):
             raise PostponedError(
                 f"{part.name}: left out of this run: another clip has this title until it is renamed to "
                 f"{part.next_titles[0]!r}, and targets of one run do not wait for each other; run the playbook twice"
             )
+        return names
 
     async def _any_exists(self, titles: Sequence[str]) -> bool:
         return any([await self._read(title) is not None for title in titles])
@@ -206,7 +206,10 @@ class ClipFinder:
 
     def divide(self, declared: Sequence[Declared]) -> tuple[list[Declared], list[Declared]]:
         """Return the members that concern the clip that was found, and those whose own asset is missing."""
-        renames = any(_renames(member, desired) for member, desired in declared)
+        renames = any(
+            isinstance(desired, DesiredAsset) and desired.present and former_titles(member)
+            for member, desired in declared
+        )
         here = [(member, desired) for member, desired in declared if self._concerns(member, desired, renames=renames)]
         return here, [one for one in declared if one not in here]
 
@@ -220,8 +223,7 @@ class ClipFinder:
             return True
         if same_text(member.title, part.name):
             return not self._keeps_former_title or _may_stay(part)
-        was = member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
-        if any(same_text(title, name) for name in was):
+        if any(same_text(title, name) for name in former_titles(member)):
             return True
         absent = isinstance(desired, DesiredAsset) and not desired.present
         return renames and not absent and any(same_text(member.title, name) for name in part.names)
@@ -237,27 +239,34 @@ class ClipFinder:
             desired = replace(desired, folder=None)
         if not desired.present:
             return replace(desired, title=None)
-        desired = replace(desired, links=tuple(self._titled(sourced, title) for sourced in desired.links))
         if not self._is_main(title):
-            desired = replace(desired, fields=_not_yet(desired, asset))
+            links = tuple(
+                replace(sourced, value=replace(sourced.value, title=title))
+                if self._group.merged and sourced.value.title is ABSENT
+                else sourced
+                for sourced in desired.links
+            )
+            desired = replace(desired, links=links, fields=_not_yet(desired, asset))
         if not self._keeps_former_title and same_text(member.title, part.name) and not same_text(title, part.name):
             return replace(desired, title=Sourced(part.name, desired.title.source if desired.title else desired.source))
         return replace(desired, title=None)
 
-    def _titled(self, sourced: Sourced[DesiredLink], title: str) -> Sourced[DesiredLink]:
-        """Return a link without a title with the title that its task uses for the asset."""
-        if not self._group.merged or sourced.value.title is not ABSENT or self._is_main(title):
-            return sourced
-        return replace(sourced, value=replace(sourced.value, title=title))
-
     def check_aliases(self, declared: Sequence[Declared]) -> None:
-        """Refuse link fields that a task declares for another entry of the clip: the wrong entry would get them."""
-        for member, desired in declared:
-            one = self._part_of(member)
-            if one is None or not isinstance(desired, DesiredAsset) or not desired.fields:
+        """Refuse link fields that a task declares for another entry of the clip: the wrong entry would get them.
+
+        A select that chose a link may also have chosen the clip under its main name: then it declares them for both.
+        """
+        parts = [(member, desired, self._part_of(member)) for member, desired in declared]
+        on_main = {
+            id(member.intent)
+            for member, _, one in parts
+            if one is not None and member.entry is not None and self._is_main(one.clip.title)
+        }
+        for member, desired, one in parts:
+            if one is None or not isinstance(desired, DesiredAsset) or not desired.fields or self._main is None:
                 continue
             title = one.clip.title
-            if self._main is not None and not self._is_main(title) and not self._also_selects_main(member, declared):
+            if not self._is_main(title) and (member.entry is None or id(member.intent) not in on_main):
                 name, sourced = next(iter(desired.fields.items()))
                 raise refuse(
                     f"{title!r} and {self._main.clip.title!r} are two entries of one clip: tasks declare the field "
@@ -265,11 +274,6 @@ class ClipFinder:
                     sourced.source,
                     "declare the fields of a link under `links:` of the clip, or in a separate run",
                 )
-
-    def _also_selects_main(self, member: IntentGroupMember, declared: Sequence[Declared]) -> bool:
-        """Whether the select that chose a link also chose the clip under its main name."""
-        others = (other for other, _ in declared if member.entry is not None and other.intent is member.intent)
-        return any((one := self._part_of(other)) is not None and self._is_main(one.clip.title) for other in others)
 
     def _is_main(self, title: str) -> bool:
         return self._main is not None and same_text(self._main.clip.title, title)
@@ -292,70 +296,54 @@ def _age(found: FoundClip) -> tuple[bool, int]:
     return found.asset.link_id is None, found.asset.link_id or 0
 
 
-def _renamed(found: Sequence[NamedClip]) -> NamedClip | None:
-    """Return the name under which the clip gets another title."""
-    return next((one for one in found if not one.part.by_id and not same_text(one.clip.title, one.part.name)), None)
-
-
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:
     """Raise ``PlanningError`` where the home folder of a clip is not the one that its task names."""
-    folder, otherwise = asset.folder, asset.folder_otherwise
-    if folder is not None and otherwise is None and same_folder(folder, guard.value):
+    if asset.folder is not None and asset.folder_otherwise is None and same_folder(asset.folder, guard.value):
         return
-    home = "the server does not report its folder" if folder is None else f"it is in {_shown(folder)}"
+    wanted, folder, otherwise = (
+        each if each is None else show_folder(each) or "/"
+        for each in (guard.value, asset.folder, asset.folder_otherwise)
+    )
+    home = "the server does not report its folder" if folder is None else f"it is in {folder}"
     if otherwise is not None:
-        home += f" or {_shown(otherwise)}: this server may put the name of the database in front"
+        home += f" or {otherwise}: this server may put the name of the database in front"
     raise refuse(
-        f"{title!r} must be in {_shown(guard.value)}, but {home}",
+        f"{title!r} must be in {wanted}, but {home}",
         guard.source,
         "correct the folder, or check that the title is that of the right clip",
     )
 
 
-def _shown(folder: Folder) -> str:
-    return show_folder(folder) or "/"
-
-
 def _not_yet(desired: DesiredAsset, asset: Asset) -> dict[str, Sourced[str | Position]]:
     """Return the link fields that another entry of the clip does not have yet: the others need no request."""
-    return {name: sourced for name, sourced in desired.fields.items() if not _has_field(asset, name, sourced.value)}
-
-
-def _has_field(asset: Asset, name: str, value: str | Position) -> bool:
-    live = asset.attributes.get(name)
-    if live is None or not isinstance(value, Position):
-        return live is not None and same_value(name, live, str(value))
-    try:
-        return same_value(name, live, str(value.to_frames(asset.rate or Fraction(1))))
-    except TimecodeError:
-        return False
-
-
-def _is_home(entry: Entry | None, asset: Asset) -> bool:
-    return entry is not None and asset.folder is not None and same_folder(entry.folder, asset.folder)
-
-
-def _renames(member: IntentGroupMember, desired: Desired) -> bool:
-    """Whether a task renames the clip: it names former titles and declares the clip present."""
-    ref = member.intent.ref
-    return isinstance(ref, TitleRef) and bool(ref.was) and isinstance(desired, DesiredAsset) and desired.present
+    missing: dict[str, Sourced[str | Position]] = {}
+    for name, sourced in desired.fields.items():
+        live, value = asset.attributes.get(name), sourced.value
+        with suppress(TimecodeError):  # a position that is invalid is reported where it is used
+            text = str(value.to_frames(asset.rate or Fraction(1)) if live and isinstance(value, Position) else value)
+            if live is not None and same_value(name, live, text):
+                continue
+        missing[name] = sourced
+    return missing
 
 
 def _needs_clip(member: IntentGroupMember) -> bool:
     """Whether what a member declares depends on more than its entry of the listing."""
     try:
         member.intent.evaluate(Facts(entry=member.entry))
-    except Need:
-        return True
-    except MsautoError:
-        return False
+    except (Need, MsautoError) as error:
+        return isinstance(error, Need)
     return False
+
+
+def former_titles(member: IntentGroupMember) -> tuple[str, ...]:
+    """Return the former titles that a member names."""
+    return member.intent.ref.was if isinstance(member.intent.ref, TitleRef) else ()
 
 
 def _namer(group: IntentGroup) -> IntentGroupMember:
     """Return the member that names former titles."""
-    named = (m for m in group.members if isinstance(m.intent.ref, TitleRef) and m.intent.ref.was)
-    return next(named, group.members[0])
+    return next(filter(former_titles, group.members), group.members[0])
 
 
 def _may_stay(group: IntentGroup) -> bool:

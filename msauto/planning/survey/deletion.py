@@ -7,32 +7,20 @@ server may delete the clip for it. So the whole database is listed once in a run
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec import structs
 
 from msauto.aspects.link import why_ambiguous
 from msauto.diffing.comparison import entry_called
 from msauto.diffing.plan_builder import refuse
-from msauto.model.desired import DesiredAsset
+from msauto.model.desired import DesiredAsset, TaskSource
 from msauto.model.identity import is_other_clip, is_same_clip, may_be_same_clip, same_folder, same_text
 from msauto.model.live import Asset, ClipEntries, Entry, Folder, parse_folder, show_folder
 from msauto.model.plan import Address, Change, Target
 from msauto.model.ports import Reader
 from msauto.planning.limits import removes
+from msauto.planning.survey.asset_plan import LocatedAsset
 from msauto.server.clip_identity import are_one_clip, read_entries_of
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """An asset to delete: its answer, its title there, and the entries that a select chose."""
-
-    database: str
-    asset: Asset
-    title: str
-    address: Address
-    chosen: Sequence[Entry]
-    desired: DesiredAsset
 
 
 def places_of(asset: Asset, title: str, entries: ClipEntries) -> tuple[Folder, ...]:
@@ -61,89 +49,62 @@ def _own_entry(asset: Asset, title: str, entries: Sequence[Entry]) -> Entry | No
     return next(iter([*by_id, *home, *alone]), None)
 
 
-async def check_deletion(reader: Reader, deletion: Deletion) -> ClipEntries | None:
+async def check_deletion(
+    reader: Reader, found: LocatedAsset, chosen: Sequence[Entry], desired: DesiredAsset
+) -> ClipEntries | None:
     """Return the entries that show the clip, or ``None`` where it is deleted already and only held open.
 
-    Raises ``PlanningError`` where the task names a link instead of the clip, where links show the clip and the task
-    does not consent, and where another clip has the same title.
+    ``chosen`` are the entries that a select chose. Raises ``PlanningError`` where the task names a link instead of the
+    clip, where links show the clip and the task does not consent, and where another clip has the same title.
     """
-    database, asset = deletion.database, structs.replace(deletion.asset, title=deletion.title)
-    entries = await read_entries_of(reader, database, asset)
-    if deletion.address.namespace and not entries.same and await _is_gone(reader, deletion):
-        return None
-    _check_is_no_link(deletion, entries)
-    _check_namesakes(deletion, entries)
-    own = _own_entry(asset, deletion.title, entries.same)
-    if any(entry is not own for entry in entries.same) and not deletion.desired.with_links:
+    entries = await read_entries_of(reader, found.database, structs.replace(found.asset, title=found.title))
+    by_id = bool(found.address.namespace)
+    if by_id and not entries.same:
+        # Where the title no longer leads to the clip, it was deleted while open («States and transitions»).
+        answer = await reader.read_asset(found.database, Address(found.title))
+        if answer is None or is_other_clip(answer, found.asset):
+            return None
+    _check_is_no_link(found, chosen, entries, desired.source)
+    if entries.namesakes and not by_id and desired.folder is None:
         raise refuse(
-            f"{deletion.title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links "
+            f"two clips have the title {found.title!r}: {_listed([*entries.same, *entries.namesakes])}",
+            desired.source,
+            "write the `folder:` of the clip, or address it by a key field with `id:`",
+        )
+    own = _own_entry(found.asset, found.title, entries.same)
+    if any(entry is not own for entry in entries.same) and not desired.with_links:
+        raise refuse(
+            f"{found.title!r} has several entries ({_listed(entries.same)}), and a clip is not deleted while links "
             "show it",
-            deletion.desired.source,
+            desired.source,
             "remove the links first, or write `with_links: true` to delete the clip with all its links",
         )
     return entries
 
 
-async def _is_gone(reader: Reader, deletion: Deletion) -> bool:
-    """Whether the title no longer leads to the clip: it was deleted while open («States and transitions»)."""
-    answer = await reader.read_asset(deletion.database, Address(deletion.title))
-    return answer is None or is_other_clip(answer, deletion.asset)
-
-
-def _home_is_known(asset: Asset) -> bool:
-    return asset.folder is not None and asset.folder_otherwise is None
-
-
-def _check_is_no_link(deletion: Deletion, entries: ClipEntries) -> None:
+def _check_is_no_link(found: LocatedAsset, chosen: Sequence[Entry], entries: ClipEntries, source: TaskSource) -> None:
     """Refuse to delete a clip for an entry outside its home folder."""
-    asset, home = deletion.asset, deletion.asset.folder
-    if home is None or not _home_is_known(asset):
+    home, mine = found.asset.folder, found.asset.link_id
+    if home is None or found.asset.folder_otherwise is not None:
         return
-    named = deletion.chosen or [entry for entry in entries.same if _is_named(deletion, entry)]
-    at_home = any(same_folder(entry.folder, home) for entry in named)
-    if not named or (at_home and not _has_older_entry(deletion, entries.same)):
+    called = [entry for entry in entries.same if same_text(entry.title, found.title)]
+    by_id = [entry for entry in entries.same if entry.link_id is not None and entry.link_id == mine]
+    named = chosen or (by_id if found.address.namespace else called)
+    # A link is created after its clip. So if all older entries have another title, this entry is a link.
+    older = [each for each in entries.same if None not in (mine, each.link_id) and (each.link_id or 0) < (mine or 0)]
+    is_link = bool(older) and not any(each in called for each in older)
+    if not named or (not is_link and any(same_folder(entry.folder, home) for entry in named)):
         return
     raise refuse(
-        f"the entry {_shown(named[0])} is a link, and a clip is not deleted through a link; entries of the clip: "
+        f"the entry {_listed(named[:1])} is a link, and a clip is not deleted through a link; entries of the clip: "
         f"{_listed(entries.same)}",
-        deletion.desired.source,
+        source,
         "address the clip by its own title, or select it in its home folder",
     )
 
 
-def _has_older_entry(deletion: Deletion, entries: Sequence[Entry]) -> bool:
-    """Whether an older entry has another title: a link is created after its clip, so this entry is a link."""
-    mine = deletion.asset.link_id
-    if mine is None:
-        return False
-    older = [each for each in entries if each.link_id is not None and each.link_id < mine]
-    return bool(older) and not any(same_text(each.title, deletion.title) for each in older)
-
-
-def _is_named(deletion: Deletion, entry: Entry) -> bool:
-    """Whether the title, or the key id, may lead to an entry."""
-    if deletion.address.namespace:
-        return entry.link_id is not None and entry.link_id == deletion.asset.link_id
-    return same_text(entry.title, deletion.title)
-
-
-def _check_namesakes(deletion: Deletion, entries: ClipEntries) -> None:
-    """Refuse to delete by a title that two clips have, unless the task names the folder."""
-    if not entries.namesakes or deletion.address.namespace or deletion.desired.folder is not None:
-        return
-    raise refuse(
-        f"two clips have the title {deletion.title!r}: {_listed([*entries.same, *entries.namesakes])}",
-        deletion.desired.source,
-        "write the `folder:` of the clip, or address it by a key field with `id:`",
-    )
-
-
-def _shown(entry: Entry) -> str:
-    return show_folder((*entry.folder, entry.title))
-
-
 def _listed(entries: Sequence[Entry]) -> str:
-    return ", ".join(map(_shown, entries))
+    return ", ".join(show_folder((*entry.folder, entry.title)) for entry in entries)
 
 
 # Links that are removed or changed by their title --------------------------------------------------------------
@@ -171,8 +132,17 @@ async def check_link_titles(reader: Reader, database: str, asset: Asset, title: 
         answer = await reader.read_asset(database, Address(called)) if why is None else None
         if answer is not None:
             why = _why_not_a_link(asset, parse_folder(change.key)[:-1], answer)
-        if why is None and answer is not None and change.exactly:
-            why = await _why_unsure(reader, database, asset, structs.replace(answer, title=called))
+        # No task names an entry that `exactly` removes: it must surely be a link.
+        if (
+            why is None
+            and answer is not None
+            and change.exactly
+            and not await are_one_clip(reader, database, asset, structs.replace(answer, title=called))
+        ):
+            why = (
+                "the server reports nothing that distinguishes it from another clip of the same length and creation "
+                "time"
+            )
         if why is not None:
             raise refuse(f"the link {change.key} cannot be removed: {why}", change.source, "remove it by hand")
 
@@ -190,24 +160,14 @@ async def _check_address(reader: Reader, database: str, change: Change) -> None:
         entry = entry_called(listing.entries if listing else (), tuple(folder), title)
         if answer and entry and answer.link_id is not None and answer.link_id == entry.link_id:
             return
-        why = f"its title leads to another entry, or the server does not report to which ({_show_ids(answer, entry)})"
+        ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
+        told = f"read by title: {ids[0]}, in its folder: {ids[1]}"
+        why = f"its title leads to another entry, or the server does not report to which ({told})"
     raise refuse(
         f"the fields of the link {change.key} cannot be set: {why}",
         change.source,
         "give the link a unique title, or set its fields by hand",
     )
-
-
-async def _why_unsure(reader: Reader, database: str, asset: Asset, answer: Asset) -> str | None:
-    """Return why an entry that no task names may not be a link of the asset; ``None`` where it surely is one."""
-    if await are_one_clip(reader, database, asset, answer):
-        return None
-    return "the server reports nothing that distinguishes it from another clip of the same length and creation time"
-
-
-def _show_ids(answer: Asset | None, entry: Entry | None) -> str:
-    ids = ["no link_id" if each is None or each.link_id is None else str(each.link_id) for each in (answer, entry)]
-    return f"read by title: {ids[0]}, in its folder: {ids[1]}"
 
 
 def _why_not_a_link(asset: Asset, folder: Folder, answer: Asset) -> str | None:

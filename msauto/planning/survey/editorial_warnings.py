@@ -6,34 +6,35 @@ change is not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from msauto.diffing.comparison import mapping, track_of
-from msauto.diffing.plan_builder import PlanBuilder, PlanContext, refuse
+from msgspec import structs
+
+from msauto.diffing.comparison import mapping, texts, track_of
+from msauto.diffing.plan_builder import PlanContext, refuse
 from msauto.diffing.positions import in_point
 from msauto.interface.fields import DEFAULT_TRACK
 from msauto.model.desired import ABSENT, Absent, DesiredAsset, Position, TaskSource
-from msauto.model.live import Asset, Marker, parse_folder, whole
-from msauto.model.plan import Change
+from msauto.model.live import Asset, Marker, Segment, Xmp, parse_folder, whole
+from msauto.model.plan import Change, Expectation, Json, Request
 from msauto.model.timecode import TimecodeError
-from msauto.planning.survey.expected_state import asset_after
 
 _START, _END = "Profanity Start", "Profanity End"
 
 
-def check_editorial(context: PlanContext, desired: DesiredAsset, builder: PlanBuilder) -> None:
+def check_editorial(context: PlanContext, desired: DesiredAsset) -> None:
     """Warn of what the changes of an asset make of it; refuse an in point after the out point where tasks name both.
 
     Raises ``PlanningError``.
     """
-    if not builder.changes:
+    if not context.builder.changes:
         return
-    after = asset_after(context.asset, builder.requests())
-    _check_in_and_out(context, desired, after, builder)
-    warnings = [*_outside(context, desired, after, builder), *_unpaired(context, after, builder), *_blank_ends(builder)]
-    builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
+    after = asset_after(context.asset, context.builder.requests())
+    _check_in_and_out(context, desired, after)
+    warnings = [*_outside(context, desired, after), *_unpaired(context, after), *_blank_ends(context)]
+    context.builder.warnings += [f"{context.title}: {warning}" for warning in dict.fromkeys(warnings)]
 
 
 # In and out ----------------------------------------------------------------------------------------------------
@@ -67,27 +68,27 @@ class _Span:
         return None
 
 
-def _moved(builder: PlanBuilder) -> list[Change]:
+def _moved(context: PlanContext) -> list[Change]:
     names = {"first_frame", "last_frame"}
-    return [change for change in builder.changes if change.aspect == "field" and change.key in names]
+    return [change for change in context.builder.changes if change.aspect == "field" and change.key in names]
 
 
-def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> None:
-    moved, span = _moved(builder), _Span.of(after)
+def _check_in_and_out(context: PlanContext, desired: DesiredAsset, after: Asset) -> None:
+    moved, span = _moved(context), _Span.of(after)
     if not moved or not span.is_reversed:
         return
     told = f"the IN point (first_frame, frame {span.first}) lies after the OUT point (last_frame, frame {span.last})"
     if {"first_frame", "last_frame"} <= desired.fields.keys() and not desired.still:  # undo brings back what there was
         raise refuse(told, moved[0].source, "let first_frame be at most last_frame")
-    builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
+    context.builder.warnings.append(f"{context.title}: {told} ({moved[0].source.place})")
 
 
-def _outside(context: PlanContext, desired: DesiredAsset, after: Asset, builder: PlanBuilder) -> Iterator[str]:
+def _outside(context: PlanContext, desired: DesiredAsset, after: Asset) -> Iterator[str]:
     """Yield the named markers and segments outside the in and out points, where the run sets them or these points."""
-    span, moved = _Span.of(after), bool(_moved(builder))
+    span, moved = _Span.of(after), bool(_moved(context))
     if span.is_reversed:
         return
-    set_here = {change.source.place for change in builder.changes if change.aspect in {"marker", "segment"}}
+    set_here = {change.source.place for change in context.builder.changes if change.aspect in {"marker", "segment"}}
     for what, first, last, source in (*_markers(context, desired), *_segments(context, desired)):
         where = span.misses(first, last) if moved or source.place in set_here else None
         if where is not None:
@@ -122,7 +123,7 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
     if position is ABSENT:
         return None
     try:
-        return position.to_frames(context.rate or Fraction(1))
+        return position.to_frames(context.asset.rate or Fraction(1))
     except TimecodeError:
         return None
 
@@ -130,10 +131,11 @@ def _frames(context: PlanContext, position: Position | Absent) -> int | None:
 # Profanity -----------------------------------------------------------------------------------------------------
 
 
-def _unpaired(context: PlanContext, after: Asset, builder: PlanBuilder) -> Iterator[str]:
+def _unpaired(context: PlanContext, after: Asset) -> Iterator[str]:
     """Yield the starts without an end, and ends without a start, that the run makes."""
-    touched = [change for change in builder.changes if change.aspect == "marker"]
-    if not any(_START in _tracks(change) or _END in _tracks(change) for change in touched):
+    touched = [change for change in context.builder.changes if change.aspect == "marker"]
+    tracks = {str(mapping(side).get("track")) for change in touched for side in (change.before, change.after)}
+    if tracks.isdisjoint({_START, _END}):
         return
     before = {(marker.uid, track_of(marker)) for marker in _alone(context.asset.markers)}
     live = {marker.uid: marker for marker in context.asset.markers}
@@ -144,10 +146,6 @@ def _unpaired(context: PlanContext, after: Asset, builder: PlanBuilder) -> Itera
             continue
         other = _END if track_of(marker) == _START else _START
         yield f"{track_of(marker)} at frame {marker.frame + origin} has no {other} ({source.place})"
-
-
-def _tracks(change: Change) -> set[str]:
-    return {str(mapping(side).get("track")) for side in (change.before, change.after)}
 
 
 def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
@@ -170,22 +168,63 @@ def _alone(markers: Iterable[Marker]) -> Iterator[Marker]:
 # Titles --------------------------------------------------------------------------------------------------------
 
 
-def _blank_ends(builder: PlanBuilder) -> Iterator[str]:
+def _blank_ends(context: PlanContext) -> Iterator[str]:
     """Yield the titles that get a blank at an end."""
-    for change in _set(builder, "title", "segment", "segmentation", "marker", "link"):
-        title, had = _title(change, change.after), _title(change, change.before)
-        if title != title.strip() and title != had:
+    for change in context.builder.changes:
+        title, had = str(change.after), str(change.before)
+        if change.aspect == "link":
+            title, had = parse_folder(change.key)[-1], parse_folder(change.key)[-1] if change.before is not None else ""
+        elif change.aspect != "title":
+            title, had = (str(mapping(side).get("title", "")) for side in (change.after, change.before))
+        if change.aspect in _TITLED and change.action != "delete" and title != title.strip() and title != had:
             what = "the title" if change.aspect == "title" else f"the title of {change.aspect} {change.key!r}"
             yield f"{what} has blanks at an end: {title!r} ({change.source.place})"
 
 
-def _title(change: Change, side: object) -> str:
-    if change.aspect == "title":
-        return str(side)
-    if change.aspect == "link":
-        return parse_folder(change.key)[-1] if side is not None else ""
-    return str(side.get("title", "")) if isinstance(side, Mapping) else ""
+_TITLED = frozenset({"title", "segment", "segmentation", "marker", "link"})
 
 
-def _set(builder: PlanBuilder, *aspects: str) -> Iterator[Change]:
-    return (change for change in builder.changes if change.aspect in aspects and change.action in {"add", "change"})
+# The asset after the run ---------------------------------------------------------------------------------------
+#
+# Computed from the expectations of the requests. Exact enough for warnings: a new marker gets any free uid, and a
+# segmentation has no effect.
+
+
+def asset_after(asset: Asset, requests: Iterable[Request]) -> Asset:
+    """Return the asset with its fields, markers and segments as the requests leave them, as the server counts."""
+    attributes = dict(asset.attributes)
+    markers = {marker.uid: marker for marker in asset.markers}
+    segments = {segment.number: segment for segment in asset.segments}
+    for expect in _expected(requests):
+        key, after = expect.key, mapping(expect.desired)
+        if expect.aspect == "field":
+            attributes[key] = str(expect.desired)
+        elif expect.aspect == "marker" and expect.desired is None:
+            markers.pop(_number(key.removeprefix("uid ")), None)
+        elif expect.aspect == "marker":
+            uid = _number(after["uid"]) if "uid" in after else max(markers, default=0) + 1
+            had = markers[uid].fields if uid in markers else {}
+            named = {name: str(value) for name, value in after.items() if name not in {"uid", "frame"}}
+            markers[uid] = Marker(uid, _number(after["frame"]), {**had, **named})
+        elif expect.aspect == "segment":
+            segments.pop(_number(key), None)
+            if expect.desired is not None:
+                place = _number(key), _number(after["start"]), _number(after["duration"])
+                segments[place[0]] = Segment(*place, titles=(str(after.get("title", "")),))
+    return structs.replace(
+        asset, attributes=attributes, markers=tuple(markers.values()), segments=tuple(segments.values())
+    )
+
+
+def xmp_after(xmp: Xmp | None, requests: Iterable[Request]) -> Xmp:
+    """Return the XMP fields as the requests leave them."""
+    written = {expect.key: texts(expect.desired) for expect in _expected(requests) if expect.aspect == "xmp"}
+    return {**(xmp or {}), **written}
+
+
+def _expected(requests: Iterable[Request]) -> Iterable[Expectation]:
+    return (expect for request in requests for expect in request.expect)
+
+
+def _number(value: Json) -> int:
+    return int(str(value))

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from msgspec import structs
 
 from msauto.diffing.plan_builder import refuse
-from msauto.errors import PlanningError, UnsupportedError
+from msauto.errors import UnsupportedError
 from msauto.model.desired import TaskSource
 from msauto.model.facts import Facts, NamedXmpFields, Need
 from msauto.model.live import Asset, Entry, Link, Xmp
@@ -120,24 +120,32 @@ class Layers:
         found = await self.clip()
         if need.layer == "clip" or found is None:
             return
-        asset, address, _ = found
         if need.layer == "links":
-            self.links = await self._reader.read_links(self._database, asset)
+            self.links = await self._reader.read_links(self._database, found.asset)
         elif need.name is not None:
-            await self._read_named(address, need.name, source)
+            await self._read_named(found.address, need.name, source)
         elif self.named is not None:
-            raise _only_by_name(source)
+            raise refuse(
+                f"{_name_of(source)} reads asset.xmp as a whole, and this server does not report all XMP fields at "
+                "once",
+                source,
+                'read each field by its name: asset.xmp["dc:title"]; if the server reports none at all, remove it',
+            )
         else:
-            await self._read_all_xmp(address, source)
+            await self._read_all_xmp(found.address, source)
 
     async def _read_all_xmp(self, address: Address, source: TaskSource | None) -> None:
         batch = self._answers.batches.get(self._database)
         if batch is not None:
-            raise _unknown_before_batch(batch, source)
+            raise refuse(
+                f"{_name_of(source)} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is "
+                "unknown",
+                source,
+                "load the batch in a separate run before this one",
+            )
         fields = await self._xmp(address, frozenset(), source)
         if fields:
-            self.xmp = fields
-            self._answers.reports_all = True
+            self.xmp, self._answers.reports_all = fields, True
         else:
             self.named = NamedXmpFields(silent=fields is not None)
 
@@ -162,19 +170,3 @@ class Layers:
 
 def _name_of(source: TaskSource | None) -> str:
     return f"the task {source.task!r}" if source and source.task else "a template"
-
-
-def _unknown_before_batch(batch: TaskSource, source: TaskSource | None) -> PlanningError:
-    return refuse(
-        f"{_name_of(source)} reads asset.xmp, and the batch of {batch.place} is loaded first: its result is unknown",
-        source,
-        "load the batch in a separate run before this one",
-    )
-
-
-def _only_by_name(source: TaskSource | None) -> PlanningError:
-    return refuse(
-        f"{_name_of(source)} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
-        source,
-        'read each field by its name: asset.xmp["dc:title"]; if the server reports none at all, remove it',
-    )

@@ -32,13 +32,12 @@ def notified(
     for sourced in _sourced_values(merged) if merged else ():
         if sourced.source.place in places:
             places.update(source.place for source in sourced.also)
-    notified_handlers = (
+    return in_order(
         handler
         for handlers, desired in declared
         if handlers and places & set(_places_of(desired))
         for handler in handlers
     )
-    return in_order(notified_handlers)
 
 
 def in_order(handlers: Iterable[Handler]) -> list[Handler]:
@@ -75,16 +74,19 @@ def pending_calls(
     for item, value in memory.items():
         if not item.startswith(PENDING_PREFIX):
             continue
-        name, run = item.removeprefix(PENDING_PREFIX), str(mapping(value).get("run", ""))
-        mine = by_name.get(name, [])
-        if not mapping(value).get("unknown"):
+        name, sent = item.removeprefix(PENDING_PREFIX), mapping(value)
+        mine, run = by_name.get(name, []), str(sent.get("run", ""))
+        if sent.get("unknown"):
+            held = name not in sure and any(runs.pop(handler.order, None) for handler in mine)
+            again = "a change of this run notifies it again" if name in sure else _NOT_AGAIN
+            warnings.append(_in_doubt(name, sent, _HELD if held else again))
+        elif mine:
             runs |= {handler.order: HandlerCall(handler, run) for handler in mine}
-            warnings += [] if mine else [_not_notified(name, run)]
-        elif name in sure:
-            warnings.append(_in_doubt(name, mapping(value), "a change of this run notifies it again"))
         else:
-            held = any(runs.pop(handler.order, None) for handler in mine)
-            warnings.append(_in_doubt(name, mapping(value), _HELD if held else _NOT_AGAIN))
+            warnings.append(
+                f"the handler {name!r} is pending since run {run}, and no task of this run notifies it\n"
+                "run the playbook that defines it, or drop it with --forget-pending"
+            )
     return [runs[order] for order in sorted(runs)], warnings
 
 
@@ -99,16 +101,9 @@ _DELETION_WAITS = (
 )
 
 
-def _in_doubt(name: str, value: Mapping[str, Json], then: str) -> str:
+def _in_doubt(name: str, sent: Mapping[str, Json], then: str) -> str:
     return (
-        f"the handler {name!r} was sent by run {value.get('run')} and {answer_told(value)}: it may have run, and {then}"
-    )
-
-
-def _not_notified(name: str, run: str) -> str:
-    return (
-        f"the handler {name!r} is pending since run {run}, and no task of this run notifies it\n"
-        "run the playbook that defines it, or drop it with --forget-pending"
+        f"the handler {name!r} was sent by run {sent.get('run')} and {answer_told(sent)}: it may have run, and {then}"
     )
 
 

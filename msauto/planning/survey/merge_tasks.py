@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, TypeVar
 
 from msauto.diffing.comparison import as_number, same_list, same_value, track_of
@@ -41,8 +42,12 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
 
     Raises ``PlanningError`` that names both places of a contradiction.
     """
-    _check_presence(declared)
-    if len(declared) == 1 and not _has_lists(declared[0]):
+    absent = next((w for w in declared if not w.present), None)
+    present = next((w for w in declared if w.present), None)
+    if absent and present:
+        raise _removed_and_declared("the asset", absent.source, present.source)
+    has_lists = max(map(len, (declared[0].segments, declared[0].markers, declared[0].links))) > 1
+    if len(declared) == 1 and not has_lists:
         return declared[0]
     keys = _MergeKeys(asset, next((each.title.value for each in declared if each.title), title))
     _check_exactly(declared, keys)
@@ -59,7 +64,7 @@ def merge_desired(declared: Sequence[DesiredAsset], asset: Asset, title: str) ->
         xmp=_xmp(declared),
         xmp_lists=frozenset().union(*(w.xmp_lists for w in declared)),
         segments=_list("segment", [w.segments for w in declared], keys.segment, keys),
-        segmentation=_one("the segmentation", [w.segmentation for w in declared], keys.segmentation),
+        segmentation=_one("the segmentation", [w.segmentation for w in declared], keys.comparable),
         markers=_list("marker", [w.markers for w in declared], keys.marker, keys),
         links=_list("link", [w.links for w in declared], keys.link, keys),
         exactly=_exactly([w.exactly for w in declared]),
@@ -92,17 +97,6 @@ def merge_channels(declared: Sequence[DesiredChannel]) -> DesiredChannel:
         still={guid: value for w in declared for guid, value in w.still.items()},
         notes=tuple(note for w in declared for note in w.notes),
     )
-
-
-def _has_lists(desired: DesiredAsset) -> bool:
-    return len(desired.segments) > 1 or len(desired.markers) > 1 or len(desired.links) > 1
-
-
-def _check_presence(declared: Sequence[DesiredAsset]) -> None:
-    absent = next((w for w in declared if not w.present), None)
-    present = next((w for w in declared if w.present), None)
-    if absent and present:
-        raise _removed_and_declared("the asset", absent.source, present.source)
 
 
 def _removed_and_declared(what: str, absent: TaskSource | None, desired: TaskSource) -> Exception:
@@ -148,17 +142,16 @@ class _MergeKeys:
             return plain(value)
         if isinstance(value, tuple):
             return tuple(map(self.comparable, value))
-        if isinstance(value, Position):
-            return self.frames(value)
-        return repr(value)
-
-    def frames(self, position: Position) -> Hashable:
-        """Return the frames, else the text: the error is raised where the position is used."""
-        rate = self.asset.rate or (Fraction(1) if position.timecode.kind == "frames" else None)
+        if isinstance(value, DesiredSegmentation):
+            return self.comparable(value.duration), self.comparable(value.title)
+        if not isinstance(value, Position):
+            return repr(value)
+        # An error of a position is raised where it is used.
+        rate = self.asset.rate or (Fraction(1) if value.timecode.kind == "frames" else None)
         try:
-            return position.to_frames(rate) if rate else str(position)
+            return value.to_frames(rate) if rate else str(value)
         except TimecodeError:
-            return str(position)
+            return str(value)
 
     def field(self, name: str, value: object) -> Hashable:
         number = as_number(value) if isinstance(value, str) else None
@@ -172,11 +165,6 @@ class _MergeKeys:
         place = (self.comparable(value.start), self.comparable(value.duration))
         title = value.fields.get("title")
         return (*place, plain(title)) if value.start is ABSENT and title is not None else place
-
-    def segmentation(self, value: object) -> Hashable:
-        if not isinstance(value, DesiredSegmentation):
-            return None
-        return self.frames(value.duration), self.comparable(value.title)
 
     def marker(self, value: DesiredMarker) -> Hashable:
         if value.uid is not ABSENT:
@@ -214,7 +202,7 @@ def _mapping(
     what: str, sourced: Iterable[Mapping[str, Sourced[T]]], key: Callable[[str, object], Hashable]
 ) -> dict[str, Sourced[T]]:
     merged: dict[str, Sourced[T]] = {}
-    for name, other in ((name, other) for fields in sourced for name, other in fields.items()):
+    for name, other in chain.from_iterable(fields.items() for fields in sourced):
         first = merged.setdefault(name, other)
         if key(name, first.value) != key(name, other.value):
             raise _contradiction(f"{what} {name}", first, other)
@@ -237,23 +225,19 @@ def _xmp(declared: Sequence[DesiredAsset]) -> dict[str, Sourced[tuple[str, ...]]
                 continue
             if name in whole:
                 raise _contradiction(f"the XMP field {name}", first, sourced)
-            merged[name] = replace(first, value=_joined(first.value, sourced.value), also=(*first.also, sourced.source))
+            values = list(first.value)
+            for value in sourced.value:
+                if not any(same_list([value], [each]) for each in values):
+                    values.append(value)
+            merged[name] = replace(first, value=tuple(values), also=(*first.also, sourced.source))
     return merged
-
-
-def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    found = list(one)
-    for value in other:
-        if not any(same_list([value], [each]) for each in found):
-            found.append(value)
-    return tuple(found)
 
 
 def _list(
     what: str, lists: Iterable[Sequence[Sourced[V]]], identity: Callable[[V], Hashable], keys: _MergeKeys
 ) -> tuple[Sourced[V], ...]:
     merged: dict[Hashable, Sourced[V]] = {}
-    for sourced in (sourced for items in lists for sourced in items):
+    for sourced in chain.from_iterable(lists):
         key = identity(sourced.value)
         first = merged.get(key)
         merged[key] = sourced if first is None else _merge(f"{what} {_show_key(key)}", first, sourced, keys)
@@ -284,7 +268,10 @@ def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> S
             raise _contradiction(f"{name} of {what}", *given)
         if given:
             named[name] = given[0].value
-    fields = [_own_fields(sourced.value, sourced.source) for sourced in (one, other)]
+    fields: list[dict[str, Sourced[str | Position]]] = [
+        {name: Sourced(text, sourced.source) for name, text in getattr(sourced.value, "fields", {}).items()}
+        for sourced in (one, other)
+    ]
     if any(fields):
         merged = _mapping(f"{what}:", fields, keys.field)
         named["fields"] = {name: sourced.value for name, sourced in merged.items()}
@@ -293,41 +280,29 @@ def _merge(what: str, one: Sourced[V], other: Sourced[V], keys: _MergeKeys) -> S
     return replace(one, value=value, also=(*one.also, *more))
 
 
-def _own_fields(value: object, source: TaskSource) -> dict[str, Sourced[str | Position]]:
-    fields: Mapping[str, str | Position] = (
-        value.fields if isinstance(value, DesiredSegment | DesiredMarker | DesiredLink) else {}
-    )
-    return {name: Sourced(text, source) for name, text in fields.items()}
-
-
 # Exactly -------------------------------------------------------------------------------------------------------
 
 
 def _exactly(all_of: Sequence[CompleteLists]) -> CompleteLists:
-    narrowed = [exactly for exactly in all_of if exactly.markers]
-    tracks: frozenset[str] | None = None
-    if narrowed and all(exactly.tracks is not None for exactly in narrowed):
-        tracks = frozenset().union(*(exactly.tracks or () for exactly in narrowed))
+    narrowed = [exactly.tracks for exactly in all_of if exactly.markers]
+    tracks = frozenset[str]().union(*(each for each in narrowed if each is not None))
     return CompleteLists(
         segments=next((e.segments for e in all_of if e.segments), None),
         markers=next((e.markers for e in all_of if e.markers), None),
         links=next((e.links for e in all_of if e.links), None),
-        tracks=tracks,
+        tracks=tracks if narrowed and None not in narrowed else None,
     )
 
 
 def _check_exactly(declared: Sequence[DesiredAsset], keys: _MergeKeys) -> None:
     """Refuse what one task declares and another removes by ``exactly``, because its list does not name it."""
-    for one in (w for w in declared if w.exactly.segments or w.exactly.markers or w.exactly.links):
+    for one in (w for w in declared if w.exactly != CompleteLists()):
+        exactly = one.exactly
         for other in (desired for desired in declared if desired is not one):
-            _check_list("segment", one.exactly.segments, one.segments, other.segments, keys.segment)
-            _check_list("link", one.exactly.links, one.links, other.links, keys.link)
-            covered = [sourced for sourced in other.markers if _covers(one.exactly, keys.track(sourced.value))]
-            _check_list("marker", one.exactly.markers, one.markers, covered, keys.marker)
-
-
-def _covers(exactly: CompleteLists, track: str) -> bool:
-    return exactly.tracks is None or track in exactly.tracks
+            _check_list("segment", exactly.segments, one.segments, other.segments, keys.segment)
+            _check_list("link", exactly.links, one.links, other.links, keys.link)
+            covered = [s for s in other.markers if exactly.tracks is None or keys.track(s.value) in exactly.tracks]
+            _check_list("marker", exactly.markers, one.markers, covered, keys.marker)
 
 
 def _check_list(

@@ -6,7 +6,8 @@ It works target by target and drops live state as soon as it is compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,17 +16,23 @@ from msgspec import structs
 from msauto.concurrency import concurrent_map
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError
-from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents, TaskSource
+from msauto.model.desired import DatabaseRef, DesiredChannel, DesiredXmpBatch, ServerIntents
 from msauto.model.plan import Settlement, Target, TargetId
 from msauto.model.ports import Disk, LiveTarget, Memory, NoDisk, Reader
 from msauto.model.timecode import TimecodeError
 from msauto.planning.fingerprint import slow_if_secret
 from msauto.planning.survey.asset_plan import plan_channel, plan_database
-from msauto.planning.survey.asset_survey import State, SurveyContext, SurveyedTarget, in_error, survey_asset
+from msauto.planning.survey.asset_survey import (
+    SurveyContext,
+    SurveyedTarget,
+    database_not_found,
+    in_error,
+    recall_settled,
+    survey_asset,
+)
 from msauto.planning.survey.clip_finder import DistinctClipsError
 from msauto.planning.survey.fact_layers import Layers, XmpAnswers
 from msauto.planning.survey.merge_tasks import merge_channels
-from msauto.planning.survey.remembered_values import settlements_of
 from msauto.planning.survey.target_groups import IntentGroup, group_intents, merge_groups
 from msauto.secrets.taint import Secrets
 from msauto.server.clip_identity import MOST_LINKS
@@ -70,119 +77,61 @@ async def survey(
     )
     of_databases = tuple(intent for intent in work.intents if isinstance(intent.ref, DatabaseRef))
     rest = tuple(intent for intent in work.intents if not isinstance(intent.ref, DatabaseRef))
-    found = _Results()
-    for group in await group_intents(replace(work, intents=of_databases), reader, 1):
-        found.add(await _plan_group(context, group))
-    context = replace(context, answers=XmpAnswers(_batches(found.targets)))
+    databases = await group_intents(replace(work, intents=of_databases), reader, 1)
+    outcomes = [await _plan_group(context, group) for group in databases]
+    loaded = [each.target for each in outcomes if each.target is not None and each.target.changes]
+    context = replace(context, answers=XmpAnswers({each.database: each.changes[0].source for each in loaded}))
     groups = await group_intents(replace(work, intents=rest), reader, forks, context.answers)
 
     async def plan(group: IntentGroup) -> SurveyedTarget:
         return await _plan_group(context, group)
 
-    first = found.count
-    async for outcome in concurrent_map(plan, groups, limit=forks):
-        found.add(outcome)
-    for numbers in found.same_clips():
-        try:
-            outcome = await _plan_group(context, merge_groups([groups[number - first] for number in numbers]))
-        except DistinctClipsError:
-            continue  # their answers only looked like one clip
-        found.replace(numbers, outcome)
-    result = found.survey(work.server.name, reader.reads)
-    return replace(result, warnings=(*result.warnings, *context.answers.warnings()))
+    assets = [outcome async for outcome in concurrent_map(plan, groups, limit=forks)]
+    outcomes += await _with_one_target_a_clip(context, groups, assets)
+    targets = [each.target for each in outcomes if each.target is not None]
+    first = min((target.batch for target in targets), default=0)
+    states = Counter(each.state for each in outcomes)
+    warnings = (warning for outcome in outcomes for warning in outcome.warnings)
+    return Survey(
+        work.server.name,
+        # A database target is in the first batch: it precedes all assets of its server.
+        tuple(structs.replace(each, batch=first) if each.kind == "database" else each for each in targets),
+        states["unchanged"],
+        states["skipped"],
+        states["left out"],
+        reader.reads,
+        (*warnings, *context.answers.warnings()),
+        tuple(settlement for outcome in outcomes for settlement in outcome.settlements),
+    )
 
 
-class _Results:
-    """The outcomes so far, by the number of the target. Unchanged targets are counted, not kept."""
-
-    def __init__(self) -> None:
-        self._states: list[State | None] = []
-        self._outcomes: dict[int, SurveyedTarget] = {}
-        self._clips: dict[int, list[int]] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of outcomes."""
-        return len(self._states)
-
-    @property
-    def targets(self) -> list[Target]:
-        """The targets that change or are in error, in order."""
-        return [each.target for _, each in sorted(self._outcomes.items()) if each.target is not None]
-
-    def add(self, outcome: SurveyedTarget) -> None:
-        """Add the outcome of the next target."""
-        number = len(self._states)
-        self._states.append(outcome.state)
+async def _with_one_target_a_clip(
+    context: SurveyContext, groups: Sequence[IntentGroup], outcomes: list[SurveyedTarget]
+) -> list[SurveyedTarget]:
+    """Return the outcomes, with one for all groups that lead to the same clip under different names."""
+    clips: dict[int, list[int]] = {}
+    for number, outcome in enumerate(outcomes):
         if outcome.clip is not None:
-            self._clips.setdefault(outcome.clip, []).append(number)
-        self._keep(number, outcome)
-
-    def same_clips(self) -> list[list[int]]:
-        """Return the numbers of targets that seem to be one clip under different names.
-
-        A larger number of them means that the server reports the same for all clips.
-        """
-        return [numbers for numbers in self._clips.values() if 1 < len(numbers) <= MOST_LINKS]
-
-    def replace(self, numbers: Sequence[int], outcome: SurveyedTarget) -> None:
-        """Replace several outcomes by one, at the position of the first."""
-        for number in numbers:
-            self._states[number] = None
-            self._outcomes.pop(number, None)
-        self._states[numbers[0]] = outcome.state
-        self._keep(numbers[0], outcome)
-
-    def _keep(self, number: int, outcome: SurveyedTarget) -> None:
-        if outcome.target is not None or outcome.warnings or outcome.settlements:
-            self._outcomes[number] = outcome
-
-    def survey(self, server: str, reads: int) -> Survey:
-        """Return the survey."""
-        targets = self.targets
-        first = min((target.batch for target in targets), default=0)
-        kept = [outcome for _, outcome in sorted(self._outcomes.items())]
-        states = Counter(self._states)
-        return Survey(
-            server,
-            tuple(_in_batch(target, first) for target in targets),
-            states["unchanged"],
-            states["skipped"],
-            states["left out"],
-            reads,
-            tuple(warning for outcome in kept for warning in outcome.warnings),
-            tuple(settlement for outcome in kept for settlement in outcome.settlements),
-        )
-
-
-def _in_batch(target: Target, first: int) -> Target:
-    """Return a database target in the first batch: it precedes all assets of its server."""
-    return structs.replace(target, batch=first) if target.kind == "database" else target
-
-
-def _batches(targets: Iterable[Target]) -> dict[str, TaskSource]:
-    """Return the databases that an XMP batch changes, with the source of the batch."""
-    return {target.database: target.changes[0].source for target in targets if target.changes}
+            clips.setdefault(outcome.clip, []).append(number)
+    replaced: set[int] = set()
+    # More names than MOST_LINKS for one clip means that the server reports the same for all clips.
+    for numbers in (numbers for numbers in clips.values() if 1 < len(numbers) <= MOST_LINKS):
+        with suppress(DistinctClipsError):  # their answers only looked like one clip
+            outcomes[numbers[0]] = await _plan_group(context, merge_groups([groups[number] for number in numbers]))
+            replaced.update(numbers[1:])
+    return [outcome for number, outcome in enumerate(outcomes) if number not in replaced]
 
 
 async def _plan_group(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
-    outcome = await _plan(context, group)
-    if outcome.target is None:
-        return outcome
-    return replace(outcome, target=structs.replace(outcome.target, batch=group.batch))
-
-
-async def _plan(context: SurveyContext, group: IntentGroup) -> SurveyedTarget:
+    plan = {"rss_channel": _plan_channel, "database": _plan_database}.get(group.kind, survey_asset)
     try:
         if group.error is not None:
             raise group.error
-        if group.kind == "rss_channel":
-            return await _plan_channel(context, group)
-        if group.kind == "database":
-            return await _plan_database(context, group)
-        return await survey_asset(context, group)
+        outcome = await plan(context, group)
     except (MsautoError, TimecodeError) as error:
-        return SurveyedTarget("changed", in_error(context, group, error))
+        outcome = SurveyedTarget("changed", in_error(context, group, error))
+    target = outcome.target
+    return outcome if target is None else replace(outcome, target=structs.replace(target, batch=group.batch))
 
 
 # Channels and databases ----------------------------------------------------------------------------------------
@@ -209,16 +158,10 @@ async def _plan_database(context: SurveyContext, group: IntentGroup) -> Surveyed
     if not batches:
         return SurveyedTarget("skipped")
     name = TargetId(context.server.name, group.database, "database", group.database)
-    memory = dict(context.memory.recall(name))
-    settlements = settlements_of(name, memory) if context.forget else []
-    memory |= {each.item: each.value for each in settlements}
+    memory, settlements = recall_settled(context.memory, name, forget=context.forget)
     outcome = SurveyedTarget.of(*plan_database(context.server, group.database, batches, memory), tuple(settlements))
     if outcome.target is not None and not await context.reader.has_database(group.database):
-        raise refuse(
-            f"server {context.server.name}: database {group.database!r} not found",
-            batches[0].source,
-            "list the databases with `msauto show databases`",
-        )
+        raise database_not_found(context.server, group.database, batches[0].source)
     return outcome
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msauto.concurrency import concurrent_map, in_turns
@@ -18,7 +18,6 @@ from msauto.model.server import ServerSpec
 from msauto.planning.survey.fact_layers import FoundClip, Layers, XmpAnswers
 
 _Key = tuple[str, ...]
-_Condition = Callable[[Callable[[Facts], bool], Entry], Awaitable[tuple[bool, frozenset[str]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,6 @@ class IntentGroupMember:
     intent: Intent
     title: str | None = None
     entry: Entry | None = None
-    looked: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _SelectedEntry:
-    """An entry of a listing that a select chooses, and the facts that its ``where`` used."""
-
-    entry: Entry
     looked: frozenset[str] = frozenset()
 
 
@@ -78,16 +69,6 @@ _KeyedMember = tuple[_Key, IntentGroup, IntentGroupMember]
 """A new group under its key, and the member that belongs there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ResolvedIntent:
-    """The clips of one intent: entries of a listing, an answer by id, or an error."""
-
-    intent: Intent
-    selected: tuple[_SelectedEntry, ...] = ()
-    asset: Asset | None = None
-    error: MsautoError | None = None
-
-
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
     """Return one group for one clip that several groups declare under different names."""
     first = groups[0]
@@ -104,11 +85,11 @@ async def group_intents(
     former = _FormerTitles(work.intents)
     groups: dict[_Key, IntentGroup] = {}
 
-    async def resolve(intent: Intent) -> _ResolvedIntent:
-        return await _resolve(intent, work.server, reader, forks, answers)
+    async def groups_of(intent: Intent) -> Iterable[_KeyedMember]:
+        return await _groups_of(intent, work.server, former, reader, forks, answers)
 
-    async for resolved in concurrent_map(resolve, work.intents, limit=forks):
-        async for key, group, member in in_turns(_groups_of(resolved, former)):
+    async for keyed_members in concurrent_map(groups_of, work.intents, limit=forks):
+        async for key, group, member in in_turns(keyed_members):
             found = groups.setdefault(key, group)
             found.members.append(member)
             found.error = found.error or group.error
@@ -123,18 +104,15 @@ class _FormerTitles:
         self._was: dict[tuple[str, str], list[str]] = {}
         self._claims: dict[tuple[str, str], list[Intent]] = {}
         for intent in intents:
-            if isinstance(intent.ref, TitleRef) and intent.ref.was:
-                self._add(intent, intent.ref)
-
-    def _add(self, intent: Intent, ref: TitleRef) -> None:
-        was = self._was.setdefault((ref.database, plain(ref.title)), [])
-        for title in ref.was:
-            if title != ref.title and title not in was:
-                was.append(title)
-            if plain(title) == plain(ref.title):
-                continue  # another normalization form of the title: the server may know only that one
-            self._now.setdefault((ref.database, plain(title)), ref.title)
-            self._claims.setdefault((ref.database, plain(title)), []).append(intent)
+            ref = intent.ref
+            if not isinstance(ref, TitleRef) or not ref.was:
+                continue
+            was = self._was.setdefault((ref.database, plain(ref.title)), [])
+            was += [title for title in dict.fromkeys(ref.was) if title != ref.title and title not in was]
+            # Another normalization form of the title is left out: the server may know only that one.
+            for key in ((ref.database, plain(title)) for title in ref.was if plain(title) != plain(ref.title)):
+                self._now.setdefault(key, ref.title)
+                self._claims.setdefault(key, []).append(intent)
 
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
@@ -145,11 +123,11 @@ class _FormerTitles:
     def chain(self, database: str, title: str) -> dict[str, tuple[str, ...]]:
         """Return the former titles that other tasks give to another clip, each with the oldest titles of that clip."""
         known = (name for name in self._was.get((database, plain(title)), ()) if plain(name) != plain(title))
-        return {name: self._oldest(database, name) for name in known if (database, plain(name)) in self._was}
-
-    def _oldest(self, database: str, title: str) -> tuple[str, ...]:
-        """Return the former titles, followed back, that no other task gives to a clip."""
-        return tuple(name for name in self._followed_back(database, title) if (database, plain(name)) not in self._was)
+        return {
+            name: tuple(old for old in self._followed_back(database, name) if (database, plain(old)) not in self._was)
+            for name in known
+            if (database, plain(name)) in self._was
+        }
 
     def _followed_back(self, database: str, title: str) -> Iterator[str]:
         """Yield the former titles of a title, their former titles, and so on, each once."""
@@ -199,47 +177,48 @@ class _FormerTitles:
         return None
 
 
-def _groups_of(resolved: _ResolvedIntent, former: _FormerTitles) -> Iterable[_KeyedMember]:
+async def _groups_of(
+    intent: Intent, server: ServerSpec, former: _FormerTitles, reader: Reader, forks: int, answers: XmpAnswers
+) -> Iterable[_KeyedMember]:
     """Return the groups of an intent, to be merged with those of the same key."""
-    intent, ref = resolved.intent, resolved.intent.ref
+    ref, member = intent.ref, IntentGroupMember(intent)
     if isinstance(ref, ChannelRef):
-        return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), IntentGroupMember(intent))]
+        return [(("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)]
     if isinstance(ref, DatabaseRef):
-        return [
-            (("database", ref.database), IntentGroup("database", ref.database, ref.database), IntentGroupMember(intent))
-        ]
-    if resolved.error is not None:
-        name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
-        failed = IntentGroup("asset", ref.database, name, error=resolved.error)
-        return [(("error", ref.database, name, str(intent.source.place)), failed, IntentGroupMember(intent))]
-    if isinstance(ref, IdRef):
-        return [_group_by_id(resolved, ref)]
+        return [(("database", ref.database), IntentGroup("database", ref.database, ref.database), member)]
     if isinstance(ref, TitleRef):
         return [_group_by_title(ref.database, ref.title, former, IntentGroupMember(intent, ref.title))]
-    return (
-        _group_by_title(
-            ref.database, each.entry.title, former, IntentGroupMember(intent, each.entry.title, each.entry, each.looked)
-        )
-        for each in resolved.selected
-    )
+    name = f"{ref.namespace}:{ref.identifier}" if isinstance(ref, IdRef) else _describe(ref)
+    group = IntentGroup("asset", ref.database, name)
+    try:
+        if isinstance(ref, SelectRef):
+            members = await _select(intent, ref, reader, forks, answers)
+            return (_group_by_title(ref.database, m.entry.title, former, m) for m in members if m.entry is not None)
+        versions.require(server, versions.Feature.KEY_ID)
+        address = Address(ref.identifier, ref.namespace)
+        group.by_id = (address, await reader.read_asset(ref.database, address))
+    except MsautoError as error:
+        group.error = error
+        return [(("error", ref.database, name, str(intent.source.place)), group, member)]
+    return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
 
 
 def _group_by_title(database: str, declared: str, former: _FormerTitles, member: IntentGroupMember) -> _KeyedMember:
     title = former.current_title(database, declared)
-    error = former.error(database, title)
-    group = IntentGroup("asset", database, title, former.names(database, title), error=error)
-    group.chain, group.next_titles = former.chain(database, title), former.next_titles(database, title)
+    group = IntentGroup(
+        "asset",
+        database,
+        title,
+        former.names(database, title),
+        error=former.error(database, title),
+        chain=former.chain(database, title),
+        next_titles=former.next_titles(database, title),
+    )
     return ("asset", database, plain(title)), group, member
 
 
-def _group_by_id(resolved: _ResolvedIntent, ref: IdRef) -> _KeyedMember:
-    name = f"{ref.namespace}:{ref.identifier}"
-    group = IntentGroup("asset", ref.database, name, by_id=(Address(ref.identifier, ref.namespace), resolved.asset))
-    return ("id", ref.database, ref.namespace, ref.identifier), group, IntentGroupMember(resolved.intent)
-
-
-def _describe(ref: TitleRef | SelectRef) -> str:
-    return ref.title if isinstance(ref, TitleRef) else f"select {show_folder(ref.folder) or '/'}"
+def _describe(ref: SelectRef) -> str:
+    return f"select {show_folder(ref.folder) or '/'}"
 
 
 def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
@@ -260,27 +239,10 @@ def check_entry(entry: Entry, asset: Asset, source: TaskSource) -> None:
     )
 
 
-# Reading the clips of intents ----------------------------------------------------------------------------------
-
-
-async def _resolve(
-    intent: Intent, server: ServerSpec, reader: Reader, forks: int, answers: XmpAnswers
-) -> _ResolvedIntent:
-    try:
-        if isinstance(intent.ref, IdRef):
-            versions.require(server, versions.Feature.KEY_ID)
-            address = Address(intent.ref.identifier, intent.ref.namespace)
-            return _ResolvedIntent(intent, asset=await reader.read_asset(intent.ref.database, address))
-        if isinstance(intent.ref, SelectRef):
-            return _ResolvedIntent(intent, selected=await _select(intent, intent.ref, reader, forks, answers))
-    except MsautoError as error:
-        return _ResolvedIntent(intent, error=error)
-    return _ResolvedIntent(intent)
-
-
 async def _select(
     intent: Intent, ref: SelectRef, reader: Reader, forks: int, answers: XmpAnswers
-) -> tuple[_SelectedEntry, ...]:
+) -> Sequence[IntentGroupMember]:
+    """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
     entries = await reader.read_select(ref)
     if entries is None:
         raise PlanningError(
@@ -288,73 +250,51 @@ async def _select(
             place=intent.source.place,
             remedy="correct the folder, or create it",
         )
-
-    async def holds(where: Callable[[Facts], bool], entry: Entry) -> tuple[bool, frozenset[str]]:
-        return await _holds(where, ref.database, entry, reader, answers, intent.source)
-
-    found = tuple([selected async for selected in _filter_entries(ref, entries, holds, forks)])
-    if ref.expect_min is not None or ref.expect_max is not None:
-        clips = {identity_of(selected.entry) or plain(selected.entry.title) for selected in found}
-        _check_expected(intent, ref, len(clips))
-    return found
-
-
-async def _filter_entries(
-    ref: SelectRef, entries: Sequence[Entry], holds: _Condition, forks: int
-) -> AsyncIterator[_SelectedEntry]:
-    """Yield the entries that fulfil ``where``; a clip is read only where its entry is not enough."""
-    where = ref.where
-    if where is None:
-        async for entry in in_turns(entries):
-            yield _SelectedEntry(entry)
-        return
-
-    async def look(entry: Entry) -> tuple[bool, frozenset[str]]:
-        return await holds(where, entry)
-
+    found: list[IntentGroupMember] = []
     pending: list[Entry] = []
     async for entry in in_turns(entries):
         facts = Facts(entry=entry)
         try:
-            if where(facts):
-                yield _SelectedEntry(entry, frozenset(f"fact:{name}" for name in facts.looked))
+            if ref.where is None or ref.where(facts):
+                looked = frozenset(f"fact:{name}" for name in facts.looked)
+                found.append(IntentGroupMember(intent, entry.title, entry, looked))
         except Need:
             pending.append(entry)
-    looked = concurrent_map(look, pending, limit=forks)
-    index = 0
-    async for selected, names in looked:
-        if selected:
-            yield _SelectedEntry(pending[index], names)
-        index += 1
+
+    async def look(entry: Entry) -> IntentGroupMember | None:
+        return await _look_at_clip(intent, ref, entry, reader, answers)
+
+    found += [member async for member in concurrent_map(look, pending, limit=forks) if member is not None]
+    low, high = ref.expect_min, ref.expect_max
+    if low is not None or high is not None:
+        clips = {identity_of(member.entry) or plain(member.entry.title) for member in found if member.entry is not None}
+        if len(clips) < (low or 0) or (high is not None and len(clips) > high):
+            most = "any number" if high is None else high
+            raise PlanningError(
+                f"{_describe(ref)} finds {len(clips)} assets; expected: {low or 0} to {most}",
+                place=intent.source.place,
+                remedy="look at the assets with `msauto show`, or correct `expect`",
+            )
+    return found
 
 
-async def _holds(
-    where: Callable[[Facts], bool],
-    database: str,
-    entry: Entry,
-    reader: Reader,
-    answers: XmpAnswers,
-    source: TaskSource,
-) -> tuple[bool, frozenset[str]]:
+async def _look_at_clip(
+    intent: Intent, ref: SelectRef, entry: Entry, reader: Reader, answers: XmpAnswers
+) -> IntentGroupMember | None:
+    """Return the entry as a member if its clip fulfils ``where``."""
+
     async def find() -> FoundClip | None:
         address = Address(entry.title)
-        asset = await reader.read_asset(database, address)
-        if asset is not None:
-            check_entry(entry, asset, source)
-        return None if asset is None else FoundClip(asset, address, entry.title)
+        asset = await reader.read_asset(ref.database, address)
+        if asset is None:
+            return None
+        check_entry(entry, asset, intent.source)
+        return FoundClip(asset, address, entry.title)
 
-    layers = Layers(reader, database, find, answers)
+    layers = Layers(reader, ref.database, find, answers)
     try:
-        return await layers.evaluate(where, entry, source), frozenset(layers.looked)
+        if ref.where is None or not await layers.evaluate(ref.where, entry, intent.source):
+            return None
     except NoAssetError:
-        return False, frozenset()  # deleted between the listing and the reading
-
-
-def _check_expected(intent: Intent, ref: SelectRef, count: int) -> None:
-    low, high = ref.expect_min, ref.expect_max
-    if (low is not None and count < low) or (high is not None and count > high):
-        raise PlanningError(
-            f"{_describe(ref)} finds {count} assets; expected: {low or 0} to {'any number' if high is None else high}",
-            place=intent.source.place,
-            remedy="look at the assets with `msauto show`, or correct `expect`",
-        )
+        return None  # deleted between the listing and the reading
+    return IntentGroupMember(intent, entry.title, entry, frozenset(layers.looked))

@@ -7,6 +7,7 @@ it declares then must be what it declares now.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -14,28 +15,28 @@ from msgspec import structs
 from msauto.diffing.comparison import same_list, same_value
 from msauto.diffing.plan_builder import PlanBuilder
 from msauto.errors import MsautoError
-from msauto.model.desired import Desired, DesiredAsset, Intent, Sourced
+from msauto.model.desired import DesiredAsset, Sourced
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.live import Xmp
-from msauto.model.plan import Change
 from msauto.planning.survey.asset_plan import LocatedAsset
-from msauto.planning.survey.expected_state import asset_after, xmp_after
+from msauto.planning.survey.clip_finder import Declared
+from msauto.planning.survey.editorial_warnings import asset_after, xmp_after
 from msauto.planning.survey.fact_layers import Layers
-from msauto.planning.survey.target_groups import IntentGroupMember
 
 T = TypeVar("T")
 _LISTS = {"marker": "markers", "segment": "segments"}
 
 
 def warn_of_repeated_changes(
-    declared: Sequence[tuple[IntentGroupMember, Desired]],
-    layers: Layers,
-    found: LocatedAsset,
-    xmp: Xmp | None,
-    builder: PlanBuilder,
+    declared: Sequence[Declared], layers: Layers, found: LocatedAsset, xmp: Xmp | None, builder: PlanBuilder
 ) -> None:
     """Add a warning to the builder for each value that the next run would change again."""
-    suspects = {(change.aspect, change.key) for change in builder.changes if _is_read(change, layers.looked)}
+    suspects: set[tuple[str, str]] = set()
+    for change in builder.changes:
+        reads = {f"fact:{_LISTS.get(change.aspect, change.key)}"}
+        if change.aspect == "xmp":
+            reads = {f"xmp:{change.key}", "fact:xmp"}
+        suspects |= {(change.aspect, change.key)} if reads & layers.looked else set()
     if not suspects:
         return
     requests = builder.requests()
@@ -43,24 +44,12 @@ def warn_of_repeated_changes(
     fields = xmp_after(layers.with_xmp(xmp), requests)
     warnings: list[str] = []
     for member, desired in declared:
-        again = _evaluate_again(member.intent, Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
-        if isinstance(desired, DesiredAsset) and again is not None:
+        again = None
+        with suppress(Need, NoAssetError, MsautoError):
+            again = member.intent.evaluate(Facts(entry=member.entry, asset=after, xmp=fields, links=layers.links))
+        if isinstance(desired, DesiredAsset) and isinstance(again, DesiredAsset) and again.present:
             warnings += _differences(desired, again, suspects)
     builder.warnings += [f"{found.title}: {warning}" for warning in dict.fromkeys(warnings)]
-
-
-def _is_read(change: Change, looked: Collection[str]) -> bool:
-    if change.aspect == "xmp":
-        return f"xmp:{change.key}" in looked or "fact:xmp" in looked
-    return f"fact:{_LISTS.get(change.aspect, change.key)}" in looked
-
-
-def _evaluate_again(intent: Intent, facts: Facts) -> DesiredAsset | None:
-    try:
-        desired = intent.evaluate(facts)
-    except (Need, NoAssetError, MsautoError):
-        return None
-    return desired if isinstance(desired, DesiredAsset) and desired.present else None
 
 
 def _differences(now: DesiredAsset, then: DesiredAsset, suspects: Collection[tuple[str, str]]) -> Iterator[str]:

@@ -14,16 +14,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from msauto.interface.fields import (
-    LINK_FIELDS,
-    MARKER_ATTRIBUTES,
-    SEGMENT_ATTRIBUTES,
-    TRACKS,
-    Attribute,
-    names,
-    track_named,
-)
-from msauto.model.live import Asset, Link, Marker, Segment, Xmp, show_folder
+from msauto.interface import fields as registry
+from msauto.model.live import Asset, Marker, Segment, Xmp, show_folder
 from msauto.model.snapshot import AssetSnapshot, ChannelSnapshot, SkippedEntry
 from msauto.model.timecode import Timecode, TimecodeError, show_timecode
 from msauto.playbook.export.rss_writer import channel_task
@@ -34,8 +26,8 @@ from msauto.playbook.yaml.writer import CommentedValue, FlowStyle, comment, yaml
 HEADER = "Exported by msauto"
 """How the first line of every exported file begins, after ``#``: such a file may be replaced."""
 
-_MARKER_OWN = frozenset({*names(MARKER_ATTRIBUTES), "track"})
-_NS_NAME = TypeAdapter(NsName)
+_MARKER_OWN = frozenset({*registry.names(registry.MARKER_ATTRIBUTES), "track"})
+_NS_NAME: TypeAdapter[str] = TypeAdapter(NsName)
 _ATTRIBUTE_NAME: TypeAdapter[str] = TypeAdapter(AttributeName)
 
 
@@ -63,11 +55,6 @@ class _Part:
         self.items.append(CommentedValue((why,)))
         self.complete = False
 
-    @property
-    def has_values(self) -> bool:
-        """Whether anything but comments is there."""
-        return any(not isinstance(item, CommentedValue) or item.value is not None for item in self.items)
-
 
 # Playbooks -----------------------------------------------------------------------------------------------------
 
@@ -88,18 +75,11 @@ def play_lines(name: str, hosts: str, database: str | None = None) -> Iterator[s
 def task_lines(snapshot: AssetSnapshot | ChannelSnapshot | SkippedEntry, writing: WriterOptions) -> Iterator[str]:
     """Yield the lines of one task, or the comment on what was left out."""
     if isinstance(snapshot, SkippedEntry):
-        yield f"    {comment(f'{_path(snapshot)}: {snapshot.why}.')}"
-        return
-    task = (
-        asset_task(snapshot, writing)
-        if isinstance(snapshot, AssetSnapshot)
-        else channel_task(snapshot.channel, writing.rss_guid)
-    )
-    yield from yaml_lines([task], 4)
-
-
-def _path(left: SkippedEntry) -> str:
-    return show_folder((*left.folder, left.title))
+        yield f"    {comment(f'{show_folder((*snapshot.folder, snapshot.title))}: {snapshot.why}.')}"
+    elif isinstance(snapshot, AssetSnapshot):
+        yield from yaml_lines([asset_task(snapshot, writing)], 4)
+    else:
+        yield from yaml_lines([channel_task(snapshot.channel, writing.rss_guid)], 4)
 
 
 # Assets --------------------------------------------------------------------------------------------------------
@@ -117,29 +97,26 @@ def asset_task(snapshot: AssetSnapshot, writing: WriterOptions) -> dict[str, Any
     _put(args, "xmp", dict(_xmp(snapshot.xmp or {}, writing.separator)))
     lists = {"segments": _segments(snapshot), "markers": _markers(snapshot), "links": _links(snapshot)}
     for name, part in lists.items():
-        _put_list(args, name, part)
+        _put(args, name, part.items)
     removable = [name for name in lists if name != "links" or writing.removes_links]
-    complete = [name for name in removable if lists[name].has_values and lists[name].complete]
+    complete = [name for name in removable if _has_values(lists[name].items) and lists[name].complete]
     if complete:
         args["exactly"] = FlowStyle(complete)
     return {"name": asset.title or snapshot.title, "asset": args}
 
 
-def _put(args: dict[str, Any], name: str, values: Mapping[str, Any]) -> None:
-    """Add a mapping that has values; if it has only comments, add the comments."""
-    if any(not isinstance(value, CommentedValue) or value.value is not None for value in values.values()):
-        args[name] = values
-    elif values:
-        notes = tuple(note for value in values.values() for note in value.notes)
-        args[name] = CommentedValue(tuple(f"{name}: {note}" for note in notes))
+def _has_values(items: Iterable[Any]) -> bool:
+    """Return whether anything but comments is there."""
+    return any(not isinstance(item, CommentedValue) or item.value is not None for item in items)
 
 
-def _put_list(args: dict[str, Any], name: str, part: _Part) -> None:
-    if part.has_values:
-        args[name] = part.items
-    elif part.items:
-        notes = tuple(note for item in part.items for note in item.notes)
-        args[name] = CommentedValue(tuple(f"{name}: {note}" for note in notes))
+def _put(args: dict[str, Any], name: str, written: Mapping[str, Any] | list[Any]) -> None:
+    """Add a mapping or list that has values; if it has only comments, add the comments."""
+    items = written.values() if isinstance(written, Mapping) else written
+    if _has_values(items):
+        args[name] = written
+    elif written:
+        args[name] = CommentedValue(tuple(f"{name}: {note}" for item in items for note in item.notes))
 
 
 def _position(frames: int, rate: Fraction | None) -> str | int:
@@ -155,7 +132,7 @@ def _position(frames: int, rate: Fraction | None) -> str | int:
 
 
 def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
-    for each in LINK_FIELDS:
+    for each in registry.LINK_FIELDS:
         value = asset.attributes.get(each.name)
         if not value:
             continue
@@ -167,7 +144,7 @@ def _fields(asset: Asset) -> Iterator[tuple[str, Any]]:
             yield each.name, _position(int(value), asset.rate)
 
 
-def _unfit(attribute: Attribute, value: str, asset: Asset) -> str | None:
+def _unfit(attribute: registry.Attribute, value: str, asset: Asset) -> str | None:
     """Return why a field cannot be written as a position; ``None`` if it can."""
     if not (value.strip().isascii() and value.strip().isdecimal()):
         return f"{value!r} is not a valid position for a task"
@@ -183,7 +160,7 @@ def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
     for name, values in sorted(fields.items()):
         if not any(values) and len(values) < 2:
             continue
-        if not _is_ns_name(name):
+        if not _is_valid(_NS_NAME, name):
             yield name, CommentedValue((f"{name} is shown without its namespace: a task needs ns:name",))
         elif any(separator in value for value in values):
             yield name, CommentedValue((f"{name} has a value that holds {separator!r}, which separates values",))
@@ -191,9 +168,9 @@ def _xmp(fields: Xmp, separator: str) -> Iterator[tuple[str, Any]]:
             yield name, values[0] if len(values) == 1 else FlowStyle(values)
 
 
-def _is_ns_name(name: str) -> bool:
+def _is_valid(kind: TypeAdapter[str], text: str) -> bool:
     try:
-        _NS_NAME.validate_python(name)
+        kind.validate_python(text)
     except ValidationError:
         return False
     return True
@@ -220,8 +197,8 @@ def _segments(snapshot: AssetSnapshot) -> _Part:
     return part
 
 
-def _twins(names: Iterable[Any]) -> list[Any]:
-    return [name for name, count in Counter(names).items() if count > 1]
+def _twins(identities: Iterable[Any]) -> list[Any]:
+    return [each for each, count in Counter(identities).items() if count > 1]
 
 
 def _unfit_segment(number: int, start: int, duration: int, frames: int | None) -> str | None:
@@ -240,7 +217,9 @@ def _segment(segment: Segment, start: int, rate: Fraction | None) -> dict[str, A
         "start": _position(start, rate),
         "duration": _position(segment.duration, rate),
     }
-    return sourced | {name: text for name in names(SEGMENT_ATTRIBUTES) if (text := segment.text(name))}
+    return sourced | {
+        name: text for name in registry.names(registry.SEGMENT_ATTRIBUTES) if (text := segment.text(name))
+    }
 
 
 def _lossy(segment: Segment) -> Iterator[str]:
@@ -263,66 +242,46 @@ def _markers(snapshot: AssetSnapshot) -> _Part:
     for uid in _twins(marker.uid for marker in asset.markers):
         part.leave_out(f"several markers have uid {uid}: only one of them can be exported")
     places = Counter(_place(marker) for marker in markers.values())
-    for marker in sorted(markers.values(), key=lambda marker: (marker.frame, _track(marker), marker.uid)):
+    for marker in sorted(markers.values(), key=lambda marker: (*_place(marker), marker.uid)):
         alone = places[_place(marker)] == 1
         _add_marker(part, marker, marker.frame + snapshot.origin, asset, by_uid=not alone)
     return part
 
 
-def _track(marker: Marker) -> str:
-    return track_named(marker.track)
-
-
 def _place(marker: Marker) -> tuple[int, str]:
-    return marker.frame, _track(marker)
+    return marker.frame, registry.track_named(marker.track)
 
 
 def _add_marker(part: _Part, marker: Marker, frame: int, asset: Asset, *, by_uid: bool) -> None:
     """Add a marker: by its place, or by its uid if that is not valid in a task or another marker has it too."""
     inside = frame >= 0 and (asset.frames is None or frame < asset.frames)
-    known = _track(marker) in TRACKS
+    track = registry.track_named(marker.track)
+    known = track in registry.TRACKS
     by_uid = by_uid or not inside or not known
     if by_uid and marker.uid < 0:
         part.leave_out(f"marker {marker.uid} at frame {frame} is left out: its uid is negative")
         return
     sourced: dict[str, Any] = {"uid": marker.uid} if by_uid else {}
     sourced |= {"at": _position(frame, asset.rate)} if inside else {}
-    sourced |= {"track": _track(marker)} if known else {}
-    sourced |= {name: text for name in names(MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))}
-    further, unnamed = _attributes(marker)
+    sourced |= {"track": track} if known else {}
+    sourced |= {
+        name: text for name in registry.names(registry.MARKER_ATTRIBUTES, "text") if (text := marker.fields.get(name))
+    }
+    others = {name: text for name, text in marker.fields.items() if text and name not in _MARKER_OWN}
+    further = {name: text for name, text in others.items() if _is_valid(_ATTRIBUTE_NAME, name)}
     notes = [] if inside else [f"marker {marker.uid} lies outside the clip, at frame {frame}"]
     notes += [] if known else [f"track of marker {marker.uid}, which no task can set: {marker.track}"]
-    notes += [f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in unnamed]
-    for name in names(MARKER_ATTRIBUTES, "integer"):
-        number = _integer(marker, name)
-        if isinstance(number, int):
-            sourced |= {name: number} if number else {}
-        else:
-            notes.append(f"{name} of marker {marker.uid}, which no task can set: {number}")
+    notes += [
+        f"attribute of marker {marker.uid}, which no task can name: {name!r}" for name in others if name not in further
+    ]
+    for name in registry.names(registry.MARKER_ATTRIBUTES, "integer"):
+        text = marker.fields.get(name, "").strip()
+        try:
+            sourced |= {name: number} if (number := int(text or "0")) else {}
+        except ValueError:
+            notes.append(f"{name} of marker {marker.uid}, which no task can set: {text}")
     sourced |= {"attributes": further} if further else {}
     part.items.append(CommentedValue(tuple(notes), FlowStyle(sourced)) if notes else FlowStyle(sourced))
-
-
-def _attributes(marker: Marker) -> tuple[dict[str, str], list[str]]:
-    """Return the further attributes of a marker, and the names of those that no task can name."""
-    further: dict[str, str] = {}
-    unnamed: list[str] = []
-    for name, text in marker.fields.items():
-        if name in _MARKER_OWN or not text:
-            continue
-        try:
-            further[_ATTRIBUTE_NAME.validate_python(name)] = text
-        except ValidationError:
-            unnamed.append(name)
-    return further, unnamed
-
-
-def _integer(marker: Marker, name: str) -> int | str:
-    text = marker.fields.get(name, "").strip()
-    try:
-        return int(text) if text else 0
-    except ValueError:
-        return text
 
 
 # Links ---------------------------------------------------------------------------------------------------------
@@ -332,7 +291,8 @@ def _links(snapshot: AssetSnapshot) -> _Part:
     part = _Part()
     title = snapshot.asset.title or snapshot.title
     for stranger in snapshot.strangers:
-        part.leave_out(f"another clip is at {_shown(stranger)}: no link, though it has the same title")
+        place = show_folder((*stranger.folder, stranger.title))
+        part.leave_out(f"another clip is at {place}: no link, though it has the same title")
     home = (snapshot.asset.folder, title)
     places = sorted({(link.folder, link.title) for link in snapshot.links or ()} - {home})
     for folder, name in places:
@@ -342,7 +302,3 @@ def _links(snapshot: AssetSnapshot) -> _Part:
         else:
             part.leave_out(f"a link without a title in {show_folder(folder) or '/'}")
     return part
-
-
-def _shown(link: Link) -> str:
-    return show_folder((*link.folder, link.title))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from msauto.interface.rss_files import bad_character, default_file, ending_of, file_key, form_of, stem_of
@@ -47,16 +46,13 @@ def _unfit(item: RssItem, count: int, rss_guid: str) -> str | None:
 def _taken(sourced: dict[str, Any], taken: dict[str, str], rss_guid: str) -> str | None:
     """Return why an item conflicts with those before it: the channel may show both under one name."""
     file = sourced.get("file") or default_file(sourced["guid"], text="text" in sourced)
-    names = {file_key(name) for name in _shown_names(sourced["guid"], file, rss_guid)}
+    shown = (sourced["guid"], file, stem_of(file)) if rss_guid == "auto" else (file,)
+    names = {file_key(name) for name in shown}
     other = next((taken[name] for name in names if name in taken), None)
     if other is not None:
         return f"{sourced['guid']} may be the same file as the item {other}; `rss_guid` of the dialect decides that"
     taken |= dict.fromkeys(names, sourced["guid"])
     return None
-
-
-def _shown_names(guid: str, file: str, rss_guid: str) -> Iterable[str]:
-    return (guid, file, stem_of(file)) if rss_guid == "auto" else (file,)
 
 
 def _item(item: RssItem, rss_guid: str) -> dict[str, Any]:

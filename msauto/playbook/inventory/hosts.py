@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,24 +28,19 @@ def load_hosts(
     inventories: Sequence[str], server_url: str | None, files: Files, flaws: Problems | None = None
 ) -> Inventory:
     """Return the inventory, or that of ``--server URL``: one server, named by its host, and no groups."""
-    if server_url is not None and inventories:
-        node = outside_node("--server", server_url)
-        raise node.error("--server and -i cannot be given together", "add the server to the inventory, and use -l")
     if server_url is not None:
-        return _single(server_url)
+        node = outside_node("--server", server_url)
+        if inventories:
+            raise node.error("--server and -i cannot be given together", "add the server to the inventory, and use -l")
+        name = host_of(server_url, node)
+        host = Host(name, node, (Variable("server", {"url": server_url}, Level.INVENTORY_HOST, node),))
+        return Inventory({name: host}, {"all": (name,)}, single=True)
     if not inventories:
         raise outside_node("inventory").error("no inventory", "use -i INVENTORY or --server URL")
     inventory = load_inventory(inventories, files, flaws)
     if not inventory.hosts:
         raise outside_node(inventories[0]).error("the inventory has no hosts", "add all: {hosts: {...}}")
     return inventory
-
-
-def _single(url: str) -> Inventory:
-    node = outside_node("--server", url)
-    name = host_of(url, node)
-    host = Host(name, node, (Variable("server", {"url": url}, Level.INVENTORY_HOST, node),))
-    return Inventory({name: host}, {"all": (name,)}, single=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +53,24 @@ class ServerAddress:
     host: SourceNode
 
 
+@dataclass(slots=True)
 class Hosts:
     """All hosts of a run."""
 
-    def __init__(
-        self,
-        inventory: Inventory,
-        extra: Sequence[Variable],
-        env: Mapping[str, str],
-        now: datetime,
-        files: Files,
-        lookup_folders: Sequence[str] = (),
-        download_folders: Sequence[str] = (),
-    ) -> None:
-        self.inventory = inventory
-        self._env = env
-        self._now = now
-        self._files = files
-        self._lookup_folders = lookup_folders
-        self._download_folders = download_folders
-        self._variables = {name: Variables((*host.variables, *extra)) for name, host in inventory.hosts.items()}
-        self._scopes: dict[str, dict[str, TemplateScope]] = {}
-        self._servers: dict[str, ServerSpec | InputError] = {}
+    inventory: Inventory
+    extra: Sequence[Variable]
+    env: Mapping[str, str]
+    now: datetime
+    files: Files
+    lookup_folders: Sequence[str] = ()
+    download_folders: Sequence[str] = ()
+    _scopes: dict[str, dict[str, TemplateScope]] = field(default_factory=dict)
+    _servers: dict[str, ServerSpec | InputError] = field(default_factory=dict)
+    _variables: dict[str, Variables] = field(init=False)
+
+    def __post_init__(self) -> None:
+        hosts = self.inventory.hosts.items()
+        self._variables = {name: Variables((*host.variables, *self.extra)) for name, host in hosts}
 
     def match(self, pattern: str, node: SourceNode) -> list[str]:
         """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
@@ -99,12 +90,9 @@ class Hosts:
         if pattern is None:
             return frozenset(hosts)
         try:
-            return frozenset(match_limit(pattern, hosts, self.inventory.groups, self._text))
+            return frozenset(match_limit(pattern, hosts, self.inventory.groups, self.files.read))
         except PatternError as error:
             raise outside_node("--limit", pattern).error(str(error), error.remedy) from error
-
-    def _text(self, path: str) -> str:
-        return self._files.read(path).decode("utf-8-sig", "replace")
 
     def scope(self, name: str, folder: str) -> TemplateScope:
         """Return the template names of a host, for playbooks of a folder."""
@@ -145,7 +133,7 @@ class Hosts:
         return None
 
     def _lenient_scope(self, name: str) -> TemplateScope:
-        return self.scope(name, "").with_env(EnvView(self._env, lenient=True))
+        return self.scope(name, "").with_env(EnvView(self.env, lenient=True))
 
     def check_server(self, name: str) -> None:
         """Raise for problems of the ``server:`` block; its secrets need not be set."""
@@ -154,24 +142,23 @@ class Hosts:
     def _scopes_of(self, folder: str) -> dict[str, TemplateScope]:
         here = Path(folder or ".")
         root = repository_of(here)
-        context = LookupContext(self._env, self._files, here, root, self._lookup_folders, self._download_folders)
+        context = LookupContext(self.env, self.files, here, root, self.lookup_folders, self.download_folders)
         scopes: dict[str, TemplateScope] = {}
+        groups = {group: list(members) for group, members in self.inventory.groups.items()}
         shared: dict[str, Any] = {
-            "env": EnvView(self._env),
-            "now": self._now,
+            "env": EnvView(self.env),
+            "now": self.now,
             "playbook_dir": str(here.resolve()),
-            "groups": {group: list(members) for group, members in self.inventory.groups.items()},
+            "groups": groups,
             "hostvars": HostVars(scopes),
             "asset": AssetView(None),
             "omit": OMIT,
         }
         for name, variables in self._variables.items():
-            own = {"inventory_hostname": name, "group_names": self._groups_of(name)}
+            in_groups = sorted(group for group, members in groups.items() if name in members and group != "all")
+            own = {"inventory_hostname": name, "group_names": in_groups}
             scopes[name] = TemplateScope(variables, {**shared, **own}, context)
         return scopes
-
-    def _groups_of(self, host: str) -> list[str]:
-        return sorted(name for name, members in self.inventory.groups.items() if host in members and name != "all")
 
 
 _ONE_HOST = "use one host, and name the media databases with `database:` of the play, a block or the task"
@@ -183,15 +170,11 @@ def same_servers(hosts: Hosts, names: Iterable[str]) -> Iterator[Problem]:
     A server whose URL is not known (a secret that is not set) is left out.
     """
     first: dict[str, ServerAddress] = {}
-    for address in filter(None, map(hosts.address, names)):
-        one = first.setdefault(server_key(address.url), address)
-        if one is not address:
-            yield _same_server(one, address)
-
-
-def _same_server(one: ServerAddress, other: ServerAddress) -> Problem:
-    of_group = one.node.place == other.node.place  # both have the URL of their group, and only the hosts differ
-    first = one.host.key_place if of_group else one.node.place
-    urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
-    message = f"the hosts {one.name!r} ({first}) and {other.name!r} are one server: {urls}"
-    return (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group)
+    for other in filter(None, map(hosts.address, names)):
+        one = first.setdefault(server_key(other.url), other)
+        if one is not other:
+            of_group = one.node.place == other.node.place  # both have the URL of their group; only the hosts differ
+            place = one.host.key_place if of_group else one.node.place
+            urls = one.url if one.url == other.url else f"{one.url} and {other.url}"
+            message = f"the hosts {one.name!r} ({place}) and {other.name!r} are one server: {urls}"
+            yield (other.host if of_group else other.node).problem(message, _ONE_HOST, key=of_group)

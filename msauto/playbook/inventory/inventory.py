@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -21,7 +22,7 @@ _VARS_ENDINGS = (*_ENDINGS, ".json", "")
 
 
 @dataclass(slots=True)
-class GroupBuilder:
+class _Group:
     """A group while it is read: its own hosts, groups and variables."""
 
     name: str
@@ -89,10 +90,9 @@ class _InventoryBuilder:
     """Groups and hosts while they are read from several files."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, GroupBuilder] = {}
+        self.groups: dict[str, _Group] = {}
         self.hosts: dict[str, SourceNode] = {}
-        self.host_variables: dict[str, list[Variable]] = {}
-        self.extra: dict[str, list[Variable]] = {}
+        self.host_variables, self.extra = defaultdict[str, list[Variable]](list), defaultdict[str, list[Variable]](list)
         self.warnings: list[str] = []
 
     def add(self, document: Document) -> None:
@@ -114,20 +114,17 @@ class _InventoryBuilder:
 
     def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
         _check_host_name(name, node)
-        group = self.groups.setdefault(name, GroupBuilder(name, node))
+        group = self.groups.setdefault(name, _Group(name, node))
         group.variables += read_variables(body.get("vars"), Level.INVENTORY_GROUP, node.child("vars"))
         for host, values in (body.get("hosts") or {}).items():
-            self._host(host, values, node.child("hosts", host))
+            here = node.child("hosts", host)
+            _check_host_name(host, here)
+            self.hosts.setdefault(host, here)
+            self.host_variables[host] += read_variables(values, Level.INVENTORY_HOST, here)
             group.hosts[host] = None
         for child, inner in (body.get("children") or {}).items():
             self._group(child, inner or {}, node.child("children", child))
             group.children[child] = None
-
-    def _host(self, name: str, values: Any, node: SourceNode) -> None:
-        _check_host_name(name, node)
-        self.hosts.setdefault(name, node)
-        found = read_variables(values, Level.INVENTORY_HOST, node)
-        self.host_variables.setdefault(name, []).extend(found)
 
     def check_loops(self) -> None:
         """Raise for a group that contains itself."""
@@ -157,19 +154,19 @@ class _InventoryBuilder:
 
     def _vars_file(self, kind: str, name: str, document: Document) -> None:
         of_host = kind == "host_vars"
-        known: Iterable[str] = self.hosts if of_host else {*self.groups, "all"}
         level = Level.HOST_VARS if of_host else Level.GROUP_VARS_ALL if name == "all" else Level.GROUP_VARS
-        if name in known:
+        known: Iterable[str] = self.hosts if of_host else self.groups
+        if name in known or level == Level.GROUP_VARS_ALL:
             found = read_variables(document.data or {}, level, SourceNode(document))
-            (self.host_variables if of_host else self.extra).setdefault(name, []).extend(found)
+            (self.host_variables if of_host else self.extra)[name] += found
         else:
-            hint = nearest(name, self.hosts if of_host else self.groups)
+            hint = nearest(name, known)
             unknown = f"{document.file}: unknown {'host' if of_host else 'group'} {name!r}"
             self.warnings.append(unknown + (f" ({hint})" if hint else ""))
 
     def finish(self) -> Inventory:
         """Return the inventory."""
-        everything = self.groups.setdefault("all", GroupBuilder("all", SourceNode(Document("inventory"))))
+        everything = self.groups.setdefault("all", _Group("all", SourceNode(Document("inventory"))))
         everything.hosts.update(dict.fromkeys(self.hosts))
         depth = self._depths()
         members = self._members()
@@ -182,10 +179,11 @@ class _InventoryBuilder:
         return Inventory(hosts, groups, warnings=tuple(dict.fromkeys(self.warnings)))
 
     def _variables(self, host: str, groups: Sequence[str]) -> Iterable[Variable]:
-        for source in ({name: each.variables for name, each in self.groups.items()}, self.extra):
-            for group in groups:
-                yield from source.get(group, ())
-        yield from self.host_variables.get(host, ())
+        for group in groups:
+            yield from self.groups[group].variables
+        for group in groups:
+            yield from self.extra[group]
+        yield from self.host_variables[host]
 
     def _depths(self) -> dict[str, int]:
         """Return the distance of each group from ``all``: variables of deeper groups are stronger."""
@@ -209,29 +207,26 @@ def vars_files_of(folder: Path) -> Iterable[tuple[str, str, str]]:
     They are ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below, unless hidden.
     """
     for kind in _VARS_FOLDERS:
-        if not (folder / kind).is_dir():
-            continue
-        for entry in sorted((folder / kind).iterdir()):
-            if entry.is_dir() and not _is_ignored(entry):
+        for entry in _visible(folder / kind) if (folder / kind).is_dir() else ():
+            if entry.is_dir():
                 yield from ((kind, entry.name, str(each)) for each in _files_below(entry))
-            elif entry.is_file() and not _is_ignored(entry):
+            elif entry.is_file():
                 yield kind, entry.stem if entry.suffix in _VARS_ENDINGS else entry.name, str(entry)
 
 
 def _files_below(folder: Path) -> Iterable[Path]:
-    for entry in sorted(folder.iterdir()):
-        if entry.is_dir() and not _is_ignored(entry):
+    for entry in _visible(folder):
+        if entry.is_dir():
             yield from _files_below(entry)
-        elif entry.is_file() and entry.suffix in _VARS_ENDINGS and not _is_ignored(entry):
+        elif entry.is_file() and entry.suffix in _VARS_ENDINGS:
             yield entry
 
 
-def _is_ignored(entry: Path) -> bool:
-    return entry.name.startswith(".") or entry.name.endswith("~")
+def _visible(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if not (each.name.startswith(".") or each.name.endswith("~")))
 
 
 def _check_host_name(name: str, node: SourceNode) -> None:
     if not name.strip() or any(sign in name for sign in ",:&!*?[]{}") or any(sign.isspace() for sign in name):
-        raise node.error(
-            f"{name!r} is not a valid name of a host or group", "use no spaces and none of , : & ! * ? [ ]", key=True
-        )
+        why = f"{name!r} is not a valid name of a host or group"
+        raise node.error(why, "use no spaces and none of , : & ! * ? [ ]", key=True)

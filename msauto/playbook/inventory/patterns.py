@@ -44,19 +44,19 @@ def split(pattern: str) -> list[str]:
 
 
 def match_limit(
-    pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]], read: Callable[[str], str]
+    pattern: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]], read: Callable[[str], bytes]
 ) -> list[str]:
-    """Return the hosts that ``--limit`` matches; ``read`` returns the text of a file given as ``@file``."""
+    """Return the hosts that ``--limit`` matches; ``read`` returns a file given as ``@file``."""
     parts = [part for each in split(pattern) for part in _from_file(each, read)]
     return _match(parts, pattern, hosts, groups)
 
 
-def _from_file(part: str, read: Callable[[str], str]) -> list[str]:
+def _from_file(part: str, read: Callable[[str], bytes]) -> list[str]:
     """Return a part; for a file, a part for each of its lines, with the ``!`` of the file."""
     sign, name = (part[0], part[1:]) if part[0] in "&!" else ("", part)
     if not name.startswith("@"):
         return [part]
-    lines = [line.partition("#")[0].strip() for line in read(name[1:]).splitlines()]
+    lines = [line.partition("#")[0].strip() for line in read(name[1:]).decode("utf-8-sig", "replace").splitlines()]
     named = [line for line in lines if line]
     if not named:
         raise PatternError(f"the file {name[1:]} contains no host", "write one host, group or glob in each line")
@@ -81,52 +81,37 @@ def _match(parts: Sequence[str], pattern: str, hosts: Sequence[str], groups: Map
 
 
 def _named(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    if name.startswith("~"):
-        return _matching(_regex(name[1:], [*hosts, *groups]), name, hosts, groups)
+    names = [*hosts, *groups]
     index = _INDEX.fullmatch(name)
-    if index is not None and (":" in name or _means_some(index[1], hosts, groups) or not _globbed(name, hosts, groups)):
+
+    def globbed(glob: str) -> set[str]:
+        return _matching(lambda each: fnmatch.fnmatchcase(each, glob), glob == "*", hosts, groups)
+
+    if name.startswith("~"):
+        try:
+            regex = compiled_regex(name[1:], max(names, key=len, default=""))
+        except (ValueError, SecurityError) as error:
+            raise PatternError(str(error), "use a simpler one, in Python's syntax") from error
+        found = _matching(lambda each: regex.match(each) is not None, name == "~all", hosts, groups)
+    elif index is not None and (":" in name or index[1] in names or globbed(index[1]) or not globbed(name)):
         return _by_index(index, name, hosts, groups)
-    if _GLOB.search(name):
-        found = _globbed(name, hosts, groups)
-        if not found:
-            raise PatternError(f"{name!r} matches no host or group", nearest("", [*hosts, *groups]))
-        return found
-    if not _is_known(name, hosts, groups):
-        raise PatternError(f"unknown host or group {name!r}", nearest(name, [*hosts, *groups]))
-    return set(groups.get(name, (name,)))
-
-
-def _is_known(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> bool:
-    return name in groups or name in hosts
-
-
-def _means_some(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> bool:
-    return _is_known(name, hosts, groups) or bool(_globbed(name, hosts, groups))
-
-
-def _globbed(name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    found = {host for host in hosts if fnmatch.fnmatchcase(host, name)}
-    for group, members in groups.items():
-        if fnmatch.fnmatchcase(group, name) and (group != "all" or name == "*"):  # a* does not match all
-            found.update(members)
-    return found
-
-
-def _regex(text: str, names: Sequence[str]) -> re.Pattern[str]:
-    try:
-        return compiled_regex(text, max(names, key=len, default=""))
-    except (ValueError, SecurityError) as error:
-        raise PatternError(str(error), "use a simpler one, in Python's syntax") from error
-
-
-def _matching(regex: re.Pattern[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
-    found = {host for host in hosts if regex.match(host)}
-    for group, members in groups.items():
-        if regex.match(group) and (group != "all" or regex.pattern == "all"):  # ~a does not match all
-            found.update(members)
+    elif _GLOB.search(name):
+        found = globbed(name)
+    elif name in names:
+        return set(groups.get(name, (name,)))
+    else:
+        raise PatternError(f"unknown host or group {name!r}", nearest(name, names))
     if not found:
-        raise PatternError(f"{name!r} matches no host or group", nearest("", [*hosts, *groups]))
+        raise PatternError(f"{name!r} matches no host or group", nearest("", names))
     return found
+
+
+def _matching(
+    matches: Callable[[str], bool], of_all: bool, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> set[str]:
+    """Return the hosts that match, and those of groups that match; ``a*`` and ``~a`` do not match the group all."""
+    found = {host for host in hosts if matches(host)}
+    return found.union(*(groups[each] for each in groups if matches(each) and (each != "all" or of_all)))
 
 
 def _by_index(index: re.Match[str], name: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:

@@ -16,15 +16,14 @@ from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.templates.environment import render_data
 from msauto.playbook.variables.variables import TemplateScope, Variable
 from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.secrets.tainted_text import DataPath, misplaced_secrets
+from msauto.secrets.tainted_text import misplaced_secrets
 
 
 def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerSpec:
     """Return the server of a host; raises :class:`InputError` with all problems of its block."""
     node = variable.node
     args = read_as(ServerArgs, _rendered(variable, scope), node)
-    default = ServerSpec(name, "")
-    connections = default.connections if args.connections is None else args.connections
+    limits = {key: value for key in ("connections", "request_line") if (value := getattr(args, key)) is not None}
     return ServerSpec(
         name=name,
         url=args.url,
@@ -33,32 +32,24 @@ def build_server(name: str, variable: Variable, scope: TemplateScope) -> ServerS
         auth=_auth(args.auth, name, node.child("auth")),
         tls=_tls(args.tls, node),
         timeouts=Timeouts(**_named(args.timeouts)),
-        connections=connections,
-        request_line=default.request_line if args.request_line is None else args.request_line,
         dialect=Dialect(**_named(args.dialect)),
-        proxy=_proxy(args.proxy, node.child("proxy")),
+        proxy=_proxy(args.proxy, node.child("proxy")) if args.proxy else None,
         variables={key: value for key, value in scope.variables.raw().items() if key != "server"},
+        **limits,
     )
 
 
 def _rendered(variable: Variable, scope: TemplateScope) -> Any:
     """Return the rendered block; raises for a secret that cannot be redacted where it is."""
     data = render_data(variable.value, scope, variable.node)
-    problems = Problems()
-    for way, message, remedy in misplaced_secrets(data, _may_be_secret):
-        problems.add(variable.node.child(*way).problem(message, remedy))
-    problems.check()
+    found = misplaced_secrets(data, lambda way: way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)})
+    Problems(*(variable.node.child(*way).problem(message, remedy) for way, message, remedy in found)).check()
     return data
-
-
-def _may_be_secret(way: DataPath) -> bool:
-    return way[:1] == ("auth",) or way[-1:] in {("password",), ("key_password",)}
 
 
 def check_server(variable: Variable, scope: TemplateScope) -> None:
     """Raise for problems of a block of which parts may be unknown."""
-    data = render_data(variable.value, scope, variable.node, keep=True)
-    read_as(ServerArgs, data, variable.node)
+    read_as(ServerArgs, render_data(variable.value, scope, variable.node, keep=True), variable.node)
 
 
 def host_of(url: str, node: SourceNode) -> str:
@@ -82,8 +73,8 @@ def _auth(args: AuthArgs | None, name: str, node: SourceNode) -> Auth:
     )
 
 
-def _proxy(args: HttpProxyArgs | None, node: SourceNode) -> Proxy | None:
-    return Proxy(args.url, args.username, _password(args, node)) if args is not None else None
+def _proxy(args: HttpProxyArgs, node: SourceNode) -> Proxy:
+    return Proxy(args.url, args.username, _password(args, node))
 
 
 def _password(args: BasicArgs | HttpProxyArgs, node: SourceNode) -> Secret | None:
@@ -94,11 +85,10 @@ def _password(args: BasicArgs | HttpProxyArgs, node: SourceNode) -> Secret | Non
 def _tls(args: TlsArgs | None, node: SourceNode) -> Tls:
     if args is None:
         return Tls()
-    paths = {name: getattr(args, name) for name in ("ca", "cert", "key")}
-    found = {name: beside(node.document.file, path) for name, path in paths.items() if path is not None}
-    verify = True if args.verify is None else args.verify
+    paths = {name: path for name in ("ca", "cert", "key") if (path := getattr(args, name)) is not None}
+    found = {name: beside(node.document.file, path) for name, path in paths.items()}
     password = None if args.key_password is None else Secret(args.key_password)
-    return Tls(verify=verify, key_password=password, **found)
+    return Tls(verify=args.verify is not False, key_password=password, **found)
 
 
 # Secrets of a file or the keyring ---------------------------------------------------------------------------------

@@ -11,11 +11,6 @@ from msauto.playbook.templates.filters import REMOVED
 _MADE = "<!-- Made from the code by `python -m tests.docs.make_reference`: change the code, not this page. -->\n\n"
 
 
-def render_page(name: str) -> str:
-    """Return a page of the reference as Markdown; raises ``KeyError`` for a name not in :data:`PAGES`."""
-    return PAGES[name]()
-
-
 def render_topic(topic: ReferenceTopic) -> str:
     """Return a module, a play or a task as Markdown."""
     rows = [

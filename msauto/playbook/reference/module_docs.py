@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from textwrap import indent
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES, Attribute
+from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, SEGMENT_ATTRIBUTES
+from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.json_schema import json_schema
-from msauto.playbook.schema.value_types import (
-    TEMPLATE_SCHEMA,
-    ClearablePos,
-    Count,
-    Expressions,
-    Flag,
-    FolderText,
-    KeyId,
-    Name,
-    Number,
-    Pos,
-    Quoted,
-    Rating,
-    Span,
-    Text,
-    When,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +40,20 @@ class ReferenceTopic:
 
 
 _WORDS: tuple[tuple[Any, str], ...] = (
-    (Pos, "a time code or frames"),
-    (ClearablePos, "a time code or frames, or empty"),
-    (Span, "a duration such as 90s, 30m, 2h, 3d"),
-    (When, "a date, or a date and time"),
-    (KeyId, "NS:ID"),
-    (Count, "a whole number, 0 or more"),
-    (Rating, "a whole number"),
-    (Number, "a number, 0 or more"),
-    (Flag, "true or false"),
-    (Text, "text"),
-    (Name, "text"),
-    (Quoted, "text, quoted"),
-    (FolderText, "a folder"),
-    (Expressions, "an expression, or a list of them"),
+    (types.Pos, "a time code or frames"),
+    (types.ClearablePos, "a time code or frames, or empty"),
+    (types.Span, "a duration such as 90s, 30m, 2h, 3d"),
+    (types.When, "a date, or a date and time"),
+    (types.KeyId, "NS:ID"),
+    (types.Count, "a whole number, 0 or more"),
+    (types.Rating, "a whole number"),
+    (types.Number, "a number, 0 or more"),
+    (types.Flag, "true or false"),
+    (types.Text, "text"),
+    (types.Name, "text"),
+    (types.Quoted, "text, quoted"),
+    (types.FolderText, "a folder"),
+    (types.Expressions, "an expression, or a list of them"),
 )
 _MODELS = {
     "play": "PlayArgs",
@@ -98,16 +83,13 @@ def module(name: str) -> ReferenceTopic:
     return ReferenceTopic(name, schema.get("description", ""), tuple(keys), _examples(name))
 
 
-def _values(attributes: Sequence[Attribute], indent: str, separator: str) -> str:
-    return separator.join(f"{indent}{each.name}: {each.example}" for each in attributes)
-
-
 def _examples(name: str) -> tuple[str, ...]:
     """Return the examples of a file, which empty lines separate: plays for ``play``, tasks for all others."""
     text = files(__package__).joinpath("examples", f"{name}.yml").read_text(encoding="utf-8")
-    text = re.sub(r"^( *)\$link_fields$", lambda match: _values(LINK_FIELDS, match[1], "\n"), text, flags=re.MULTILINE)
-    text = text.replace("$segment_attributes", _values(SEGMENT_ATTRIBUTES, "", ", "))
-    text = text.replace("$marker_attributes", _values(MARKER_ATTRIBUTES, "", ", "))
+    fields = [f"{each.name}: {each.example}" for each in LINK_FIELDS]
+    text = re.sub(r"^( *)\$link_fields$", lambda match: indent("\n".join(fields), match[1]), text, flags=re.MULTILINE)
+    for mark, attributes in (("$segment_attributes", SEGMENT_ATTRIBUTES), ("$marker_attributes", MARKER_ATTRIBUTES)):
+        text = text.replace(mark, ", ".join(f"{each.name}: {each.example}" for each in attributes))
     return tuple(f"{example.rstrip()}\n" for example in text.split("\n\n"))
 
 
@@ -118,16 +100,12 @@ def _schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _kinds() -> Mapping[str, str]:
-    found: dict[str, str] = {}
-    for kind, words in reversed(_WORDS):
-        found[_plain(TypeAdapter(kind).json_schema())] = words
-    return found
+    return {_plain(TypeAdapter(kind).json_schema()): words for kind, words in reversed(_WORDS)}
 
 
 def _plain(schema: Mapping[str, Any]) -> str:
-    return json.dumps(
-        {name: value for name, value in schema.items() if name not in {"title", "description"}}, sort_keys=True
-    )
+    named = {name: value for name, value in schema.items() if name not in {"title", "description"}}
+    return json.dumps(named, sort_keys=True)
 
 
 def _keys(schema: Mapping[str, Any], path: str) -> Iterator[ReferenceKey]:
@@ -155,8 +133,8 @@ def _inside(value: Mapping[str, Any], suffix: str) -> Iterator[tuple[Mapping[str
 def _kind(value: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the kind of a value, and whether it may be a template."""
     choices = _choices(value)
-    kinds = list(dict.fromkeys(_one(each) for each in choices if each != TEMPLATE_SCHEMA))
-    template = len(choices) > sum(each != TEMPLATE_SCHEMA for each in choices) or _is_text(value)
+    kinds = list(dict.fromkeys(_one(each) for each in choices if each != types.TEMPLATE_SCHEMA))
+    template = types.TEMPLATE_SCHEMA in choices or (value.get("type") == "string" and "pattern" not in value)
     lists = [kind for kind in kinds if kind.startswith("a list of ")]
     single = " or ".join(kind for kind in kinds if kind not in lists)
     if lists == [f"a list of {single}"]:
@@ -168,10 +146,6 @@ def _choices(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if _plain(value) in _kinds() or "anyOf" not in value:
         return [value]
     return [inner for each in value["anyOf"] for inner in _choices(each)]
-
-
-def _is_text(value: Mapping[str, Any]) -> bool:
-    return value.get("type") == "string" and "pattern" not in value
 
 
 def _one(value: Mapping[str, Any]) -> str:

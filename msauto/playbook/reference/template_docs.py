@@ -92,9 +92,7 @@ def _evaluated(name: str, words: str, example: str) -> ReferenceEntry:
 
 def show(value: Any) -> str:
     """Return a value in one line, as JSON; times and exact numbers as templates print them."""
-    if isinstance(value, Fraction | date):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value) if isinstance(value, Fraction | date) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _documented(functions: Mapping[str, Callable[..., Any]]) -> Iterator[ReferenceEntry]:

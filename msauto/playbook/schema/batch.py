@@ -7,21 +7,26 @@ from collections.abc import Mapping
 from datetime import time, timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Discriminator, PlainValidator, Tag, WithJsonSchema
+from pydantic import AfterValidator
 
+from msauto.playbook.schema import key_rules as rule
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.settings import MOST_FORKS, Days
-from msauto.playbook.schema.strict_model import Excludes, Model, Needs, OneOf, key, need
+from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import (
-    Between,
+    IF_MAP,
     Count,
+    Else,
     Flag,
     Name,
     Plain,
     Quoted,
+    Read,
     SecretText,
     Span,
     Texts,
+    Then,
+    between,
     invalid,
     shown_value,
 )
@@ -92,37 +97,22 @@ def _some_jobs(jobs: dict[str, Any]) -> dict[str, Any]:
     return jobs
 
 
-def _text_or_map(value: Any) -> str:
-    return "map" if isinstance(value, dict) else "text"
-
-
-BatchName = Annotated[str, PlainValidator(_batch_name), WithJsonSchema({"type": "string", "pattern": _BATCH_NAME})]
-JobName = Annotated[str, PlainValidator(_job_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
-MinuteOfDay = Annotated[
-    time, PlainValidator(_minute), WithJsonSchema({"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d$"})
-]
+BatchName = Annotated[str, Read(_batch_name, type="string", pattern=_BATCH_NAME)]
+JobName = Annotated[str, Read(_job_name, type="string", pattern=_JOB_NAME)]
+MinuteOfDay = Annotated[time, Read(_minute, type="string", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
 _NAME_SCHEMA = {"type": "string", "pattern": _JOB_NAME}
 _MAP_SCHEMA = {"type": "object", "patternProperties": {_JOB_NAME: {"enum": ["ok", "any"]}}}
-_ONE_SCHEMA = {"anyOf": [_NAME_SCHEMA, _MAP_SCHEMA]}
+_LIST_SCHEMA = {"type": "array", "items": {"anyOf": [_NAME_SCHEMA, _MAP_SCHEMA]}}
 Requirements = Annotated[
     Mapping[str, Requirement],
-    PlainValidator(_requirements),
-    WithJsonSchema({"anyOf": [*_ONE_SCHEMA["anyOf"], {"type": "array", "items": _ONE_SCHEMA}]}),
+    Read(_requirements, anyOf=[_NAME_SCHEMA, _MAP_SCHEMA, _LIST_SCHEMA]),
 ]
 """One name, ``{name: any}``, or a list of these; as a value, a mapping of name to requirement."""
+_PROGRAM = {"type": "string", "pattern": r"\S"}
 Argv = Annotated[
-    tuple[str, ...],
-    PlainValidator(_argv),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"type": "string"},
-            "minItems": 1,
-            "prefixItems": [{"type": "string", "pattern": r"\S"}],
-        }
-    ),
+    tuple[str, ...], Read(_argv, type="array", items={"type": "string"}, minItems=1, prefixItems=[_PROGRAM])
 ]
 
 
@@ -130,7 +120,7 @@ class SecretSource(Model):
     """Where a secret is: exactly one source."""
 
     rules: ClassVar = (
-        OneOf(
+        rule.one_of(
             ("env", "file", "keyring", "credential"),
             ("has both {0} and {1}", "keep one of them"),
             ("does not name a source of the secret", "add env, file, keyring or credential"),
@@ -143,9 +133,7 @@ class SecretSource(Model):
     credential: Plain[Quoted] = key("name of a file in systemd's credentials directory ($CREDENTIALS_DIRECTORY)")
 
 
-SecretOrText = Annotated[
-    Annotated[SecretSource, Tag("map")] | Annotated[SecretText, Tag("text")], Discriminator(_text_or_map)
-]
+SecretOrText = Annotated[Then[SecretSource] | Else[SecretText], IF_MAP]
 """A text, or the source of a secret one."""
 
 
@@ -170,7 +158,7 @@ class ReportArgs(Model):
 
     dir: Name = need("folder of the report files, relative to this file")
     formats: Plain[list[ReportFormat]] = key("forms of the report: text, json, markdown, html, junit; default text")
-    keep_days: Plain[Annotated[int, Between(1, 36500)]] = key("delete report files older than this; default: keep all")
+    keep_days: Plain[Annotated[int, between(1, 36500)]] = key("delete report files older than this; default: keep all")
 
 
 class MetricsArgs(Model):
@@ -193,7 +181,7 @@ class NotifyArgs(Model):
 class RetryArgs(Model):
     """How often a job is planned again if a server is unreachable, or another run holds its lock."""
 
-    times: Annotated[int, Between(1, 20)] = need("further attempts, 1 to 20")
+    times: Annotated[int, between(1, 20)] = need("further attempts, 1 to 20")
     wait: UpToAWeek = need("pause before each, such as 5m")
 
 
@@ -208,7 +196,7 @@ class AllowArgs(Model):
 class DriftArgs(Model):
     """When a job with `do: plan` reports drift."""
 
-    after: Annotated[int, Between(1, 365)] = need("nights in a row in which a target differs before it is reported")
+    after: Annotated[int, between(1, 365)] = need("nights in a row in which a target differs before it is reported")
 
 
 class JobKeys(Model):
@@ -218,7 +206,7 @@ class JobKeys(Model):
     extra_vars: Plain[dict[str, Any]] = key("variables of highest precedence")
     limit: Plain[Name] = key("only these hosts")
     tags: Plain[Texts] = key("only tasks with one of these tags")
-    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
+    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
     keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
     max_time: Plain[UpToAWeek] = key("begin no further target after this time, such as 90m")
     lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
@@ -237,13 +225,13 @@ class JobArgs(JobKeys):
     """One job: playbooks, or a saved plan."""
 
     rules: ClassVar = (
-        OneOf(
+        rule.one_of(
             ("playbooks", "plan"),
             ("has both {0} and {1}", "make two jobs of it"),
             ("the job has neither playbooks nor plan", "add playbooks: [FILE]"),
         ),
-        Needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
-        Excludes(
+        rule.needs("optional", ("plan",), "optional is only for a saved plan", "remove it, or add plan: FILE"),
+        rule.excludes(
             "plan",
             ("extra_vars", "limit", "tags", "do", "drift"),
             "{other} cannot be used with a saved plan",

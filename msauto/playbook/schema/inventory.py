@@ -8,23 +8,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, PlainValidator, RootModel, WithJsonSchema, create_model
+from pydantic import ConfigDict, RootModel, create_model
 
 from msauto.interface.dialect import Dialect
 from msauto.interface.server_url import ServerUrl, UrlError, parse_server_url
-from msauto.playbook.schema.strict_model import Model, Needs, OneOf, key, need
-from msauto.playbook.schema.value_types import (
-    TEMPLATED,
-    Between,
-    Flag,
-    Name,
-    Opt,
-    Quoted,
-    Seconds,
-    SecretText,
-    Value,
-    invalid,
-)
+from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema import value_types as types
+from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.value_types import Flag, Name, Opt, Read, Seconds, SecretText, Value, between, invalid
 
 
 def _version(value: Any) -> tuple[int, ...]:
@@ -78,25 +69,14 @@ def _read_url(value: Any, schemes: Sequence[str], example: str, password: str) -
     return found
 
 
-_Url = Annotated[
-    str,
-    PlainValidator(_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://(?!\S*:0+/*\s*$)[^/?#@\s]+/*\s*$"}),
-]
-_ProxyUrl = Annotated[
-    str,
-    PlainValidator(_proxy_url),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp]://(?!\S*:0+/*\s*$)[^/?#@\s]+:\d+/*\s*$"}),
-]
-_Connections = Annotated[int, Between(1, 1024)]
-_RequestLine = Annotated[int, Between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
-_Version = Annotated[
-    tuple[int, ...],
-    PlainValidator(_version),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*\d{1,6}(\.\d{1,6}){0,5}\s*$"}),
-]
-TimezoneName = Annotated[str, PlainValidator(_timezone), WithJsonSchema({"type": "string"})]
-_Separator = Annotated[str, PlainValidator(_separator), WithJsonSchema({"type": "string", "minLength": 1})]
+_HOST = r"(?!\S*:0+/*\s*$)[^/?#@\s]+"
+_Url = Annotated[str, Read(_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp][Ss]?://{_HOST}/*\s*$")]
+_ProxyUrl = Annotated[str, Read(_proxy_url, type="string", pattern=rf"^\s*[Hh][Tt][Tt][Pp]://{_HOST}:\d+/*\s*$")]
+_Connections = Annotated[int, between(1, 1024)]
+_RequestLine = Annotated[int, between(256, 2**20)]  # every server takes the least; none takes lines of megabytes
+_Version = Annotated[tuple[int, ...], Read(_version, type="string", pattern=r"^\s*\d{1,6}(\.\d{1,6}){0,5}\s*$")]
+TimezoneName = Annotated[str, Read(_timezone, type="string")]
+_Separator = Annotated[str, Read(_separator, type="string", minLength=1)]
 
 
 def _dialect_fields() -> dict[str, Any]:
@@ -105,7 +85,7 @@ def _dialect_fields() -> dict[str, Any]:
     for each in dataclasses.fields(Dialect):
         kind: Any = _Separator if hints[each.name] is str else hints[each.name]
         description = f"{each.metadata['description']}; default {each.default}"
-        found[each.name] = (Annotated[kind | None, TEMPLATED], key(description))
+        found[each.name] = (Annotated[kind | None, types.TEMPLATED], key(description))
     return found
 
 
@@ -124,9 +104,11 @@ _BOTH = ("has both {0} and {1}", "keep one of them")
 class BasicArgs(Model):
     """HTTP basic authentication."""
 
-    rules: ClassVar = (OneOf(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),)
+    rules: ClassVar = (
+        rule.one_of(_SOURCES, _BOTH, ("has no password", "add password, password_file or password_keyring")),
+    )
 
-    username: Value[Quoted] = need("user name")
+    username: Value[types.Quoted] = need("user name")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
@@ -136,12 +118,12 @@ class HttpProxyArgs(Model):
     """An HTTP proxy between msauto and the server."""
 
     rules: ClassVar = (
-        OneOf(_SOURCES, _BOTH),
-        *(Needs(each, ("username",), "has a password but no username", "add username") for each in _SOURCES),
+        rule.one_of(_SOURCES, _BOTH),
+        *(rule.needs(each, ("username",), "has a password but no username", "add username") for each in _SOURCES),
     )
 
     url: Value[_ProxyUrl] = need("http://host:port")
-    username: Opt[Quoted] = key("user name for the proxy")
+    username: Opt[types.Quoted] = key("user name for the proxy")
     password: Opt[SecretText] = key(_IN_PLACE)
     password_file: Opt[Name] = key(_IN_FILE)
     password_keyring: Opt[Name] = key(_IN_KEYRING)
@@ -150,7 +132,7 @@ class HttpProxyArgs(Model):
 class AuthArgs(Model):
     """Authentication: basic or bearer, and additional headers."""
 
-    rules: ClassVar = (OneOf(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
+    rules: ClassVar = (rule.one_of(("basic", "bearer", "bearer_file", "bearer_keyring"), _BOTH),)
 
     basic: Opt[BasicArgs] = key("HTTP basic authentication")
     bearer: Opt[SecretText] = key("bearer token")

@@ -49,8 +49,11 @@ def json_schema(name: str) -> dict[str, Any]:
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of one model, with its rules for keys."""
-    return _with_rules(_tidy(model.model_json_schema(by_alias=True)))
+    """Return the JSON Schema of one model, with its rules for keys and the names that variables may have."""
+    schema = _tidy(model.model_json_schema(by_alias=True))
+    named = {name: _named(each) for name, each in schema.get("$defs", {}).items()}
+    closed: dict[str, Any] = _closed({**schema, "$defs": named})
+    return closed
 
 
 def _tidy(value: Any, *, names: bool = False) -> Any:
@@ -70,15 +73,8 @@ def _kept(value: dict[str, Any], names: bool) -> Iterator[tuple[str, Any]]:
             yield key, each
 
 
-def _with_rules(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with the names that variables may have, and mappings closed where a pattern names all keys."""
-    models = schema.get("$defs", {})
-    named = {**schema, "$defs": {name: _named(model) for name, model in models.items()}}
-    closed: dict[str, Any] = _closed(named)
-    return closed
-
-
 def _closed(value: Any) -> Any:
+    """Close mappings where a pattern names all keys."""
     if isinstance(value, list):
         return [_closed(each) for each in value]
     if not isinstance(value, dict):

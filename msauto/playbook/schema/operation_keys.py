@@ -6,24 +6,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from msauto.playbook.schema.asset import ONE_TARGET, SelectArgs
-from msauto.playbook.schema.strict_model import AnyOf, Inside, KeyRule, Model, Needs, OneOf, WhenValue, key, need
-from msauto.playbook.schema.value_types import Between, Expressions, KeyId, Name, Opt, Plain, Pos, Text, Value
+from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema.asset import ONE_TARGET, TARGET_NAMES, TWO_TARGETS, TargetKeys
+from msauto.playbook.schema.strict_model import Model, key, need
+from msauto.playbook.schema.value_types import Expressions, Name, Opt, Plain, Pos, Text, Value, between
 
 Command = Literal["PARTNER_EXPORT_VERSION", "PARTNER_COPY_PROGRAM_FIELDS", "PARTNER_MOVE_TO_ASSET"]
-_Pixels = Annotated[int, Between(1, 16_384)]  # four times the width of 4K
+_Pixels = Annotated[int, between(1, 16_384)]  # four times the width of 4K
 _FOLLOWS = ("a handler runs on the asset that changed", "remove it")
 _OF_HANDLERS = {"title": _FOLLOWS, "id": _FOLLOWS, "select": _FOLLOWS}
-
-
-class TargetKeys(Model):
-    """The keys that name an asset."""
-
-    rules: ClassVar[tuple[KeyRule, ...]] = (ONE_TARGET,)
-
-    title: Opt[Name] = key("title of the asset")
-    id: Opt[KeyId] = key("key field and value, NS:ID, instead of a title")
-    select: Opt[SelectArgs] = key("all assets of a listing, instead of a title")
 
 
 class RunTarget(TargetKeys):
@@ -89,18 +80,16 @@ def _no_parameter(command: str, name: str) -> tuple[str, str]:
     return f"{command} has no parameter {name!r}", remedy
 
 
-_COMMAND_RULES: tuple[KeyRule, ...] = (
+_COMMAND_RULES: tuple[rule.KeyRule, ...] = (
     *(
-        WhenValue("name", name, (Inside("params", (), known, partial(_no_parameter, name)),))
+        rule.when_value("name", name, rule.only("params", known, partial(_no_parameter, name)))
         for name, known in _PARAMETERS.items()
     ),
-    WhenValue(
+    rule.when_value(
         "name",
         "PARTNER_MOVE_TO_ASSET",
-        (
-            Needs("name", ("params",), _CARD, "add params: {asset_id: ...}"),
-            Inside("params", (AnyOf((("asset_id",),), _CARD, "add asset_id to params"),)),
-        ),
+        rule.needs("name", ("params",), _CARD, "add params: {asset_id: ...}"),
+        rule.inside("params", rule.any_of((("asset_id",),), _CARD, "add asset_id to params")),
     ),
 )
 
@@ -130,7 +119,7 @@ class CommandArgs(RunTarget, CommandOnly):
 class AssertArgs(TargetKeys):
     """Conditions that must be true, or planning fails. Without an asset, they use only variables."""
 
-    rules: ClassVar = (OneOf(ONE_TARGET.keys, ONE_TARGET.both),)
+    rules: ClassVar = (rule.one_of(TARGET_NAMES, TWO_TARGETS),)
 
     that: Plain[Expressions] = need("expressions without braces; all must be true")
     msg: Opt[Text] = key("message if a condition is false")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Discriminator, RootModel, Tag, model_validator
+from pydantic import RootModel, model_validator
 
+from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema import value_types as types
 from msauto.playbook.schema.asset import AssetArgs
 from msauto.playbook.schema.operation_keys import (
     AssertArgs,
@@ -18,28 +20,26 @@ from msauto.playbook.schema.operation_keys import (
     XmpBatchArgs,
 )
 from msauto.playbook.schema.rss import RssArgs
-from msauto.playbook.schema.strict_model import AnyOf, Excludes, Model, Needs, Never, OneOf, key, need
+from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import (
-    Count,
+    Else,
     Expressions,
     Flag,
     Label,
     Name,
-    Number,
     Opt,
     Plain,
     Quoted,
     Text,
     Texts,
-    UnrenderedTemplate,
+    Then,
     Value,
-    invalid,
-    one_or_list,
 )
 
 MODULES = ("asset", "rss", "thumbnail", "proxy", "xmp_batch", "command", "assert", "block", "import_tasks")
 """The modules of tasks: each task has exactly one."""
-_LOOPLESS = ("block", "import_tasks")
+GROUPS = ("block", "import_tasks")
+"""The modules that hold tasks."""
 HANDLER_MODULES = ("command", "thumbnail", "proxy")
 """The modules of handlers, which run on the asset that changed."""
 
@@ -73,15 +73,16 @@ class _TaskKeys(Model):
     loop_control: Plain[LoopControl] = key("names of the loop's variables")
 
 
-def _one_module(modules: tuple[str, ...], what: str) -> OneOf:
-    return OneOf(
+def _one_module(modules: tuple[str, ...], what: str) -> rule.KeyRule:
+    return rule.one_of(
         modules,
         (f"the {what} has both {{0}} and {{1}}", f"split it into two {what}s"),
         (f"the {what} has no module", "add one of: " + ", ".join(modules)),
     )
 
 
-_NEEDS_LOOP = Needs("loop_control", ("loop",), "loop_control requires loop", remedy="add loop, or remove loop_control")
+_NEEDS_LOOP = rule.needs("loop_control", ("loop",), "loop_control requires loop", "add loop, or remove loop_control")
+_NO_HANDLERS = "notify cannot be used with {key}: handlers run on assets"
 
 
 class TaskArgs(_TaskKeys):
@@ -92,13 +93,10 @@ class TaskArgs(_TaskKeys):
         _one_module(MODULES, "task"),
         _NEEDS_LOOP,
         *(
-            Excludes(each, ("loop",), "loop cannot be used with {key}", "move the loop to the tasks inside")
-            for each in _LOOPLESS
+            rule.excludes(each, ("loop",), "loop cannot be used with {key}", "move the loop to the tasks inside")
+            for each in GROUPS
         ),
-        *(
-            Excludes(each, ("notify",), "notify cannot be used with {key}: handlers run on assets", "remove notify")
-            for each in ("rss", "xmp_batch", "assert")
-        ),
+        *(rule.excludes(each, ("notify",), _NO_HANDLERS, "remove notify") for each in ("rss", "xmp_batch", "assert")),
     )
 
     tags: Opt[Texts] = key("tags for --tags and --skip-tags; always and never are special")
@@ -120,7 +118,7 @@ class HandlerArgs(_TaskKeys):
     rules: ClassVar = (
         _one_module(HANDLER_MODULES, "handler"),
         _NEEDS_LOOP,
-        Never("before", False, "a handler cannot run after the deletion of its asset", "remove before"),
+        rule.never("before", False, "a handler cannot run after the deletion of its asset", "remove before"),
     )
     hints: ClassVar = {
         **_HINTS,
@@ -140,30 +138,25 @@ class HandlerArgs(_TaskKeys):
 
     @model_validator(mode="after")
     def _plain_name(self) -> HandlerArgs:
-        if isinstance(self.name, UnrenderedTemplate):
-            raise invalid("the name of a handler cannot be a template", "write the name directly", key="name")
+        if isinstance(self.name, types.UnrenderedTemplate):
+            raise types.invalid("the name of a handler cannot be a template", "write the name directly", key="name")
         return self
 
 
-def _percent(value: Any) -> str:
-    return "number" if isinstance(value, int | float) else "text"
-
-
-_Serial = Annotated[Annotated[Count, Tag("number")] | Annotated[Quoted, Tag("text")], Discriminator(_percent)]
+_Serial = Annotated[Then[types.Count] | Else[Quoted], types.IF_NUMBER]
 
 
 class BatchKeys(Model):
     """How a play divides its servers into batches."""
 
-    serial: Opt[
-        Annotated[
-            Annotated[list[Value[_Serial]], Tag("list")] | Annotated[_Serial, Tag("one")], Discriminator(one_or_list)
-        ]
-    ] = key("number or percentage of servers at a time")
-    max_fail_percentage: Opt[Number] = key("stop if more than this percentage of servers failed")
+    serial: Opt[Annotated[Then[list[Value[_Serial]]] | Else[_Serial], types.IF_LIST]] = key(
+        "number or percentage of servers at a time"
+    )
+    max_fail_percentage: Opt[types.Number] = key("stop if more than this percentage of servers failed")
     any_errors_fatal: Opt[Flag] = key("stop if a server failed")
 
 
+_ADD_HOSTS = "add hosts: all, or a host, a group, a pattern"
 _TO_A_PLAY = "put it under tasks: of a play with hosts:, or let a play import this file with import_tasks"
 
 
@@ -171,18 +164,14 @@ class PlayArgs(BatchKeys):
     """A play: its servers and tasks; or the import of another playbook."""
 
     rules: ClassVar = (
-        AnyOf(
-            (("hosts",), ("import_playbook",)),
-            "the play has no hosts",
-            "add hosts: all, or a host, a group, a pattern",
-        ),
-        Excludes(
+        rule.any_of((("hosts",), ("import_playbook",)), "the play has no hosts", _ADD_HOSTS),
+        rule.excludes(
             "import_playbook",
             ("hosts", "database", "vars_files", *BatchKeys.model_fields, "tasks", "handlers"),
             "{other} cannot be used with import_playbook",
             "put it in the imported plays",
         ),
-        Needs("when", ("import_playbook",), "when cannot be used on a play", "put it on the tasks, or on a block"),
+        rule.needs("when", ("import_playbook",), "when cannot be used on a play", "put it on the tasks, or on a block"),
     )
     hints: ClassVar = {
         "roles": ("roles are not supported", "use import_tasks"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msauto.playbook.schema.strict_model import Model, Needs, NoneOf, OneOf, WhenValue, key, need
+from msauto.playbook.schema import key_rules as rule
+from msauto.playbook.schema.strict_model import Model, key, need
 from msauto.playbook.schema.value_types import Flag, Name, Opt, Text, Value
 
 _BOTH = ("the item has both {0} and {1}", "keep one of them")
+_NO_CONTENT = ("the item has no content", "add text or item")
 _EMPTY = "add items: [] to empty the channel"
 
 
@@ -24,17 +26,8 @@ class RssItemArgs(Model):
     """One item of a channel."""
 
     rules: ClassVar = (
-        WhenValue(
-            "state",
-            "present",
-            (OneOf(("text", "item"), _BOTH, ("the item has no content", "add text or item")),),
-            default=True,
-        ),
-        WhenValue(
-            "state",
-            "absent",
-            (NoneOf(("text", "item", "file"), "{} cannot be used with state: absent", "remove one of the two"),),
-        ),
+        rule.when_value("state", "present", rule.one_of(("text", "item"), _BOTH, _NO_CONTENT), default=True),
+        rule.absent_has_none(("text", "item", "file")),
     )
 
     guid: Value[Name] = need("identifier of the item in the channel")
@@ -47,7 +40,9 @@ class RssItemArgs(Model):
 class RssArgs(Model):
     """The desired state of an RSS channel."""
 
-    rules: ClassVar = (WhenValue("exactly", True, (Needs("exactly", ("items",), "exactly requires items", _EMPTY),)),)
+    rules: ClassVar = (
+        rule.when_value("exactly", True, rule.needs("exactly", ("items",), "exactly requires items", _EMPTY)),
+    )
 
     channel: Value[Name] = need("name of the channel")
     items: Opt[list[Value[RssItemArgs]]] = key("items of the channel")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from msauto.errors import InputError, Problem
-from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
-from msauto.playbook.schema.strict_model import BrokenRule, Model, ValidationRecord, keys_of
+from msauto.playbook.schema.key_rules import BrokenRule
+from msauto.playbook.schema.play import GROUPS, HANDLER_MODULES, MODULES, HandlerArgs, TaskArgs
+from msauto.playbook.schema.strict_model import Model, ValidationRecord, keys_of
 from msauto.playbook.schema.value_types import kind_of
 from msauto.playbook.yaml.document import Path, SourceNode, nearest
 
@@ -58,8 +59,9 @@ def validate_data(model: type[M], data: Any, node: SourceNode) -> Validation[M]:
         valid = model.model_validate(data, context=record, by_alias=True, by_name=False)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in _GROUPS}
-        found += [_finding(each, data, node, record.mappings) for each in errors if not _is_of_group(each, groups)]
+        groups = {each["loc"][:-1] for each in errors if each["loc"] and each["loc"][-1] in GROUPS}
+        shown = (each for each in errors if each["type"] != "missing" or each["loc"][:-1] not in groups)
+        found += [_finding(each, data, node, record.mappings) for each in shown]
     if record.broken:
         found += _rule_findings(data, node, record.broken, ())
     problems = tuple(each for each in found if not node.document.is_broken(each.path))
@@ -71,20 +73,10 @@ def _rule_findings(
 ) -> Iterator[SchemaProblem]:
     """Yield the rules that do not hold, of a mapping and of the mappings inside."""
     for each in broken.get(id(data), ()):
-        about = _about(each.message, path)
         target = node.child(*path, *each.path)
-        yield SchemaProblem(target.path, target.problem(about, each.remedy, key=each.on_key))
-    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in pairs:
+        yield SchemaProblem(target.path, target.problem(_about(each.message, path), each.remedy, key=each.on_key))
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield from _rule_findings(value, node, broken, (*path, key))
-
-
-_GROUPS = ("block", "import_tasks")
-
-
-def _is_of_group(error: Any, groups: set[tuple[str | int, ...]]) -> bool:
-    """Return whether an error misses a key of a block or import that is refused anyway."""
-    return error["type"] == "missing" and error["loc"][:-1] in groups
 
 
 _Mappings = Mapping[int, tuple[Any, type[Model]]]
@@ -92,65 +84,45 @@ _Mappings = Mapping[int, tuple[Any, type[Model]]]
 
 
 def _finding(error: Any, data: Any, node: SourceNode, mappings: _Mappings) -> SchemaProblem:
-    path, on_key = _walk(error["loc"], data)
-    context = error.get("ctx", {})
-    message, remedy, on_key = _message(error, path, on_key, data, mappings)
-    if context.get("key") and isinstance(_at(data, path), dict):
-        path, on_key = (*path, context["key"]), True
+    path: Path = ()
+    at = data
+    for part in error["loc"]:  # tags of unions lead nowhere
+        if part in at if isinstance(at, dict) else isinstance(at, list) and isinstance(part, int) and part < len(at):
+            at, path = at[part], (*path, part)
+    message, remedy, on_key = _message(error, path, data, mappings)
+    key = error.get("ctx", {}).get("key")
+    if key and isinstance(at, dict):
+        path, on_key = (*path, key), True
     target = node.child(*path)
     return SchemaProblem(target.path, target.problem(message, remedy, key=on_key))
 
 
-def _walk(loc: tuple[str | int, ...], data: Any) -> tuple[Path, bool]:
-    """Return the path of pydantic's location in the data. Tags of unions are left out."""
-    path: list[str | int] = []
-    on_key = False
-    for part in loc:
-        if _leads_on(data, part):
-            data = data[part]
-            path.append(part)
-        elif part == "[key]":
-            on_key = True
-    return tuple(path), on_key
-
-
-def _leads_on(data: Any, part: str | int) -> bool:
-    if isinstance(data, list):
-        return isinstance(part, int) and part < len(data)
-    return isinstance(data, dict) and part in data
-
-
-def _at(data: Any, path: Path) -> Any:
-    for part in path:
-        data = data[part]
-    return data
-
-
-def _message(error: Any, path: Path, on_key: bool, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
+def _message(error: Any, path: Path, data: Any, mappings: _Mappings) -> tuple[str, str, bool]:
+    """Return message and remedy, and whether the problem is about the key of the value."""
     kind, context, loc = error["type"], error.get("ctx", {}), error["loc"]
-    label = _label(path)
+    label, on_key = _label(path), "[key]" in loc
     if kind == "invalid":
         return _about(str(context["invalid"]), path), str(context["remedy"]), on_key
     if kind == "extra_forbidden":
-        _, model = mappings.get(id(_at(data, path[:-1])), (None, None))
+        for part in path[:-1]:
+            data = data[part]
+        _, model = mappings.get(id(data), (None, None))
         return (*_unknown(str(loc[-1]), model), True)
     if kind == "missing":
         return f"{loc[-1]} is missing", "add it", on_key
+    given = kind_of(error["input"])
     if kind == "literal_error":
-        shown = error["input"] if isinstance(error["input"], str) else kind_of(error["input"])
+        shown = str(error["input"]) if isinstance(error["input"], str) else given
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        return f"{label} cannot be {str(shown)[:60]!r}", _choice(str(shown), choices), on_key
-    return (
-        f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {kind_of(error['input'])}",
-        "",
-        on_key,
-    )
+        remedy = _hint(shown, choices, "use one of: " + ", ".join(choices))
+        return f"{label} cannot be {shown[:60]!r}", remedy, on_key
+    return f"{label or 'this'} must be {_EXPECTED.get(kind, 'something else')}, not {given}", "", on_key
 
 
 def _about(text: str, path: Path) -> str:
     """Prefix a message with the name of the value, unless it is a full sentence."""
     label = _label(path)
-    return text if _is_sentence(text) or not label else f"{label} {text}"
+    return text if not text.startswith(_STARTS) or not label else f"{label} {text}"
 
 
 def _label(path: Path) -> str:
@@ -173,26 +145,18 @@ _EXPECTED = {
 _STARTS = ("must ", "has ", "is ", "does not ", "names ", "holds ", "contains ")
 
 
-def _is_sentence(text: str) -> bool:
-    return not text.startswith(_STARTS)
+def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
+    hint = nearest(name, known)
+    return hint if hint.startswith("did") else otherwise
 
 
-def _choice(shown: str, choices: list[str]) -> str:
-    hint = nearest(shown, choices)
-    return hint if hint.startswith("did") else "use one of: " + ", ".join(choices)
-
-
-def _unknown(name: str, model: type[BaseModel] | None) -> tuple[str, str]:
-    known = getattr(model, "hints", {})
-    if name in known:
-        return str(known[name][0]), str(known[name][1])
-    keys = keys_of(model) if model else ()
-    if model is not None and issubclass(model, HandlerArgs):
-        hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "available handler modules: " + ", ".join(HANDLER_MODULES)
-        return f"unknown module or key {name!r}", remedy
-    if model is not None and issubclass(model, TaskArgs):
-        hint = nearest(name, keys)
-        remedy = hint if hint.startswith("did") else "available modules: " + ", ".join(MODULES)
-        return f"unknown module or key {name!r}", remedy
+def _unknown(name: str, model: type[Model] | None) -> tuple[str, str]:
+    if model is None:
+        return f"unknown key {name!r}", ""
+    if name in model.hints:
+        return model.hints[name]
+    keys = keys_of(model)
+    for kind, modules, what in ((HandlerArgs, HANDLER_MODULES, "handler modules"), (TaskArgs, MODULES, "modules")):
+        if issubclass(model, kind):
+            return f"unknown module or key {name!r}", _hint(name, keys, f"available {what}: {', '.join(modules)}")
     return f"unknown key {name!r}", nearest(name, keys)

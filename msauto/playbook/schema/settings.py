@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import time
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, PlainValidator, Tag, WithJsonSchema
+from pydantic import AfterValidator, Discriminator, Tag
 
 from msauto.playbook.input_files import MOST_FILE_MIB
 from msauto.playbook.schema.inventory import TimezoneName
 from msauto.playbook.schema.strict_model import Model, key, need
-from msauto.playbook.schema.value_types import Between, Count, Flag, Label, Name, Plain, Texts, When, invalid
+from msauto.playbook.schema.value_types import Count, Flag, Label, Name, Plain, Read, Texts, When, between, invalid
 
 MOST_FORKS = 512
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -35,7 +35,7 @@ def _at_least_one(days: list[Day]) -> list[Day]:
 
 
 Days = Annotated[list[Day], AfterValidator(_at_least_one)]
-_Clock = Annotated[time, PlainValidator(_clock), WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d"})]
+_Clock = Annotated[time, Read(_clock, type="string", pattern=r"^\d\d:\d\d")]
 
 
 class LimitArgs(Model):
@@ -98,9 +98,9 @@ class SettingsArgs(Model):
     """Defaults and limits of a repository of playbooks."""
 
     inventory: Plain[Texts] = key("inventories, relative to this file")
-    forks: Plain[Annotated[int, Between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
+    forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512; default 8")
     state_dir: Plain[Name] = key("folder of the ledger, relative to this file")
-    file_mib: Plain[Annotated[int, Between(1, MOST_FILE_MIB)]] = key(
+    file_mib: Plain[Annotated[int, between(1, MOST_FILE_MIB)]] = key(
         "the largest playbook, inventory or other file that is read, in MiB, 1 to 4096; default 64"
     )
     tz: Plain[TimezoneName] = key("the time zone of --window, such as Europe/Oslo; default this machine's")

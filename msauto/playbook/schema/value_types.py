@@ -6,23 +6,17 @@ A value may be a template: :class:`UnrenderedTemplate` passes wherever :data:`Va
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import (
-    Discriminator,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    PlainValidator,
-    Tag,
-    WithJsonSchema,
-)
+from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from msauto.interface.allowed_characters import unreportable
 from msauto.model.live import Folder, parse_folder
 from msauto.model.timecode import Timecode, TimecodeError
+from msauto.playbook.yaml.document import Path, leaves
 from msauto.playbook.yaml.loader import WrittenFloat, WrittenInt
 from msauto.secrets.tainted_text import TaintedText
 
@@ -66,13 +60,14 @@ def is_marked(value: Any) -> bool:
     return isinstance(value, TaintedText | MarkedTemplate) or by_filter
 
 
+def pending_templates(data: Any) -> Iterator[tuple[Path, UnrenderedTemplate]]:
+    """Yield the templates in the data that are not rendered yet, each after its path."""
+    return ((path, leaf) for path, leaf in leaves(data) if isinstance(leaf, UnrenderedTemplate))
+
+
 def has_pending(data: Any) -> bool:
     """Return whether the data holds an unrendered template."""
-    if isinstance(data, dict):
-        return any(has_pending(value) for value in data.values())
-    if isinstance(data, list):
-        return any(has_pending(value) for value in data)
-    return isinstance(data, UnrenderedTemplate)
+    return any(True for _ in pending_templates(data))
 
 
 def invalid(message: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
@@ -120,6 +115,31 @@ Opt: TypeAlias = Annotated[T | None, TEMPLATED]
 Plain: TypeAlias = Annotated[T | None, _Templated(template=False)]
 """A value that cannot be a template; the key may be left out."""
 
+
+class Read:
+    """Reads a plain value with a function; ``schema`` is the JSON Schema of the values that it takes."""
+
+    def __init__(self, read: Callable[[Any], Any], **schema: Any) -> None:
+        self._read = read
+        self._schema = schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return dict(self._schema)
+
+
+Then: TypeAlias = Annotated[T, Tag("then")]
+Else: TypeAlias = Annotated[T, Tag("else")]
+
+
+def _if(*kinds: type) -> Discriminator:
+    """Return what chooses ``Then[A]`` for values of these kinds, ``Else[B]`` for others."""
+    return Discriminator(lambda value: "then" if isinstance(value, kinds) else "else")
+
+
+IF_LIST, IF_MAP, IF_NUMBER = _if(list), _if(dict), _if(int, float)
 
 MOST = 2**63 - 1
 """The largest count, identifier or rating: 64 bits."""
@@ -212,23 +232,15 @@ def _count(value: Any) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
-    """A whole number within bounds, both included: ``Annotated[int, Between(1, 512)]``."""
+def between(low: int, high: int) -> Read:
+    """Read a whole number within bounds, both included."""
 
-    low: int
-    high: int
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._read)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
-
-    def _read(self, value: Any) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
+    def read(value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return int(value)
-        raise invalid(f"must be a whole number from {self.low} to {self.high}, not {shown_value(value)}")
+        raise invalid(f"must be a whole number from {low} to {high}, not {shown_value(value)}")
+
+    return Read(read, type="integer", minimum=low, maximum=high)
 
 
 def _number(value: Any) -> float:
@@ -260,10 +272,6 @@ def shown_value(value: Any) -> str:
     return repr(value[:60]) if isinstance(value, str) else kind_of(value)
 
 
-def _folder(value: Any) -> Folder:
-    return parse_folder(_text(value))
-
-
 def _expression(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -283,11 +291,6 @@ def _expressions(value: Any) -> tuple[str, ...]:
     return tuple(_expression(each) for each in as_list(value))
 
 
-def one_or_list(value: Any) -> str:
-    """Return the tag of a value for pydantic's discriminator."""
-    return "list" if isinstance(value, list) else "one"
-
-
 def _ns_name(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s:=&?#]+:[^\s=&?#]+", value):
         return reportable(value)
@@ -301,36 +304,28 @@ def _key_id(value: Any) -> str:
     return text
 
 
-def _schema(**schema: Any) -> WithJsonSchema:
-    return WithJsonSchema(schema)
-
-
 _EXPRESSION = {"type": ["string", "boolean"], "not": {"type": "string", "pattern": r"\{[{%]|^\s*$"}}
 
-Text = Annotated[str, PlainValidator(_text), _schema(type=["string", "integer"])]
+Text = Annotated[str, Read(_text, type=["string", "integer"])]
 """Text; a whole number becomes its text, any other value that is not text is refused."""
-Label = Annotated[str, PlainValidator(_label), _schema(type=["string", "integer"])]
+Label = Annotated[str, Read(_label, type=["string", "integer"])]
 """Text that is not sent to a server, such as the name of a task."""
-Quoted = Annotated[str, PlainValidator(_strict_text), _schema(type="string")]
-Name = Annotated[str, PlainValidator(_name), _schema(type=["string", "integer"], pattern=r"\S")]
-SecretText = Annotated[str, PlainValidator(_secret), _schema(type="string")]
-Rating = Annotated[int, PlainValidator(_rating), _schema(type="integer", minimum=-MOST - 1, maximum=MOST)]
-Count = Annotated[int, PlainValidator(_count), _schema(type="integer", minimum=0, maximum=MOST)]
-Seconds = Annotated[
-    float, PlainValidator(_seconds), _schema(type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)
-]
-Number = Annotated[float, PlainValidator(_number), _schema(type="number", minimum=0)]
-Flag = Annotated[bool, PlainValidator(_flag), _schema(type="boolean")]
-FolderText = Annotated[Folder, PlainValidator(_folder), _schema(type=["string", "integer"])]
+Quoted = Annotated[str, Read(_strict_text, type="string")]
+Name = Annotated[str, Read(_name, type=["string", "integer"], pattern=r"\S")]
+SecretText = Annotated[str, Read(_secret, type="string")]
+Rating = Annotated[int, Read(_rating, type="integer", minimum=-MOST - 1, maximum=MOST)]
+Count = Annotated[int, Read(_count, type="integer", minimum=0, maximum=MOST)]
+Seconds = Annotated[float, Read(_seconds, type="number", exclusiveMinimum=0, maximum=LONGEST_TIMEOUT)]
+Number = Annotated[float, Read(_number, type="number", minimum=0)]
+Flag = Annotated[bool, Read(_flag, type="boolean")]
+FolderText = Annotated[Folder, Read(lambda value: parse_folder(_text(value)), type=["string", "integer"])]
 Expressions = Annotated[
-    tuple[str, ...],
-    PlainValidator(_expressions),
-    _schema(anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}]),
+    tuple[str, ...], Read(_expressions, anyOf=[_EXPRESSION, {"type": "array", "items": _EXPRESSION}])
 ]
-Texts = Annotated[Annotated[list[Value[Text]], Tag("list")] | Annotated[Text, Tag("one")], Discriminator(one_or_list)]
+Texts = Annotated[Then[list[Value[Text]]] | Else[Text], IF_LIST]
 """A text, or a list of texts: :func:`as_list` makes a list of either."""
-NsName = Annotated[str, PlainValidator(_ns_name), _schema(type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
-KeyId = Annotated[str, PlainValidator(_key_id), _schema(type="string", pattern=r"^[^:\s][^:]*:.+")]
+NsName = Annotated[str, Read(_ns_name, type="string", pattern=r"^[^\s:=&?#]+:[^\s=&?#]+$")]
+KeyId = Annotated[str, Read(_key_id, type="string", pattern=r"^[^:\s][^:]*:.+")]
 
 
 # Positions, durations and times ----------------------------------------------------------------------------------
@@ -372,24 +367,18 @@ def _when(value: Any) -> datetime | date:
         raise invalid(f"must be a date (2026-11-13) or a date and time, not {shown_value(value)}") from error
 
 
-def _clearable(value: Any) -> Timecode | str:
-    return "" if isinstance(value, str) and not value else _position(value)
-
-
 _TC = r"^\s*(\d{1,15}|\d{2,6}:[0-5]\d:[0-5]\d([:;]\d{2,3}|\.\d{1,12}))\s*$"
 _POSITIONS: Final[list[dict[str, Any]]] = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _TC}]
 
-Pos = Annotated[Timecode, PlainValidator(_position), WithJsonSchema({"anyOf": _POSITIONS})]
+Pos = Annotated[Timecode, Read(_position, anyOf=_POSITIONS)]
 ClearablePos = Annotated[
     Timecode | str,
-    PlainValidator(_clearable),
-    WithJsonSchema({"anyOf": [*_POSITIONS, {"type": "string", "maxLength": 0}]}),
+    Read(
+        lambda value: "" if isinstance(value, str) and not value else _position(value),
+        anyOf=[*_POSITIONS, {"type": "string", "maxLength": 0}],
+    ),
 ]
 """A position, or an empty text, which clears the field."""
-Span = Annotated[
-    timedelta,
-    PlainValidator(_span),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$"}),
-]
+Span = Annotated[timedelta, Read(_span, type="string", pattern=r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]\s*$")]
 _DATE = r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]\d\d:\d\d.*)?\s*$"
-When = Annotated[datetime | date, PlainValidator(_when), WithJsonSchema({"type": "string", "pattern": _DATE})]
+When = Annotated[datetime | date, Read(_when, type="string", pattern=_DATE)]

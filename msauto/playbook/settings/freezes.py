@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from msauto.playbook.schema.settings import DAYS
@@ -61,13 +61,9 @@ def _near(freeze: Freeze | DatedFreeze, now: datetime) -> Iterator[ActiveFreeze]
     if isinstance(freeze, DatedFreeze):
         yield ActiveFreeze(freeze.since, freeze.until, freeze.reason)
         return
-    today = now.astimezone(ZoneInfo(freeze.timezone)).date()
+    zone = ZoneInfo(freeze.timezone)
+    today = now.astimezone(zone).date()
     for day in (today - timedelta(days=1), today):
         if DAYS[day.weekday()] in freeze.days:
-            yield _starting_on(freeze, day)
-
-
-def _starting_on(freeze: Freeze, day: date) -> ActiveFreeze:
-    zone = ZoneInfo(freeze.timezone)
-    last = day if freeze.end > freeze.start else day + timedelta(days=1)
-    return ActiveFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone))
+            last = day if freeze.end > freeze.start else day + timedelta(days=1)
+            yield ActiveFreeze(datetime.combine(day, freeze.start, zone), datetime.combine(last, freeze.end, zone))

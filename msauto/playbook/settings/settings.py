@@ -5,29 +5,19 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from msauto.errors import InputError, Problem, SourceLocation
-from msauto.model.limits import Limits
+from msauto.errors import InputError, SourceLocation
+from msauto.model.plan import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
 from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.settings import (
-    DAYS,
-    DatedFreezeArgs,
-    Day,
-    DownloadArgs,
-    FreezeArgs,
-    LimitArgs,
-    LookupArgs,
-    SettingsArgs,
-)
+from msauto.playbook.schema.settings import DAYS, DatedFreezeArgs, Day, FreezeArgs, LimitArgs, SettingsArgs, StateArgs
 from msauto.playbook.schema.value_types import as_list
-from msauto.playbook.yaml.document import Document, SourceNode
+from msauto.playbook.yaml.document import Document, SourceNode, outside_node
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
 
@@ -86,13 +76,13 @@ def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
 
 
 def _settings(args: SettingsArgs, path: Path) -> Settings:
-    limits = args.limits or LimitArgs()
+    limits, state = args.limits or LimitArgs(), args.state or StateArgs()
     default = Limits()
     return Settings(
         file=str(path),
         inventories=tuple(str(path.parent / each) for each in as_list(args.inventory or [])),
         forks=args.forks,
-        state_dir=str(path.parent / Path(os.path.expanduser(args.state_dir))) if args.state_dir else None,  # noqa: PTH111 - no error for an unknown user
+        state_dir=_beside(path, args.state_dir) if args.state_dir else None,
         timezone=args.tz,
         limits=Limits(
             delete_assets=default.delete_assets if limits.delete_assets is None else limits.delete_assets,
@@ -101,11 +91,11 @@ def _settings(args: SettingsArgs, path: Path) -> Settings:
             protected=(*(args.protected or ()), *(limits.protected or ())),
         ),
         freezes=tuple(_freeze(each, args.tz) for each in args.freeze or ()),
-        require_state=bool(args.state and args.state.require),
-        keep_runs=args.state.keep_runs if args.state else None,
-        keep_days=args.state.keep_days if args.state else None,
-        lookup_folders=_folders(args.lookup, path),
-        download_folders=_folders(args.download, path),
+        require_state=bool(state.require),
+        keep_runs=state.keep_runs,
+        keep_days=state.keep_days,
+        lookup_folders=tuple(_beside(path, each) for each in (args.lookup and args.lookup.folders) or ()),
+        download_folders=tuple(_beside(path, each) for each in (args.download and args.download.folders) or ()),
         file_mib=args.file_mib or FILE_MIB,
     )
 
@@ -132,9 +122,8 @@ def _check_freezes(settings: Settings, node: SourceNode) -> None:
             raise node.child(index, "end").error("end is before start, so the freeze never applies", "swap the two")
 
 
-def _folders(args: LookupArgs | DownloadArgs | None, path: Path) -> tuple[str, ...]:
-    named = (args.folders if args else None) or []
-    return tuple(str(path.parent / Path(os.path.expanduser(each))) for each in named)  # noqa: PTH111 - no error for an unknown user
+def _beside(path: Path, name: str) -> str:
+    return str(path.parent / Path(os.path.expanduser(name)))  # noqa: PTH111 - no error for an unknown user
 
 
 def _read(path: Path) -> Document:
@@ -143,11 +132,9 @@ def _read(path: Path) -> Document:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         remedy = how_to_find(file) if isinstance(error, FileNotFoundError) else "check its permissions"
-        raise InputError(
-            [Problem(f"the file cannot be read: {error.strerror}", SourceLocation(file), remedy)]
-        ) from error
+        raise outside_node(file).error(f"the file cannot be read: {error.strerror}", remedy) from error
     except UnicodeDecodeError as error:
-        raise InputError([Problem("the file is not UTF-8", SourceLocation(file), "save it as UTF-8")]) from error
+        raise outside_node(file).error("the file is not UTF-8", "save it as UTF-8") from error
     lines = tuple(text.splitlines())
     return Document(file, _data(text, file, lines), *_places(file, lines), redact_lines(lines))
 
@@ -156,30 +143,22 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d_]{999,}")
 
 
 def _data(text: str, file: str, lines: tuple[str, ...]) -> dict[str, Any]:
+    document = Document(file, lines=redact_lines(lines))
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError as error:
-        raise InputError([Problem("invalid TOML: too deeply nested", SourceLocation(file), "nest it less")]) from error
+        raise outside_node(file).error("invalid TOML: too deeply nested", "nest it less") from error
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         end = SourceLocation(file, max(len(lines), 1), len(lines[-1]) + 1 if lines else 1)
         place = SourceLocation(file, int(found[1]), int(found[2])) if found else end
         message = re.sub(r" \(at .*\)$", "", str(error))
-        raise InputError(
-            [Document(file, lines=redact_lines(lines)).problem(f"invalid TOML: {message}", place)]
-        ) from error
+        raise InputError([document.problem(f"invalid TOML: {message}", place)]) from error
     except ValueError as error:  # a number of more digits than Python reads; tomllib reports no place
-        numbers = (SourceLocation(file, number, at.start() + 1) for number, at in _long_numbers(lines))
-        place = next(numbers, SourceLocation(file))
-        raise InputError(
-            [Document(file, lines=redact_lines(lines)).problem("a number with too many digits", place)]
-        ) from error
-
-
-def _long_numbers(lines: tuple[str, ...]) -> Iterator[tuple[int, re.Match[str]]]:
-    for number, line in enumerate(lines, 1):
-        if found := _LONG_NUMBER.search(line):
-            yield number, found
+        numbers = ((number, at) for number, line in enumerate(lines, 1) if (at := _LONG_NUMBER.search(line)))
+        places = (SourceLocation(file, number, at.start() + 1) for number, at in numbers)
+        place = next(places, SourceLocation(file))
+        raise InputError([document.problem("a number with too many digits", place)]) from error
 
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]")

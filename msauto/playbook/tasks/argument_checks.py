@@ -9,14 +9,7 @@ from typing import Any, Final
 from msauto.errors import Problem
 from msauto.interface.rss_files import bad_character, file_key
 from msauto.model.timecode import Timecode
-from msauto.playbook.schema.asset import (
-    AssetArgs,
-    ExactlyArgs,
-    LinkArgs,
-    MarkerArgs,
-    MarkersExactly,
-    SegmentArgs,
-)
+from msauto.playbook.schema import asset as schema
 from msauto.playbook.schema.rss import RssArgs, RssBody, RssItemArgs
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
@@ -29,7 +22,7 @@ _ONE_LINE: Final = frozenset({"guid", "file"})
 
 def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
     """Yield what is wrong with the arguments of a task, each at its place."""
-    if isinstance(args, AssetArgs):
+    if isinstance(args, schema.AssetArgs):
         yield from _asset(args, node)
     elif isinstance(args, RssArgs):
         yield from _rss(args, node)
@@ -42,30 +35,27 @@ def check_arguments(args: Model, node: SourceNode) -> Iterator[Problem]:
 # asset ---------------------------------------------------------------------------------------------------------
 
 
-def _asset(args: AssetArgs, node: SourceNode) -> Iterator[Problem]:
-    segments, here = _known(args.segments, SegmentArgs), node.child("segments")
+def _asset(args: schema.AssetArgs, node: SourceNode) -> Iterator[Problem]:
+    segments, here = _known(args.segments, schema.SegmentArgs), node.child("segments")
     for index, item in segments:
         if item.state != "absent" and _is_zero(item.duration):
             yield here.child(index, "duration").problem("the duration of a segment cannot be 0")
     yield from _twice(segments, here, lambda item: item.number, "number", "segment number")
-    markers, here = _known(args.markers, MarkerArgs), node.child("markers")
+    markers, here = _known(args.markers, schema.MarkerArgs), node.child("markers")
     yield from _twice(markers, here, lambda item: item.uid, "uid", "marker uid")
     without = [(index, item) for index, item in markers if item.uid is None and item.at is not None]
     yield from _twice(without, here, lambda item: (item.track, item.at), "at", "marker with this track and position")
-    links = _known(args.links, LinkArgs)
-    yield from _twice(
-        links, node.child("links"), lambda item: (item.folder, item.title), "folder", "link with this folder and title"
-    )
-    narrowed = args.exactly.markers if isinstance(args.exactly, ExactlyArgs) else None
-    if isinstance(narrowed, MarkersExactly) and not narrowed.tracks:
+    links, here = _known(args.links, schema.LinkArgs), node.child("links")
+    yield from _twice(links, here, lambda item: (item.folder, item.title), "folder", "link with this folder and title")
+    narrowed = args.exactly.markers if isinstance(args.exactly, schema.ExactlyArgs) else None
+    if isinstance(narrowed, schema.MarkersExactly) and not narrowed.tracks:
         here = node.child("exactly", "markers", "tracks")
         yield here.problem("tracks is empty, so no marker can be removed", "name a track")
 
 
 def _known(items: Any, kind: type[Any]) -> list[tuple[int, Any]]:
-    return [
-        (index, item) for index, item in enumerate(items if isinstance(items, list) else []) if isinstance(item, kind)
-    ]
+    numbered = enumerate(items if isinstance(items, list) else [])
+    return [(index, item) for index, item in numbered if isinstance(item, kind)]
 
 
 def _is_zero(position: Any) -> bool:
@@ -85,22 +75,19 @@ def _twice(
         first = seen.setdefault(name, index)
         if first != index:
             shown = "" if isinstance(name, tuple) else f" {name!r}"
-            line = node.child(first).place.line
-            yield node.child(index, key).problem(
-                f"duplicate {what}{shown} (first on line {line})", "remove one of them"
-            )
+            why = f"duplicate {what}{shown} (first on line {node.child(first).place.line})"
+            yield node.child(index, key).problem(why, "remove one of them")
 
 
-def check_separators(args: AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
+def check_separators(args: schema.AssetArgs, node: SourceNode, separator: str) -> Iterator[Problem]:
     """Yield a problem for each XMP value that holds the list separator of the server."""
     fields: Any = args.xmp  # may be a template
     for name, values in fields.items() if isinstance(fields, dict) else ():
         for index, value in enumerate(as_list(values)):
             if separator in value and not isinstance(value, UnrenderedTemplate):
-                yield node.child("xmp", name, index).problem(
-                    f"the value contains {separator!r}, which separates the values of an XMP field on this server",
-                    "remove it, or set dialect: {list_separator: ...} to the separator of the server",
-                )
+                why = f"the value contains {separator!r}, which separates the values of an XMP field on this server"
+                remedy = "remove it, or set dialect: {list_separator: ...} to the separator of the server"
+                yield node.child("xmp", name, index).problem(why, remedy)
 
 
 # rss -----------------------------------------------------------------------------------------------------------
@@ -124,19 +111,14 @@ def _shared_files(items: list[tuple[int, RssItemArgs]], node: SourceNode) -> Ite
     """Yield a problem for each item in the file of another: the later PUT would replace the earlier item."""
     seen: dict[str, tuple[int, RssItemArgs]] = {}
     for index, item in items:
-        if (
-            item.state == "absent"
-            or isinstance(item.guid, UnrenderedTemplate)
-            or isinstance(item.file, UnrenderedTemplate)
-        ):
+        if item.state == "absent" or any(isinstance(each, UnrenderedTemplate) for each in (item.guid, item.file)):
             continue
         first, other = seen.setdefault(file_key(file_name(item)), (index, item))
         if first != index and _guid(other) != _guid(item):
-            yield node.child(index, "guid" if item.file is None else "file").problem(
-                f"item {item.guid!r} uses the file {file_name(item)} of item {other.guid!r} "
-                f"(line {node.child(first).place.line})",
-                "give each item its own `file:`",
-            )
+            line = node.child(first).place.line
+            why = f"item {item.guid!r} uses the file {file_name(item)} of item {other.guid!r} (line {line})"
+            at = node.child(index, "guid" if item.file is None else "file")
+            yield at.problem(why, "give each item its own `file:`")
 
 
 def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -150,10 +132,8 @@ def _characters(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
             continue
         found = bad_character(text, line=path[-1] in _ONE_LINE)
         if found is not None:
-            yield node.child(*path).problem(
-                f"the {path[-1]} contains {found[1]} as character {found[0]}, which no RSS channel reports",
-                "remove it in the source, or with the filter `regex_replace`",
-            )
+            why = f"the {path[-1]} contains {found[1]} as character {found[0]}, which no RSS channel reports"
+            yield node.child(*path).problem(why, "remove it in the source, or with the filter `regex_replace`")
 
 
 def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
@@ -162,6 +142,5 @@ def _file(item: RssItemArgs, node: SourceNode) -> Iterator[Problem]:
     if "/" in item.file or "\\" in item.file:
         yield node.child("file").problem("file must be a name, not a path", "remove the folder")
     if item.file in {".", ".."}:
-        yield node.child("file").problem(
-            f"{item.file!r} is a folder, not a file name", "use a file name such as n-1.txt"
-        )
+        why = f"{item.file!r} is a folder, not a file name"
+        yield node.child("file").problem(why, "use a file name such as n-1.txt")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,26 +10,27 @@ from msauto.errors import InputError, Problem
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
 from msauto.model.facts import Facts
 from msauto.model.server import ServerSpec
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operation_keys import AssertArgs, TargetKeys
+from msauto.playbook.schema.asset import TARGET_NAMES, AssetArgs, TargetKeys
+from msauto.playbook.schema.operation_keys import AssertArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators
-from msauto.playbook.tasks.asset_module import asset_ref, desired_asset, named_at
+from msauto.playbook.tasks.asset_module import asset_ref, desired_asset
 from msauto.playbook.tasks.operation_modules import assert_all, check_dest, check_without_asset, desired_operation
-from msauto.playbook.tasks.plays import Condition, NotifiedHandler, Task, unknown_handler
+from msauto.playbook.tasks.plays import SourceText, Task, unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
-from msauto.playbook.tasks.task_secrets import render_task, shown
+from msauto.playbook.tasks.task_secrets import render_shown, render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
-from msauto.playbook.templates.environment import render_data, render_text
+from msauto.playbook.templates.environment import render_data
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
 from msauto.playbook.yaml.document import Problems, SourceNode
 
 _REF_KEYS = ("title", "id", "was", "select", "missing")
 """The arguments that name the asset: rendered before any server is asked."""
+_NO_SERVER_READ = "handlers are resolved before any server is read"
 MAX_LOOP = 100_000
 Database = Callable[[TemplateScope], str]
 """Returns the database of a task on this host; raises :class:`InputError` if none is set."""
@@ -42,7 +43,7 @@ class TaskContext:
     server: ServerSpec
     scope: TemplateScope
     database: Database
-    handlers: Mapping[str, Sequence[Handler]] = field(default_factory=dict)
+    handlers: dict[str, list[Handler]] = field(default_factory=dict)
     batch: int = 0
 
 
@@ -53,7 +54,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
     for variables in _items(task, base):
         with problems.gather():
             scope = base.with_variables(variables) if variables else base
-            host_task = _on_host(task, context, scope, lambda scope: _task_name(task, scope))
+            host_task = _on_host(task, context, scope, _task_name)
             intent = None if host_task is None else _intent(host_task, context.database)
             notify = _notified(task, context, scope)
             if intent is not None:
@@ -67,7 +68,7 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[H
     found: list[Handler] = []
     for notice in task.inherited.notify:
         with problems.gather():
-            for name in as_list(_notice_text(notice, scope)):
+            for name in as_list(render_shown(notice.text, scope, notice.node, _NO_SERVER_READ)):
                 if str(name) not in context.handlers:
                     if str(name) in task.inherited.handlers:
                         continue  # the handler itself is invalid, and reported
@@ -77,25 +78,17 @@ def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[H
     return tuple(found)
 
 
-def _notice_text(notice: NotifiedHandler, scope: TemplateScope) -> Any:
-    if not isinstance(notice.text, UnrenderedTemplate):
-        return notice.text
-    try:
-        return shown(render_text(notice.text, scope, notice.node), notice.node)
-    except UsesAssetError as error:
-        raise notice.node.error("asset cannot be used here: handlers are resolved before any server is read") from error
-
-
 def task_handlers(task: Task, context: TaskContext, order: tuple[int, ...]) -> Iterator[Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
     base = context.scope.with_variables(task.inherited.variables)
-    name = str(task.data["name"])
     problems = Problems()
     for number, variables in enumerate(_items(task, base)):
         with problems.gather():
-            host_task = _on_host(task, context, base.with_variables(variables) if variables else base, lambda _: name)
+            scope = base.with_variables(variables) if variables else base
+            host_task = _on_host(task, context, scope, lambda task, _: str(task.data["name"]))
             if host_task is not None:
-                yield Handler(name, host_task.source, host_task.evaluator(host_task.arguments()), (*order, number))
+                evaluate = host_task.evaluator(host_task.arguments())
+                yield Handler(host_task.name, host_task.source, evaluate, (*order, number))
     problems.check()
 
 
@@ -108,9 +101,8 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     except UsesAssetError as error:
         raise node.error("a loop cannot use asset: it is evaluated before any server is read") from error
     if not isinstance(items, list):
-        raise node.error(
-            "a loop requires a list", "convert the mapping with | dict2items" if isinstance(items, dict) else ""
-        )
+        remedy = "convert the mapping with | dict2items" if isinstance(items, dict) else ""
+        raise node.error("a loop requires a list", remedy)
     if len(items) > MAX_LOOP:
         raise node.error(f"the loop has more than {MAX_LOOP:,} items")
     control = task.data.get("loop_control") or {}
@@ -118,14 +110,11 @@ def _items(task: Task, scope: TemplateScope) -> Sequence[tuple[Variable, ...]]:
     for each, where in ((name, "loop_var"), (index_name, "index_var")):
         if each is not None:
             check_name(str(each), task.node.child("loop_control", where))
-    return [_loop_variables(name, index_name, item, index, node) for index, item in enumerate(items)]
-
-
-def _loop_variables(name: str, index_name: str | None, item: Any, index: int, node: SourceNode) -> tuple[Variable, ...]:
-    found = [Variable(name, item, Level.LOOP, node.child(index))]
-    if index_name:
-        found.append(Variable(index_name, index, Level.LOOP, node))
-    return tuple(found)
+    return [
+        (Variable(name, item, Level.LOOP, node.child(index)),)
+        + ((Variable(index_name, index, Level.LOOP, node),) if index_name else ())
+        for index, item in enumerate(items)
+    ]
 
 
 def _task_name(task: Task, scope: TemplateScope) -> str:
@@ -139,12 +128,10 @@ def _task_name(task: Task, scope: TemplateScope) -> str:
 
 
 def _rendered(name: Any, node: SourceNode, scope: TemplateScope) -> str:
-    if isinstance(name, UnrenderedTemplate):
-        try:
-            return str(shown(render_text(name, scope, node), node))
-        except UsesAssetError:
-            return str(name)
-    return str(shown(name, node))
+    try:
+        return str(shown(render_data(name, scope, node), node))
+    except UsesAssetError:
+        return str(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +144,7 @@ class _HostTask:
     task: Task
     scope: TemplateScope
     separator: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[SourceText, ...]
     name: str
     data: Any
 
@@ -190,27 +177,24 @@ class _HostTask:
                 check_without_asset(args, self.node, self.scope)
             return _Evaluator(self, None if pending else args)
         if not pending:
-            return _Evaluator(self, args, self._constant(args))
+            made = self.task.compiled if self.task.constant else {}
+            if self.name not in made:
+                made[self.name] = self.desired(args, self.scope)
+            return _Evaluator(self, args, made[self.name])
         dest = getattr(args, "dest", None)
         if dest is not None and not isinstance(dest, UnrenderedTemplate):
             check_dest(dest, self.node.child("dest"), self.scope.surroundings)
         return _Evaluator(self)
 
-    def _constant(self, args: Model) -> Desired:
-        if not self.task.constant:
-            return self.desired(args, self.scope)
-        if self.name not in self.task.compiled:
-            self.task.compiled[self.name] = self.desired(args, self.scope)
-        return self.task.compiled[self.name]
-
     def desired(self, args: Model, scope: TemplateScope) -> Desired:
         """Return the desired state of arguments that are rendered whole."""
-        if isinstance(args, AssetArgs):
-            return desired_asset(args, self.node, self.name)
-        if isinstance(args, RssArgs):
-            return desired_channel(args, self.node, self.name)
-        if isinstance(args, AssertArgs):
-            return assert_all(args, self.node, self.name, scope)
+        match args:
+            case AssetArgs():
+                return desired_asset(args, self.node, self.name)
+            case RssArgs():
+                return desired_channel(args, self.node, self.name)
+            case AssertArgs():
+                return assert_all(args, self.node, self.name, scope)
         return desired_operation(args, self.node, self.name, scope.surroundings)
 
 
@@ -226,28 +210,25 @@ class _Evaluator:
     constant: Desired | None = None
 
     def __call__(self, facts: Facts) -> Desired | None:
-        if self.constant is not None and not self.host_task.conditions:
-            return self.constant
         host_task, scope = self.host_task, self.host_task.scope.with_asset(AssetView(facts))
         if not all(holds(condition, scope) for condition in host_task.conditions):
             return None
         if self.constant is not None:
             return self.constant
-        args = self.args or host_task.arguments(
-            render_task(host_task.task.module, host_task.data, scope, host_task.node)
-        )
+        args = self.args
+        if args is None:
+            args = host_task.arguments(render_task(host_task.task.module, host_task.data, scope, host_task.node))
         return host_task.desired(args, scope)
 
 
 def _on_host(
-    task: Task, context: TaskContext, scope: TemplateScope, name_of: Callable[[TemplateScope], str]
+    task: Task, context: TaskContext, scope: TemplateScope, name_of: Callable[[Task, TemplateScope], str]
 ) -> _HostTask | None:
     """Return a task on one host, for one item of its loop; ``None`` if a condition is false for every asset."""
     conditions = undecided(task.inherited.conditions, scope)
     if conditions is None:
         return None
-    name = name_of(scope)
-    data = task.data[task.module]
+    name, data = name_of(task, scope), task.data[task.module]
     if not task.constant:
         data = render_task(task.module, data, scope, task.args_node, keep=True)
     return _HostTask(task, scope, context.server.dialect.list_separator, conditions, name, data)
@@ -261,25 +242,31 @@ def _intent(host_task: _HostTask, database: Database) -> Intent | None:
         if name in host_task.data:
             with problems.gather():
                 refuse_pending(host_task.data[name], host_task.node.child(name), "the asset is not known yet")
-    args, evaluate, where, name = None, None, None, ""
+    args, evaluate, where, database_name = None, None, None, ""
     with problems.gather():
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
     with problems.gather():
         where = where_of(host_task.data, host_task.scope, host_task.node)
-    names_asset = any(name in host_task.data for name in ("title", "id", "select"))
-    if names_asset:
+    named = next((name for name in TARGET_NAMES if name in host_task.data), None)
+    if named is not None:
         with problems.gather():
-            name = database(host_task.scope)
+            database_name = database(host_task.scope)
     problems.check()
-    if not isinstance(args, AssetArgs | TargetKeys) or evaluate is None:
+    if not isinstance(args, TargetKeys) or evaluate is None:
         raise AssertionError("arguments without problems are arguments")
-    if not names_asset:
+    if named is None:
         _assert_without_asset(host_task, evaluate)
         return None
-    ref, named = asset_ref(args, name, where), named_at(args, host_task.node, host_task.name)
-    absent = getattr(args, "state", None) == "absent"
-    return Intent(ref, host_task.source, evaluate, getattr(args, "missing", None) or "error", absent, named=named)
+    at = TaskSource.at(host_task.node.child(named).place, host_task.name)
+    return Intent(
+        asset_ref(args, database_name, where),
+        host_task.source,
+        evaluate,
+        getattr(args, "missing", None) or "error",
+        getattr(args, "state", None) == "absent",
+        named=at,
+    )
 
 
 def _assert_without_asset(host_task: _HostTask, evaluate: _Evaluator) -> None:
@@ -290,9 +277,8 @@ def _assert_without_asset(host_task: _HostTask, evaluate: _Evaluator) -> None:
     try:
         host_task.desired(evaluate.args or host_task.arguments(), host_task.scope)
     except UsesAssetError as error:
-        raise host_task.node.child("that").error(
-            "asset cannot be used here: this assert names none", "add title, id or select"
-        ) from error
+        why = "asset cannot be used here: this assert names none"
+        raise host_task.node.child("that").error(why, "add title, id or select") from error
 
 
 def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:
@@ -308,8 +294,7 @@ def _intent_without_asset(host_task: _HostTask, database: Database) -> Intent:
     with problems.gather():
         args = host_task.arguments()
         evaluate = host_task.evaluator(args)
-        if isinstance(args, RssArgs):
-            ref = ChannelRef(args.channel)
+        ref = ChannelRef(args.channel) if isinstance(args, RssArgs) else None
     if host_task.task.module == "xmp_batch":
         with problems.gather():
             ref = DatabaseRef(database(host_task.scope))

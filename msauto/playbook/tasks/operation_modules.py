@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from msauto.errors import Problem
-from msauto.model.desired import (
-    AssertionPassed,
-    DesiredCommand,
-    DesiredProxy,
-    DesiredThumbnail,
-    DesiredXmpBatch,
-    Position,
-    TaskSource,
-)
-from msauto.model.timecode import Timecode
+from msauto.model import desired
 from msauto.playbook.schema.operation_keys import AssertArgs, CommandOnly, ProxyOnly, ThumbnailOnly, XmpBatchArgs
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.tasks.plays import Condition
+from msauto.playbook.tasks.plays import SourceText
 from msauto.playbook.templates.conditions import holds, undecided
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.secret_tracking import TemplateFunctionError
@@ -27,25 +17,22 @@ from msauto.playbook.variables.variables import TemplateScope
 from msauto.playbook.yaml.document import Problems, SourceNode
 
 
-def desired_operation(
-    args: Model, node: SourceNode, task: str, lookup: LookupContext
-) -> DesiredCommand | DesiredThumbnail | DesiredProxy | DesiredXmpBatch:
+def desired_operation(args: Model, node: SourceNode, task: str, lookup: LookupContext) -> desired.Desired:
     """Return the desired operation of validated arguments; raises :class:`InputError` for files that are refused."""
-    source = TaskSource.at(node.place, task)
-    if isinstance(args, CommandOnly):
-        return DesiredCommand(source, args.name, tuple((args.params or {}).items()), args.run or "always")
-    if isinstance(args, ThumbnailOnly):
-        dest, params = check_dest(args.dest, node.child("dest"), lookup), tuple((args.params or {}).items())
-        return DesiredThumbnail(source, dest, _position(args.pos), _position(args.dur), args.w, args.h, params)
-    if isinstance(args, ProxyOnly):
-        return DesiredProxy(source, check_dest(args.dest, node.child("dest"), lookup), args.profile)
-    if isinstance(args, XmpBatchArgs):
-        return DesiredXmpBatch(source, args.connector, args.src, _batch_content(args.src, node.child("src"), lookup))
+    source = desired.TaskSource.at(node.place, task)
+    match args:
+        case CommandOnly():
+            return desired.DesiredCommand(source, args.name, tuple((args.params or {}).items()), args.run or "always")
+        case ThumbnailOnly():
+            pos, dur = (None if each is None else desired.Position(each) for each in (args.pos, args.dur))
+            dest, params = check_dest(args.dest, node.child("dest"), lookup), tuple((args.params or {}).items())
+            return desired.DesiredThumbnail(source, dest, pos, dur, args.w, args.h, params)
+        case ProxyOnly():
+            return desired.DesiredProxy(source, check_dest(args.dest, node.child("dest"), lookup), args.profile)
+        case XmpBatchArgs():
+            content = _batch_content(args.src, node.child("src"), lookup)
+            return desired.DesiredXmpBatch(source, args.connector, args.src, content)
     raise TypeError(args)
-
-
-def _position(timecode: Timecode | None) -> Position | None:
-    return None if timecode is None else Position(timecode)
 
 
 def _batch_content(name: str, node: SourceNode, lookup: LookupContext) -> bytes:
@@ -67,14 +54,13 @@ def check_dest(name: str, node: SourceNode, lookup: LookupContext) -> str:
     path = Path(os.path.normpath(lookup.folder / name))
     try:
         real = path.resolve()
-        inside = [root for root in _roots(lookup) if real.is_relative_to(root)]
+        roots = (lookup.root.resolve(), *(Path(each).resolve() for each in lookup.writable))
+        inside = [root for root in roots if real.is_relative_to(root)]
     except (OSError, ValueError, RuntimeError) as error:
         raise node.error(f"{name!r} is not a valid file name") from error
     if not inside:
-        raise node.error(
-            f"the file {name!r} would be written outside the playbook's repository",
-            "use a path inside it, or allow its folder in msauto.toml: [download] folders",
-        )
+        remedy = "use a path inside it, or allow its folder in msauto.toml: [download] folders"
+        raise node.error(f"the file {name!r} would be written outside the playbook's repository", remedy)
     hidden = next((part for part in real.relative_to(inside[0]).parts if part.startswith(".")), None)
     if hidden is not None:
         raise node.error(f"{name!r} contains {hidden!r}: hidden files cannot be written", "use another path")
@@ -88,39 +74,26 @@ def check_dest(name: str, node: SourceNode, lookup: LookupContext) -> str:
 _READ_BY_MSAUTO = frozenset({".yml", ".yaml", ".toml"})
 
 
-def _roots(lookup: LookupContext) -> list[Path]:
-    return [lookup.root.resolve(), *(Path(each).resolve() for each in lookup.writable)]
-
-
 # assert --------------------------------------------------------------------------------------------------------
 
 
-def assert_all(args: AssertArgs, node: SourceNode, task: str, scope: TemplateScope) -> AssertionPassed:
+def assert_all(args: AssertArgs, node: SourceNode, task: str, scope: TemplateScope) -> desired.AssertionPassed:
     """Return that all conditions hold; raises :class:`InputError` with each that does not, at its place."""
-    problems = Problems()
-    for condition in _conditions(args, node):
-        with problems.gather():
-            if not holds(condition, scope):
-                problems.add(_failure(condition, args.msg))
-    problems.check()
-    return AssertionPassed(TaskSource.at(node.place, task))
+    _check_conditions(args, node, lambda condition: holds(condition, scope))
+    return desired.AssertionPassed(desired.TaskSource.at(node.place, task))
 
 
 def check_without_asset(args: AssertArgs, node: SourceNode, scope: TemplateScope) -> None:
     """Raise :class:`InputError` for each condition that is false for every asset."""
+    _check_conditions(args, node, lambda condition: undecided((condition,), scope) is not None)
+
+
+def _check_conditions(args: AssertArgs, node: SourceNode, may_hold: Callable[[SourceText], bool]) -> None:
     problems = Problems()
-    for condition in _conditions(args, node):
-        with problems.gather():
-            if undecided((condition,), scope) is None:
-                problems.add(_failure(condition, args.msg))
-    problems.check()
-
-
-def _conditions(args: AssertArgs, node: SourceNode) -> Iterator[Condition]:
     for index, text in enumerate(args.that or ()):
-        yield Condition(text, node.child("that", index))
-
-
-def _failure(condition: Condition, message: str | None) -> Problem:
-    text = f"{message} ({condition.text})" if message is not None else f"the condition is false: {condition.text}"
-    return condition.node.problem(f"assert: {text}", "fix the asset, or the condition")
+        condition = SourceText(text, node.child("that", index))
+        with problems.gather():
+            if not may_hold(condition):
+                why = f"the condition is false: {text}" if args.msg is None else f"{args.msg} ({text})"
+                problems.add(condition.node.problem(f"assert: {why}", "fix the asset, or the condition"))
+    problems.check()

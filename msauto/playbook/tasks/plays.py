@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from msauto.errors import Problem
@@ -12,27 +13,20 @@ from msauto.playbook.input_files import OUTSIDE, Files, beside
 from msauto.playbook.schema.play import HANDLER_MODULES, MODULES, Playbook, TaskFile
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.schema.strict_model import Model
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark
+from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark, pending_templates
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
 from msauto.playbook.templates.environment import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
-from msauto.playbook.yaml.document import Path, Problems, SourceNode, nearest
+from msauto.playbook.yaml.document import Path as DataPath
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest
 
 MAX_IMPORTS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """One expression of a ``when``."""
-
-    text: str
-    node: SourceNode
-
-
-@dataclass(frozen=True, slots=True)
-class NotifiedHandler:
-    """One name under ``notify``; it may be a template."""
+class SourceText:
+    """A text of a playbook and its place: an expression of a ``when``, or a name under ``notify``."""
 
     text: str
     node: SourceNode
@@ -42,12 +36,12 @@ class NotifiedHandler:
 class InheritedKeys:
     """The keys that tasks inherit from their play, block or import."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SourceText, ...] = ()
     tags: frozenset[str] = frozenset()
     variables: tuple[Variable, ...] = ()
     files: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
-    notify: tuple[NotifiedHandler, ...] = ()
+    notify: tuple[SourceText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +74,13 @@ class Play:
     file: str
     data: dict[str, Any]
     inherited: InheritedKeys
-    tasks: tuple[Task, ...] = field(default_factory=tuple)
-    handlers: tuple[Task, ...] = field(default_factory=tuple)
+    tasks: tuple[Task, ...]
+    handlers: tuple[Task, ...]
+
+    @property
+    def folder(self) -> str:
+        """The folder of the playbook."""
+        return str(Path(self.file).parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,11 @@ class _ValidatedFile:
     """The data of a file, templates unrendered, with the paths of invalid values and the models of valid mappings."""
 
     data: list[Any]
-    broken: Collection[Path]
+    broken: Collection[DataPath]
     models: Mapping[int, Model]
 
     def is_broken(self, node: SourceNode) -> bool:
-        return _is_any_inside(self.broken, node)
+        return any(path[: len(node.path)] == node.path for path in self.broken)
 
 
 class Loader:
@@ -121,7 +120,8 @@ class Loader:
     ) -> list[Play]:
         inner = self._inner(body, node, inherited, Level.PLAY)
         if "import_playbook" in body:
-            return self._imported(body, node, file, inner)
+            target = self._import(body["import_playbook"], node.child("import_playbook"), file, inner)
+            return self.playbook(target, replace(inner, files=(*inner.files, target))) if target else []
         inner = replace(inner, handlers=tuple(_handler_names(body.get("handlers"))))
         handlers = tuple(self._handlers(body.get("handlers"), node.child("handlers"), inner, checked))
         tasks = tuple(self._tasks(body.get("tasks"), node.child("tasks"), inner, checked))
@@ -129,36 +129,25 @@ class Loader:
             return []
         return [Play(node, file, body, inner, tasks, handlers)]
 
-    def _imported(self, body: dict[str, Any], node: SourceNode, file: str, inherited: InheritedKeys) -> list[Play]:
-        name = body["import_playbook"]
-        target = self._import(name, node.child("import_playbook"), file, inherited)
-        return self.playbook(target, replace(inherited, files=(*inherited.files, target))) if target else []
-
     def _import(self, name: Any, node: SourceNode, file: str, inherited: InheritedKeys) -> str:
+        """Return the path of an imported file; empty for one that cannot be imported, which is reported."""
         if not isinstance(name, str):
             return ""
-        if isinstance(name, UnrenderedTemplate):
-            self._problems.add(
-                node.problem("the name of an imported file cannot be a template", "write the name directly")
-            )
-            return ""
         target = beside(file, name)
-        if target in inherited.files or len(inherited.files) > MAX_IMPORTS:
-            chain = " → ".join([*inherited.files, target])
-            self._problems.add(node.problem(f"circular import: {chain}"))
-            return ""
-        if not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
-            self._problems.add(node.problem(f"{target}: the file is outside the playbook's repository", OUTSIDE))
-            return ""
-        return target if self._readable(target, node) else ""
-
-    def _readable(self, target: str, node: SourceNode) -> bool:
         found = Problems()
-        with found.gather():
-            self._files.read(target)
-        for problem in found.ordered():
-            self._problems.add(node.problem(f"{target}: {problem.message}", problem.remedy))
-        return not found
+        if isinstance(name, UnrenderedTemplate):
+            found.add(Problem("the name of an imported file cannot be a template", None, "write the name directly"))
+        elif target in inherited.files or len(inherited.files) > MAX_IMPORTS:
+            found.add(Problem(f"circular import: {' → '.join([*inherited.files, target])}"))
+        elif not self._files.may_be_named(target, inherited.files[0] if inherited.files else file):
+            found.add(Problem(f"{target}: the file is outside the playbook's repository", None, OUTSIDE))
+        else:
+            with found.gather():
+                self._files.read(target)
+        for each in found.ordered():
+            message = f"{target}: {each.message}" if each.place else each.message
+            self._problems.add(node.problem(message, each.remedy))
+        return "" if found else target
 
     def _tasks(self, data: Any, node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile) -> Iterator[Task]:
         for index, body in enumerate(data if isinstance(data, list) else []):
@@ -177,15 +166,13 @@ class Loader:
             name = str(body["name"])
             if name in seen:
                 first = node.child(seen[name]).place.line
-                self._problems.add(
-                    here.child("name").problem(
-                        f"duplicate handler {name!r} (first on line {first})", "rename one of them"
-                    )
-                )
+                why = f"duplicate handler {name!r} (first on line {first})"
+                self._problems.add(here.child("name").problem(why, "rename one of them"))
             seen.setdefault(name, index)
             module = next(each for each in HANDLER_MODULES if each in body)
             inner = replace(self._inner(body, here, inherited, Level.TASK), notify=())
-            yield _task_of(here, module, body, inner, checked.models[id(body[module])])
+            args, constant = checked.models[id(body[module])], not has_pending(body[module])
+            yield Task(here, module, body, inner, args, constant)
 
     def _task(
         self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys, checked: _ValidatedFile
@@ -195,15 +182,16 @@ class Loader:
             yield from self._tasks(body["block"], node.child("block"), inner, checked)
             return
         if "import_tasks" in body:
-            yield from self._imported_tasks(body, node, inner)
+            target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inner)
+            yield from self.task_file(target, replace(inner, files=(*inner.files, target))) if target else ()
             return
         module = next((name for name in MODULES if name in body), "")
         self._check_expressions(body.get(module), node.child(module))
         args = checked.models.get(id(body.get(module)))
-        if args is not None and not _is_any_inside(node.document.broken, node):
+        if args is not None and not any(path[: len(node.path)] == node.path for path in node.document.broken):
             self._problems.add(*check_arguments(args, node.child(module)))
         if args is not None and not checked.is_broken(node):
-            yield _task_of(node, module, body, inner, args)
+            yield Task(node, module, body, inner, args, not has_pending(body[module]))
 
     def _check_expressions(self, data: Any, node: SourceNode) -> None:
         """Collect what is wrong with the conditions of an ``assert`` and of a selection."""
@@ -213,18 +201,13 @@ class Loader:
             tuple(self._conditions(data.get("that"), node.child("that")))
             tuple(self._conditions(where, node.child("select", "where")))
 
-    def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[NotifiedHandler]:
+    def _notices(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[SourceText]:
         for index, name in enumerate(as_list(body.get("notify", []))):
             place = node.child("notify", index) if isinstance(body["notify"], list) else node.child("notify")
             if isinstance(name, str | int) and not isinstance(name, bool):
                 if not isinstance(name, UnrenderedTemplate) and str(name) not in inherited.handlers:
                     self._problems.add(unknown_handler(str(name), place, inherited.handlers))
-                yield NotifiedHandler(name if isinstance(name, UnrenderedTemplate) else str(name), place)
-
-    def _imported_tasks(self, body: dict[str, Any], node: SourceNode, inherited: InheritedKeys) -> Iterator[Task]:
-        target = self._import(body["import_tasks"], node.child("import_tasks"), node.document.file, inherited)
-        if target:
-            yield from self.task_file(target, replace(inherited, files=(*inherited.files, target)))
+                yield SourceText(name if isinstance(name, UnrenderedTemplate) else str(name), place)
 
     def task_file(self, file: str, inherited: InheritedKeys | None = None) -> list[Task]:
         """Return the tasks of a file that import_tasks names."""
@@ -240,13 +223,11 @@ class Loader:
         data = mark(node.document.data)
         self._problems.add(*node.document.flaws)
         if not isinstance(data, list):
-            raise node.error(
-                f"{expected}; this file {'is empty' if data is None else 'is not a list'}",
-                "start each item with a dash: - name:",
-            )
+            why = "is empty" if data is None else "is not a list"
+            raise node.error(f"{expected}; this file {why}", "start each item with a dash: - name:")
         found = validate_data(model, data, node)
         self._problems.add(*(each.problem for each in found.problems), *misplaced(data, node))
-        for pending, path in _pending(data, ()):
+        for path, pending in pending_templates(data):
             with self._problems.gather():
                 check_template(pending, SourceNode(node.document, path))
         broken = {*node.document.broken, *(each.path for each in found.problems)}
@@ -265,7 +246,7 @@ class Loader:
             notify=(*inherited.notify, *self._notices(body, node, inherited)),
         )
 
-    def _conditions(self, data: Any, node: SourceNode) -> Iterator[Condition]:
+    def _conditions(self, data: Any, node: SourceNode) -> Iterator[SourceText]:
         """Yield the conditions of a key, and collect what is wrong with them."""
         for index, text in enumerate([] if data is None else as_list(data)):
             where = node.child(index) if isinstance(data, list) else node
@@ -273,21 +254,13 @@ class Loader:
             if isinstance(shown, str) and shown.strip() and not isinstance(shown, UnrenderedTemplate):
                 with self._problems.gather():
                     check_template(shown, where, expression=True)
-                yield Condition(shown, where)
+                yield SourceText(shown, where)
 
 
 def tags_of(data: Any) -> frozenset[str]:
     """Return the tags of a list, or of a text with commas."""
     items = [] if data is None else as_list(data)
     return frozenset(part.strip() for item in items for part in str(item).split(",") if part.strip())
-
-
-def _is_any_inside(paths: Collection[Path], node: SourceNode) -> bool:
-    return any(path[: len(node.path)] == node.path for path in paths)
-
-
-def _task_of(node: SourceNode, module: str, body: dict[str, Any], inherited: InheritedKeys, args: Model) -> Task:
-    return Task(node, module, body, inherited, args, not has_pending(body[module]))
 
 
 def unknown_handler(name: str, node: SourceNode, known: Sequence[str]) -> Problem:
@@ -301,14 +274,3 @@ def _handler_names(handlers: Any) -> Iterator[str]:
         if isinstance(each, dict):
             yield from [str(each["name"])] if "name" in each else []
             yield from _handler_names(each.get("block"))
-
-
-def _pending(data: Any, path: Path) -> Iterator[tuple[UnrenderedTemplate, Path]]:
-    if isinstance(data, UnrenderedTemplate):
-        yield data, path
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            yield from _pending(value, (*path, name))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _pending(value, (*path, index))

@@ -30,24 +30,16 @@ class BatchSizes:
     max_fail: float | None = None
     fatal: bool = False
 
-    @property
-    def plain(self) -> bool:
-        """Whether all servers are one batch, and a failed server stops no other."""
-        return self == BatchSizes()
-
 
 def read_batch_sizes(data: Mapping[str, Any], node: SourceNode) -> BatchSizes:
     """Return the batch sizes of a play from rendered data; raises :class:`InputError` with all that is wrong."""
-    named = {name: data[name] for name in ("serial", "max_fail_percentage", "any_errors_fatal") if name in data}
-    args = read_as(BatchKeys, named, node)
+    args = read_as(BatchKeys, data, node)
     here = node.child("serial")
-    listed = isinstance(args.serial, list)
-    values = [] if args.serial is None else as_list(args.serial)
     problems = Problems()
     serial: list[int | float] = []
-    for index, value in enumerate(values):
+    for index, value in enumerate([] if args.serial is None else as_list(args.serial)):
         with problems.gather():
-            serial.append(_size(value, here.child(index) if listed else here))
+            serial.append(_size(value, here.child(index) if isinstance(args.serial, list) else here))
     if args.max_fail_percentage is not None and args.max_fail_percentage > 100:
         place = node.child("max_fail_percentage")
         problems.add(place.problem("max_fail_percentage must be at most 100", "use a value from 0 to 100"))
@@ -92,13 +84,12 @@ class Batches:
 
     def add(self, play: str, hosts: Sequence[str], sizes: BatchSizes) -> dict[str, int]:
         """Add a play; return the number of each host's batch."""
-        if not hosts:
-            return {}
-        if sizes.plain and self._plain:
+        plain = sizes == BatchSizes()  # all servers are one batch, and a failed server stops no other
+        if plain and self._plain:
             last = self._found[-1]
             self._found[-1] = structs.replace(last, servers=tuple(dict.fromkeys((*last.servers, *hosts))))
             return dict.fromkeys(hosts, len(self._found) - 1)
-        self._plain = sizes.plain
+        self._plain = plain
         numbers: dict[str, int] = {}
         for servers in divide(hosts, sizes.serial):
             numbers |= dict.fromkeys(servers, len(self._found))

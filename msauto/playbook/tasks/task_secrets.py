@@ -9,9 +9,9 @@ from msauto.errors import Problem
 from msauto.playbook.schema.play import MODULES
 from msauto.playbook.schema.value_types import MarkedTemplate
 from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.secret_tracking import tracker_of
+from msauto.playbook.templates.sandbox import UsesAssetError
 from msauto.playbook.variables.variables import TemplateScope
-from msauto.playbook.yaml.document import Problems, SourceNode
+from msauto.playbook.yaml.document import Problems, SourceNode, leaves
 from msauto.secrets.tainted_text import (
     ALLOWED,
     NOT_ALLOWED,
@@ -22,7 +22,7 @@ from msauto.secrets.tainted_text import (
     tainted_paths,
 )
 
-_MODULES = frozenset(MODULES)
+_MODULES = frozenset(MODULES) - {"block"}
 _WRITE_OUT = "write the value directly, or use another variable"
 _NO_TEXT = "this template turns a secret into a value that is not text, and cannot be redacted"
 _MAKE_TEXT = "use the secret itself, or a text made from it"
@@ -33,13 +33,12 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
     ``keep`` as for :func:`~msauto.playbook.templates.environment.render_data`.
     """
-    marks = tracker_of(scope)
-    before = len(marks.lost) if marks is not None else 0
+    marks = scope.taint
+    before = len(marks.lost)
     rendered = render_data(data, scope, node, keep=keep)
-    if marks is None or not marks.found:
+    if not marks.found:
         return rendered
-    problems = Problems()
-    problems.add(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
+    problems = Problems(*(where.problem(_NO_TEXT, _MAKE_TEXT) for where in marks.lost[before:]))
     del marks.lost[before:]
     for way, message, remedy in misplaced_secrets(rendered, lambda way: may_be_secret(module, way)):
         problems.add(node.child(*way).problem(message, remedy))
@@ -49,20 +48,9 @@ def render_task(module: str, data: Any, scope: TemplateScope, node: SourceNode, 
 
 def misplaced(data: Any, node: SourceNode) -> Iterator[Problem]:
     """Yield a problem for each text that is tagged as secret where secrets are not allowed."""
-    for way in _tagged(data, ()):
-        if not _may_be_tagged(way):
-            yield node.child(*way).problem(NOT_ALLOWED, ALLOWED)
-
-
-def _tagged(data: Any, way: DataPath) -> Iterator[DataPath]:
-    if isinstance(data, TaintedText | MarkedTemplate):
-        yield way
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            yield from _tagged(value, (*way, name))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _tagged(value, (*way, index))
+    for path, leaf in leaves(data):
+        if isinstance(leaf, TaintedText | MarkedTemplate) and not _may_be_tagged(path):
+            yield node.child(*path).problem(NOT_ALLOWED, ALLOWED)
 
 
 def _may_be_tagged(way: DataPath) -> bool:
@@ -76,8 +64,13 @@ def _may_be_tagged(way: DataPath) -> bool:
 
 def shown(data: Any, node: SourceNode) -> Any:
     """Return rendered data that will be shown; raises :class:`InputError` for a secret in it."""
-    problems = Problems()
-    for way, _ in tainted_paths(data):
-        problems.add(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT))
-    problems.check()
+    Problems(*(node.child(*way).problem(NOT_ALLOWED, _WRITE_OUT) for way, _ in tainted_paths(data))).check()
     return data
+
+
+def render_shown(data: Any, scope: TemplateScope, node: SourceNode, why: str = "the asset is not known yet") -> Any:
+    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset."""
+    try:
+        return shown(render_data(data, scope, node), node)
+    except UsesAssetError as error:
+        raise node.error(f"asset cannot be used here: {why}") from error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msauto.model.facts import Facts
-from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list
-from msauto.playbook.tasks.plays import Condition
+from msauto.playbook.schema.value_types import as_list, pending_templates
+from msauto.playbook.tasks.plays import SourceText
 from msauto.playbook.templates.environment import check_names, evaluate_expression
 from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
 from msauto.playbook.variables.variables import TemplateScope
@@ -16,9 +16,9 @@ from msauto.playbook.yaml.document import Problems, SourceNode
 Where = Callable[[Facts], bool]
 
 
-def undecided(conditions: Sequence[Condition], scope: TemplateScope) -> tuple[Condition, ...] | None:
+def undecided(conditions: Sequence[SourceText], scope: TemplateScope) -> tuple[SourceText, ...] | None:
     """Return the conditions that need the asset; ``None`` if another one is false."""
-    remaining: list[Condition] = []
+    remaining: list[SourceText] = []
     for condition in conditions:
         try:
             if not holds(condition, scope):
@@ -29,7 +29,7 @@ def undecided(conditions: Sequence[Condition], scope: TemplateScope) -> tuple[Co
     return tuple(remaining)
 
 
-def holds(condition: Condition, scope: TemplateScope) -> bool:
+def holds(condition: SourceText, scope: TemplateScope) -> bool:
     """Return whether a condition holds; raises :class:`InputError` for text, because ``"false"`` would be true."""
     value = evaluate_expression(condition.text, scope, condition.node)
     if isinstance(value, str):
@@ -39,21 +39,8 @@ def holds(condition: Condition, scope: TemplateScope) -> bool:
 
 def refuse_pending(data: Any, node: SourceNode, why: str) -> None:
     """Raise for each template of ``data`` that uses the asset where it cannot."""
-    problems = Problems()
-    for unrendered in _unrendered(data, node):
-        problems.add(unrendered.problem(f"asset cannot be used here: {why}"))
-    problems.check()
-
-
-def _unrendered(data: Any, node: SourceNode) -> Iterator[SourceNode]:
-    if isinstance(data, UnrenderedTemplate):
-        yield node
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            yield from _unrendered(value, node.child(name))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _unrendered(value, node.child(index))
+    message = f"asset cannot be used here: {why}"
+    Problems(*(node.child(*path).problem(message) for path, _ in pending_templates(data))).check()
 
 
 def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Where | None:
@@ -63,7 +50,7 @@ def where_of(data: dict[str, Any], scope: TemplateScope, node: SourceNode) -> Wh
         return None
     inner = node.child("select", "where")
     texts = as_list(select["where"])
-    conditions = tuple(Condition(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
+    conditions = tuple(SourceText(str(text).lower() if isinstance(text, bool) else text, inner) for text in texts)
     undecided(conditions, scope)  # reports undefined names before any request
 
     def where(facts: Facts) -> bool:

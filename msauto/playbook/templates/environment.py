@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Protocol
 
 from jinja2 import TemplateError, TemplateSyntaxError, Undefined, meta, nodes
@@ -16,19 +17,11 @@ from jinja2.exceptions import SecurityError
 from msauto.errors import InputError
 from msauto.model.facts import Need, NoAssetError
 from msauto.playbook.schema.value_types import MarkedTemplate, UnrenderedTemplate
+from msauto.playbook.templates import sandbox
 from msauto.playbook.templates.filters import REMOVED, REMOVED_TESTS
 from msauto.playbook.templates.lookups import lookup, query
 from msauto.playbook.templates.registry import FILTERS, TESTS
-from msauto.playbook.templates.sandbox import (
-    MAX_LENGTH,
-    OMIT,
-    RESULT,
-    MissingNameError,
-    Sandbox,
-    UsesAssetError,
-    explain,
-)
-from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError, tracker_of
+from msauto.playbook.templates.secret_tracking import TaintTracker, TemplateFunctionError
 from msauto.playbook.yaml.document import Problems, SourceNode, did_you_mean
 from msauto.secrets.tainted_text import TaintedText
 
@@ -45,17 +38,21 @@ class TemplateNames(Protocol):
     def known(self) -> Iterable[str]:
         """Return all names."""
 
+    @property
+    def taint(self) -> TaintTracker:
+        """The tracker of the secrets of the run."""
 
-def _sandbox() -> Sandbox:
-    sandbox = Sandbox()
+
+def _sandbox() -> sandbox.Sandbox:
+    made = sandbox.Sandbox()
     for name in REMOVED:
-        sandbox.filters.pop(name, None)
+        made.filters.pop(name, None)
     for name in REMOVED_TESTS:
-        sandbox.tests.pop(name, None)
-    sandbox.filters.update(FILTERS)
-    sandbox.tests.update(TESTS)
-    sandbox.globals.update(lookup=lookup, query=query, q=query)
-    return sandbox
+        made.tests.pop(name, None)
+    made.filters.update(FILTERS)
+    made.tests.update(TESTS)
+    made.globals.update(lookup=lookup, query=query, q=query)
+    return made
 
 
 _SANDBOX = _sandbox()
@@ -73,8 +70,7 @@ def names_known() -> tuple[frozenset[str], frozenset[str]]:
 @lru_cache(maxsize=20_000)
 def compile_template(text: str) -> Compiled:
     """Compile a template to a function of the names; raises ``TemplateSyntaxError``."""
-    tree = _SANDBOX.parse(text)
-    alone = _expression_alone(tree, text)
+    alone = _expression_alone(text, text)
     if alone is not None:
         return _compile_expression(alone)
     template = _SANDBOX.from_string(text)
@@ -94,7 +90,7 @@ def compile_template(text: str) -> Compiled:
 @lru_cache(maxsize=20_000)
 def compile_expression(text: str) -> Compiled:
     """Compile a bare expression (``when``, ``where``); raises ``TemplateSyntaxError``."""
-    alone = _expression_alone(_SANDBOX.parse(_as_template(text)), text)
+    alone = _expression_alone(_as_template(text), text)
     if alone is None:
         raise TemplateSyntaxError("this is not a single expression", 1)
     return _compile_expression(alone)
@@ -104,26 +100,25 @@ def _as_template(expression: str) -> str:
     return "{{ (" + expression + "\n) }}"
 
 
-def _expression_alone(tree: nodes.Template, text: str) -> nodes.Expr | None:
+def _expression_alone(template: str, text: str) -> nodes.Expr | None:
+    tree = _SANDBOX.parse(template)
     if len(tree.body) != 1 or not isinstance(tree.body[0], nodes.Output):
         return None
     parts = tree.body[0].nodes
     if len(parts) == 2 and isinstance(parts[1], nodes.TemplateData) and parts[1].data == "\n" and text[-1] == "\n":
         parts = parts[:1]
-    if len(parts) != 1 or isinstance(parts[0], nodes.TemplateData):
-        return None
-    return parts[0]
+    return None if len(parts) != 1 or isinstance(parts[0], nodes.TemplateData) else parts[0]
 
 
 def _compile_expression(expression: nodes.Expr) -> Compiled:
-    body = nodes.Assign(nodes.Name(RESULT, "store", lineno=1), expression, lineno=1)
+    body = nodes.Assign(nodes.Name(sandbox.RESULT, "store", lineno=1), expression, lineno=1)
     template = _SANDBOX.from_string(nodes.Template([body], lineno=1))
 
     def evaluate(names: TemplateNames) -> Any:
         context = template.new_context({"__scope__": names}, shared=False)
         for _ in template.root_render_func(context):
             pass
-        return context.vars[RESULT]
+        return context.vars[sandbox.RESULT]
 
     return evaluate
 
@@ -144,7 +139,7 @@ def check_names(text: str, names: TemplateNames, node: SourceNode, *, expression
     """Raise :class:`InputError` for an undefined name in a template that cannot be rendered yet."""
     for name in sorted(_names_needed(text, expression)):
         if name not in names:
-            raise node.error(*explain(MissingNameError(name=name), names.known()))
+            raise node.error(*sandbox.explain(sandbox.MissingNameError(name=name), names.known()))
 
 
 def check_template(text: str, node: SourceNode, *, expression: bool = False) -> None:
@@ -184,10 +179,9 @@ def render_text(text: str, names: TemplateNames, node: SourceNode) -> Any:
     ``Need``, ``NoAssetError`` and ``UsesAssetError`` pass through.
     """
     value, touched = _evaluate(text, names, node, expression=False)
-    tracker = tracker_of(names) or TaintTracker()
     if isinstance(text, MarkedTemplate):
-        return mark_text(value, tracker, node)
-    return tracker.taint(value, node) if touched and value is not OMIT else value
+        return mark_text(value, names.taint, node)
+    return names.taint.taint(value, node) if touched and value is not sandbox.OMIT else value
 
 
 def mark_text(value: Any, tracker: TaintTracker, node: SourceNode) -> TaintedText:
@@ -205,7 +199,7 @@ def evaluate_expression(text: str, names: TemplateNames, node: SourceNode) -> An
 
 def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> tuple[Any, bool]:
     """Return the value of a template or expression, and whether it used a secret."""
-    tracker = tracker_of(names) or TaintTracker()
+    tracker = names.taint
     tracker.start()
     try:
         value = _run(_compiled(text, node, expression=expression), names, node)
@@ -223,10 +217,10 @@ def _evaluate(text: str, names: TemplateNames, node: SourceNode, *, expression: 
 def _run(compiled: Compiled, names: TemplateNames, node: SourceNode) -> Any:
     try:
         return plain_result(compiled(names))
-    except (Need, NoAssetError, UsesAssetError, InputError):
+    except (Need, NoAssetError, sandbox.UsesAssetError, InputError):
         raise
-    except MissingNameError as error:
-        raise node.error(*explain(error, names.known())) from error
+    except sandbox.MissingNameError as error:
+        raise node.error(*sandbox.explain(error, names.known())) from error
     except TemplateFunctionError as error:
         raise node.error(str(error), error.remedy) from error
     except SecurityError as error:
@@ -250,16 +244,14 @@ def plain_result(value: Any) -> Any:
         if callable(value):
             raise TypeError("its value is a function: are () missing?")
         return value
-    items: list[Any] = []
-    for item in value:
-        items.append(plain_result(item))
-        _check_size(len(items), "items")
+    items = [plain_result(item) for item in islice(value, sandbox.MAX_LENGTH + 1)]
+    _check_size(len(items), "items")
     return items
 
 
 def _check_size(size: int, unit: str) -> None:
-    if size > MAX_LENGTH:
-        raise SecurityError(f"a template may make at most {MAX_LENGTH:,} {unit}")
+    if size > sandbox.MAX_LENGTH:
+        raise SecurityError(f"a template may make at most {sandbox.MAX_LENGTH:,} {unit}")
 
 
 def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool = False) -> Any:
@@ -276,10 +268,10 @@ def render_data(data: Any, names: TemplateNames, node: SourceNode, *, keep: bool
 def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problems, keep: bool) -> Any:
     if isinstance(data, dict):
         found = {key: _render(value, names, node.child(key), problems, keep) for key, value in data.items()}
-        return {key: value for key, value in found.items() if value is not OMIT}
+        return {key: value for key, value in found.items() if value is not sandbox.OMIT}
     if isinstance(data, list):
         items = [_render(value, names, node.child(index), problems, keep) for index, value in enumerate(data)]
-        for index in (index for index, value in enumerate(items) if value is OMIT):
+        for index in (index for index, value in enumerate(items) if value is sandbox.OMIT):
             problems.add(node.child(index).problem("omit removes keys, not items of a list", "filter the list"))
         return items
     if not isinstance(data, UnrenderedTemplate):
@@ -287,7 +279,7 @@ def _render(data: Any, names: TemplateNames, node: SourceNode, problems: Problem
     try:
         with problems.gather():
             return render_text(data, names, node)
-    except UsesAssetError:
+    except sandbox.UsesAssetError:
         if not keep:
             raise
         with problems.gather():

@@ -48,10 +48,8 @@ class LookupContext:
         except (OSError, ValueError, RuntimeError) as error:
             raise TemplateFunctionError(f"cannot read the file {name!r}") from error
         if not inside:
-            raise TemplateFunctionError(
-                f"the file {name!r} is outside the playbook's repository",
-                "copy it there, or open its folder in msauto.toml: [lookup] folders",
-            )
+            remedy = "copy it there, or open its folder in msauto.toml: [lookup] folders"
+            raise TemplateFunctionError(f"the file {name!r} is outside the playbook's repository", remedy)
         try:
             return self.files.read(str(path))
         except InputError as error:

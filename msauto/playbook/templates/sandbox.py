@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, UndefinedError, nodes, pass_environment
@@ -132,20 +133,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
         _bound_filters(self.filters)
-        self.filters["_bounded_concat"] = bounded_concat
-        self.filters[_TOUCHED] = touched
-        self.filters[_OPENED] = opened
+        self.filters |= {"_bounded_concat": bounded_concat, _TOUCHED: touched, _OPENED: opened}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = super()._parse(source, name, filename)
-        found: nodes.Template = _Concats().visit(tree)
+        found: nodes.Template = _Concats().visit(super()._parse(source, name, filename))
         return found
 
     def _generate(
         self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
     ) -> str:
-        watched = _Touches(alone=RESULT).visit(source)
-        return super()._generate(watched, name, filename, defer_init)
+        return super()._generate(_Touches().visit(source), name, filename, defer_init)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look up an attribute."""
@@ -169,8 +166,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Apply an operator after a check of the size of its result."""
-        check = {"+": _check_sum, "*": _check_product, "**": _check_power, "%": _check_percent}[operator]
-        check(left, right)
+        if operator == "%" and isinstance(left, str):
+            _check_format(left)
+        elif operator != "%":
+            {"+": _check_sum, "*": _check_product, "**": _check_power}[operator](left, right)
         return super().call_binop(context, operator, left, right)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -208,15 +207,12 @@ class _Touches(NodeTransformer):
     """Passes each name, with its attributes and items, through :func:`.secret_tracking.touched`.
 
     ``creds.user`` is checked as a whole, so a secret beside it is not touched; ``token[0]`` opens a secret. An
-    expression that passes data on unchanged (assigned to ``alone``) touches nothing: the data carry their own taint.
+    expression that passes data on unchanged (to :data:`RESULT`) touches nothing: the data carry their own taint.
     """
-
-    def __init__(self, alone: str) -> None:
-        self._alone = alone
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802 - Jinja names it
         """Skip a value that is passed on unchanged."""
-        unchanged = isinstance(node.target, nodes.Name) and node.target.name == self._alone
+        unchanged = isinstance(node.target, nodes.Name) and node.target.name == RESULT
         node.node = self._inside(node.node) if unchanged else self.visit(node.node)
         return node
 
@@ -224,17 +220,11 @@ class _Touches(NodeTransformer):
         """Watch a name."""
         return _watched(node) if node.ctx == "load" else node
 
-    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:  # noqa: N802
-        """Watch a lookup."""
+    def visit_Call(self, node: nodes.Call | nodes.Getattr | nodes.Getitem) -> nodes.Node:  # noqa: N802
+        """Watch a lookup, or the result of a call and its object."""
         return _watched(self._inside(node))
 
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-        """Watch a lookup."""
-        return _watched(self._inside(node))
-
-    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
-        """Watch the result of a call, and its object."""
-        return _watched(self._inside(node))
+    visit_Getattr = visit_Getitem = visit_Call  # noqa: N815
 
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
         """Keep the call of a call block."""
@@ -246,11 +236,10 @@ class _Touches(NodeTransformer):
     def _inside(self, node: Any) -> Any:
         if isinstance(node, nodes.Name):
             return node
-        if isinstance(node, nodes.Getattr):
+        if isinstance(node, nodes.Getattr | nodes.Getitem):
             node.node = _watched(self._inside(node.node), _OPENED)
-            return node
-        if isinstance(node, nodes.Getitem):
-            node.node, node.arg = _watched(self._inside(node.node), _OPENED), self.visit(node.arg)
+            if isinstance(node, nodes.Getitem):
+                node.arg = self.visit(node.arg)
             return node
         return self.generic_visit(node) if isinstance(node, nodes.Call) else self.visit(node)
 
@@ -261,9 +250,13 @@ def _watched(node: nodes.Expr, by: str = _TOUCHED) -> nodes.Filter:
 
 def bounded_concat(parts: list[Any]) -> str:
     """Join texts unless the result is too long."""
-    texts = [str(part) for part in parts]
-    _check_length(sum(map(len, texts)))
-    return "".join(texts)
+    return _joined("", map(str, parts))
+
+
+def _joined(between: str, parts: Iterable[str]) -> str:
+    texts = list(parts)
+    _check_length(sum(map(len, texts)) + len(between) * len(texts))
+    return between.join(texts)
 
 
 def _check_length(length: int) -> None:
@@ -280,21 +273,19 @@ def _check_product(left: Any, right: Any) -> None:
     for text, times in ((left, right), (right, left)):
         if isinstance(text, str | list | tuple | bytes) and isinstance(times, int):
             _check_length(len(text) * max(times, 0))
-    if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
-        raise SecurityError("a number in a template is too large")
+    if isinstance(left, int) and isinstance(right, int):
+        _check_bits(left.bit_length() + right.bit_length())
 
 
 def _check_power(left: Any, right: Any) -> None:
     size = abs(right) if isinstance(right, int | float) else 0
     bits = left.bit_length() if isinstance(left, int) else 64
-    if size > MAX_BITS or bits * size > MAX_BITS:
+    _check_bits(max(size, bits * size))
+
+
+def _check_bits(bits: float) -> None:
+    if bits > MAX_BITS:
         raise SecurityError("a number in a template is too large")
-
-
-def _check_percent(left: Any, right: Any) -> None:
-    del right
-    if isinstance(left, str):
-        _check_format(left)
 
 
 def _check_format(text: str) -> None:
@@ -320,34 +311,22 @@ def _check_widths(values: Iterable[Any], times: int = 1) -> None:
 def _bound_filters(filters: dict[str, Callable[..., Any]]) -> None:
     for name in ("center", "indent", "batch", "slice", "wordwrap"):
         filters[name] = _with_bounded_numbers(filters[name])
-    filters["replace"] = _replace
-    filters["format"] = _format
-    filters["join"] = _join
+    filters |= {"replace": _replace, "format": _format, "join": _join}
 
 
 def _with_bounded_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)  # also keeps the attribute by which Jinja passes the environment or context
     def bounded(*args: Any, **kwargs: Any) -> Any:
         lines = max((arg.count("\n") + 1 for arg in args if isinstance(arg, str)), default=1)
         _check_widths([*args, *kwargs.values()], lines)
         return function(*args, **kwargs)
 
-    return _as_filter(function, bounded)
+    return bounded
 
 
 @pass_environment
 def _join(environment: Environment, value: Any, d: str = "", attribute: Any = None) -> str:
-    getter = make_attrgetter(environment, attribute)
-    texts = [str(getter(item)) for item in value]
-    _check_length(sum(map(len, texts)) + len(str(d)) * len(texts))
-    return str(d).join(texts)
-
-
-def _as_filter(original: Callable[..., Any], bounded: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the attribute by which Jinja passes the environment or context to a filter."""
-    argument = getattr(original, "jinja_pass_arg", None)
-    if argument is not None:
-        bounded.jinja_pass_arg = argument  # type: ignore[attr-defined]
-    return bounded
+    return _joined(str(d), map(str, map(make_attrgetter(environment, attribute), value)))
 
 
 def _replace(value: Any, old: Any, new: Any, count: int = -1) -> str:

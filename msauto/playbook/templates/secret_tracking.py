@@ -92,16 +92,9 @@ class TaintTracker:
         return TaintedText(text)
 
 
-def tracker_of(names: Any) -> TaintTracker | None:
-    """Return the tracker of the run that template names belong to; ``None`` if they belong to none."""
-    surroundings = getattr(names, "surroundings", None)
-    files = getattr(surroundings, "files", None)
-    found = getattr(files, "taint", None)
-    return found if isinstance(found, TaintTracker) else None
-
-
-def _tracker(context: Context) -> TaintTracker | None:
-    return tracker_of(context.parent.get("__scope__"))
+def _tracker(context: Context) -> TaintTracker:
+    tracker: TaintTracker = context.parent["__scope__"].taint
+    return tracker
 
 
 # Filters that the sandbox puts around each name ----------------------------------------------------------------
@@ -111,7 +104,7 @@ def _tracker(context: Context) -> TaintTracker | None:
 def touched(context: Context, value: Any) -> Any:
     """Return a value that a template uses; note whether it contains a secret."""
     tracker = _tracker(context)
-    if tracker is not None and tracker.found and not isinstance(value, Undefined):
+    if tracker.found and not isinstance(value, Undefined):
         owner = getattr(value, "__self__", None)  # the object that a method belongs to
         if is_tainted(value) or (owner is not None and is_tainted(owner)):
             tracker.touch()
@@ -121,9 +114,8 @@ def touched(context: Context, value: Any) -> Any:
 @pass_context
 def opened(context: Context, value: Any) -> Any:
     """Return a value whose items or attributes a template uses; note whether it is a secret itself: ``token[0]``."""
-    tracker = _tracker(context)
-    if tracker is not None and isinstance(value, TaintedText):
-        tracker.touch()
+    if isinstance(value, TaintedText):
+        _tracker(context).touch()
     return value
 
 
@@ -134,11 +126,8 @@ def secret(context: Context, value: Any) -> str:
 
     Example: 'a-token' | secret
     """
-    tracker = _tracker(context)
-    if tracker is None:
-        raise TemplateFunctionError("nothing can be marked as secret here")
     if isinstance(value, Undefined):
         str(value)  # raises: the name is undefined
-    tainted = tracker.add(value)
-    tracker.touch()
+    tainted = _tracker(context).add(value)
+    _tracker(context).touch()
     return tainted

@@ -12,21 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msauto.errors import Problem
-from msauto.model.desired import (
-    ABSENT,
-    ChannelRef,
-    DesiredAsset,
-    DesiredChannel,
-    DesiredMarker,
-    IdRef,
-    Intent,
-    Position,
-    Ref,
-    ServerIntents,
-    Sourced,
-    TaskSource,
-    TitleRef,
-)
+from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.playbook.templates.sandbox import UsesAssetError
 
@@ -38,53 +24,50 @@ class _DesiredValue:
     key: tuple[Hashable, ...]
     name: str
     value: Any
-    source: TaskSource
+    source: model.TaskSource
 
 
-def contradictions(work: Sequence[ServerIntents]) -> Iterator[Problem]:
+def contradictions(work: Sequence[model.ServerIntents]) -> Iterator[Problem]:
     """Yield a problem for each value that two tasks contradict; it names both places."""
     for each in work:
         seen: dict[tuple[Hashable, ...], _DesiredValue] = {}
         for intent in each.intents:
-            yield from _compare(intent, seen)
+            target = _target(intent.ref)
+            desired = constant_of(intent)
+            if target is None or desired is None:
+                continue
+            for claim in _claims(desired):
+                first = seen.setdefault((*target, *claim.key), claim)
+                problem = _problem(first, claim) if first is not claim else None
+                if problem is not None:
+                    yield problem
 
 
-def _compare(intent: Intent, seen: dict[tuple[Hashable, ...], _DesiredValue]) -> Iterator[Problem]:
-    name = _target(intent.ref)
-    if name is None:
-        return
-    desired = constant_of(intent)
-    for claim in _claims(desired) if desired is not None else ():
-        first = seen.setdefault((*name, *claim.key), claim)
-        problem = _problem(first, claim) if first is not claim else None
-        if problem is not None:
-            yield problem
-
-
-def _target(ref: Ref) -> tuple[Hashable, ...] | None:
-    if isinstance(ref, TitleRef):
+def _target(ref: model.Ref) -> tuple[Hashable, ...] | None:
+    if isinstance(ref, model.TitleRef):
         return "title", ref.database, _plain(ref.title)
-    if isinstance(ref, IdRef):
+    if isinstance(ref, model.IdRef):
         return "id", ref.database, ref.namespace, ref.identifier
-    return ("channel", ref.channel) if isinstance(ref, ChannelRef) else None
+    return ("channel", ref.channel) if isinstance(ref, model.ChannelRef) else None
 
 
-def constant_of(intent: Intent) -> DesiredAsset | DesiredChannel | None:
+def constant_of(intent: model.Intent) -> model.DesiredAsset | model.DesiredChannel | None:
     """Return the desired state of an intent; ``None`` if it depends on facts."""
     try:
         desired = intent.evaluate(Facts())
     except (Need, NoAssetError, UsesAssetError):
         return None
-    return desired if isinstance(desired, DesiredAsset | DesiredChannel) else None
+    return desired if isinstance(desired, model.DesiredAsset | model.DesiredChannel) else None
 
 
-def _claims(desired: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
-    if isinstance(desired, DesiredChannel):
+def _claims(desired: model.DesiredAsset | model.DesiredChannel) -> Iterator[_DesiredValue]:
+    if isinstance(desired, model.DesiredChannel):
         for item in desired.items:
-            attributes = {"text": item.value.text, **_mapping(item.value.item)}
+            fields = item.value.item if isinstance(item.value.item, Mapping) else {}
+            attributes = {"text": item.value.text, **fields}
             yield from _item(("item", item.value.guid), f"item {item.value.guid}", item, attributes)
         return
-    yield _DesiredValue(("state",), "the asset", True if desired.present else ABSENT, desired.source)
+    yield _DesiredValue(("state",), "the asset", True if desired.present else model.ABSENT, desired.source)
     if desired.folder is not None:
         yield _DesiredValue(("folder",), "the folder", desired.folder.value, desired.folder.source)
     for name, sourced in desired.fields.items():
@@ -95,52 +78,48 @@ def _claims(desired: DesiredAsset | DesiredChannel) -> Iterator[_DesiredValue]:
     yield from _lists(desired)
 
 
-def _lists(desired: DesiredAsset) -> Iterator[_DesiredValue]:
+def _lists(desired: model.DesiredAsset) -> Iterator[_DesiredValue]:
     if desired.segmentation is not None:
         sourced = desired.segmentation
         yield _DesiredValue(("segmentation",), "the segmentation", sourced.value.duration, sourced.source)
     for segment in desired.segments:
-        if segment.value.number is not ABSENT:
+        if segment.value.number is not model.ABSENT:
             attributes = {"start": segment.value.start, "duration": segment.value.duration, **segment.value.fields}
             yield from _item(("segment", segment.value.number), f"segment {segment.value.number}", segment, attributes)
     for marker in desired.markers:
         yield from _marker(marker)
     for link in desired.links:
         folder = "/".join(link.value.folder)
-        title = "" if link.value.title is ABSENT else f" named {link.value.title}"
+        title = "" if link.value.title is model.ABSENT else f" named {link.value.title}"
         yield from _item(
             ("link", link.value.folder, link.value.title), f"the link in {folder}{title}", link, link.value.fields
         )
 
 
-def _marker(sourced: Sourced[DesiredMarker]) -> Iterator[_DesiredValue]:
+def _marker(sourced: model.Sourced[model.DesiredMarker]) -> Iterator[_DesiredValue]:
     value = sourced.value
-    if value.uid is not ABSENT:
+    if value.uid is not model.ABSENT:
         attributes = {"at": value.at, "track": value.track, **value.fields}
         yield from _item(("marker", value.uid), f"the marker of uid {value.uid}", sourced, attributes)
-    elif value.at is not ABSENT:
-        track = "General" if value.track is ABSENT else value.track
+    elif value.at is not model.ABSENT:
+        track = "General" if value.track is model.ABSENT else value.track
         code, origin = value.at.timecode, None if value.at.timecode.kind == "frames" else value.at.origin
         key = ("marker", track, code.kind, code.seconds, code.frames, code.fraction, origin)
         yield from _item(key, f"the marker at {value.at} ({track})", sourced, value.fields)
 
 
 def _item(
-    key: tuple[Hashable, ...], name: str, sourced: Sourced[Any], attributes: Mapping[str, Any]
+    key: tuple[Hashable, ...], name: str, sourced: model.Sourced[Any], attributes: Mapping[str, Any]
 ) -> Iterator[_DesiredValue]:
-    yield _DesiredValue(key, name, True if sourced.value.present else ABSENT, sourced.source)
+    yield _DesiredValue(key, name, True if sourced.value.present else model.ABSENT, sourced.source)
     for attribute, value in attributes.items() if sourced.value.present else ():
-        if value is not ABSENT:
+        if value is not model.ABSENT:
             yield _DesiredValue((*key, attribute), f"the {attribute} of {name}", value, sourced.source)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
-    if (one.value is ABSENT) != (other.value is ABSENT):
-        gone, kept = (one, other) if one.value is ABSENT else (other, one)
+    if (one.value is model.ABSENT) != (other.value is model.ABSENT):
+        gone, kept = (one, other) if one.value is model.ABSENT else (other, one)
         message = f"{one.name} is removed by {gone.source.description} and desired by {kept.source.description}"
         return Problem(message, other.source.place, "remove one of the two tasks, or make them agree")
     if not _differ(one.value, other.value):
@@ -153,13 +132,13 @@ def _problem(one: _DesiredValue, other: _DesiredValue) -> Problem | None:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, Position):
+    if isinstance(value, model.Position):
         return str(value)
     return repr("/".join(value) if isinstance(value, tuple) else value)
 
 
 def _differ(one: Any, other: Any) -> bool:
-    if isinstance(one, Position) and isinstance(other, Position):
+    if isinstance(one, model.Position) and isinstance(other, model.Position):
         return _positions_differ(one, other)
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) != len(other) or any(_differ(a, b) for a, b in zip(one, other, strict=True))
@@ -168,7 +147,7 @@ def _differ(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one != other)
 
 
-def _positions_differ(one: Position, other: Position) -> bool:
+def _positions_differ(one: model.Position, other: model.Position) -> bool:
     """Return whether two positions differ at every rate: the rate is unknown without the asset."""
     a, b = one.timecode, other.timecode
     if a.kind != b.kind or a.kind == "seconds":

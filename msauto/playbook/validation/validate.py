@@ -20,6 +20,7 @@ from msauto.playbook.yaml.document import Document, Problems, SourceNode, neares
 
 Kind = Literal["playbook", "tasks", "inventory", "vars"]
 _ENDINGS = (".yml", ".yaml")
+_OF_PLAYS = {"hosts", "tasks", "import_playbook", "handlers", "vars_files"}
 _VARS_FOLDERS = ("group_vars", "host_vars")
 
 
@@ -47,33 +48,25 @@ def validate(paths: Sequence[str], options: ResolveOptions) -> list[Problem]:
 
 def _check_playbooks(found: dict[Kind, list[str]], options: ResolveOptions, problems: Problems, files: Files) -> None:
     complete = replace(options, inventories=tuple(dict.fromkeys([*options.inventories, *found["inventory"]])))
-    hosts: Hosts | None = None
-    if complete.inventories:
+    opened: list[Hosts] = []
+    if complete.inventories or options.server_url is not None:
         with problems.gather():
-            hosts = open_hosts(replace(complete, server_url=None), files, problems)
-        if hosts is None:
-            complete = replace(complete, inventories=())
-    elif options.server_url is not None:
-        with problems.gather():
-            hosts = open_hosts(complete, files, problems)
-    if hosts is not None and complete.inventories:
+            named = replace(complete, server_url=None) if complete.inventories else complete
+            opened.append(open_hosts(named, files, problems))
+    for hosts in opened if complete.inventories else ():
         for name in hosts.inventory.hosts:
             with problems.gather():
                 hosts.check_server(name)
         if not found["playbook"]:
             problems.add(*same_servers(hosts, hosts.inventory.hosts))
     for path in found["playbook"]:
-        _check_playbook(path, complete, problems, files, hosts)
-
-
-def _check_playbook(path: str, options: ResolveOptions, problems: Problems, files: Files, hosts: Hosts | None) -> None:
-    """Check one playbook separately: two playbooks may be for different runs, and may contradict each other."""
-    plays = Loader(files, problems).playbook(path)
-    problems.add(*_never_notified(plays))
-    if hosts is not None:
-        work = resolve_plays(plays, options, hosts, files, problems, check_only=True).work
-        for problem in (*contradictions(work), *impossible_positions(work)):
-            problems.add(_with_excerpt(problem, files))
+        # Each playbook is checked separately: two may be for different runs, and may contradict each other.
+        plays = Loader(files, problems).playbook(path)
+        problems.add(*_never_notified(plays))
+        for hosts in opened:
+            work = resolve_plays(plays, complete, hosts, files, problems, check_only=True).work
+            for problem in (*contradictions(work), *impossible_positions(work)):
+                problems.add(_with_excerpt(problem, files))
 
 
 def _with_excerpt(problem: Problem, files: Files) -> Problem:
@@ -89,41 +82,27 @@ def _walked(paths: Sequence[str], problems: Problems) -> Iterator[str]:
         if not Path(path).exists():
             problems.add(Problem("file or folder not found", SourceLocation(path), how_to_find(path)))
         elif Path(path).is_dir():
-            yield from _in_folder(Path(path))
+            for file in sorted(Path(path).rglob("*")):
+                hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+                if file.suffix in _ENDINGS and file.is_file() and not hidden:
+                    yield str(file)
         else:
             yield path
-
-
-def _in_folder(folder: Path) -> Iterator[str]:
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix in _ENDINGS and path.is_file() and not hidden:
-            yield str(path)
 
 
 def kind_of_file(document: Document) -> Kind:
     """Return the kind of a file by its content: plays, tasks, an inventory or variables."""
     data = document.data
     if isinstance(data, list):
-        tasks = any(map(_is_task, data)) and not any(map(_is_play, data))
-        return "tasks" if tasks else "playbook"
+        named: set[str] = set().union(*(item for item in data if isinstance(item, dict)))
+        return "tasks" if named & set(MODULES) and not named & _OF_PLAYS else "playbook"
     if any(part in _VARS_FOLDERS for part in Path(document.file).parts):
         return "vars"
-    if isinstance(data, dict) and ("all" in data or any(_is_group(value) for value in data.values())):
-        return "inventory"
+    if isinstance(data, dict):
+        groups = (value for value in data.values() if isinstance(value, dict) and value)
+        if "all" in data or any(set(value) <= {"hosts", "vars", "children"} for value in groups):
+            return "inventory"
     return "vars"
-
-
-def _is_play(item: Any) -> bool:
-    return isinstance(item, dict) and bool({"hosts", "tasks", "import_playbook", "handlers", "vars_files"} & set(item))
-
-
-def _is_task(item: Any) -> bool:
-    return isinstance(item, dict) and bool({*MODULES} & set(item))
-
-
-def _is_group(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and set(value) <= {"hosts", "vars", "children"}
 
 
 # Handlers that never run -----------------------------------------------------------------------------------------
@@ -138,10 +117,8 @@ def _never_notified(plays: Sequence[Play]) -> Iterator[Problem]:
         for name, node in _handlers(play):
             if name not in names:
                 hint = nearest(name, names)
-                problem = node.problem(
-                    f"no task notifies the handler {name!r}, so it never runs",
-                    hint if hint.startswith("did") else "add notify: to a task, or remove the handler",
-                )
+                remedy = hint if hint.startswith("did") else "add notify: to a task, or remove the handler"
+                problem = node.problem(f"no task notifies the handler {name!r}, so it never runs", remedy)
                 yield replace(problem, level="warning")
 
 

@@ -60,7 +60,7 @@ def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
 
 def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     value, error = None, ""
-    lost = scope.surroundings.files.taint.lost
+    lost = scope.taint.lost
     before = len(lost)
     try:
         value = render_data(variable.value, scope, variable.node)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from msauto.errors import SourceLocation
+from msauto.playbook.input_files import Files
 from msauto.playbook.schema.value_types import is_marked, mark
 from msauto.playbook.templates.environment import mark_text, render_data
 from msauto.playbook.templates.lookups import LookupContext
 from msauto.playbook.templates.sandbox import AssetView, EnvView
-from msauto.playbook.yaml.document import Problems, SourceNode
-from msauto.secrets.tainted_text import TaintedText, is_tainted
+from msauto.playbook.templates.secret_tracking import TaintTracker
+from msauto.playbook.yaml.document import Document, Problems, SourceNode
+from msauto.playbook.yaml.loader import load_yaml
+from msauto.secrets.tainted_text import TAG, TaintedText, is_tainted
 
 
 class Level(IntEnum):
@@ -90,10 +95,9 @@ def read_variables(data: Any, level: Level, node: SourceNode) -> list[Variable]:
 
 def check_name(name: str, node: SourceNode) -> None:
     """Raise :class:`InputError` for a name that templates cannot use, or that msauto sets."""
-    if name in OWN:
-        raise node.error(f"{name!r} is set by msauto", "give the variable another name", key=True)
-    if name in _KEYWORDS:
-        raise node.error(f"{name!r} is a keyword of templates", "give the variable another name", key=True)
+    if name in OWN | _KEYWORDS:
+        why = "set by msauto" if name in OWN else "a keyword of templates"
+        raise node.error(f"{name!r} is {why}", "give the variable another name", key=True)
     if not name.isidentifier() or name.startswith("_"):
         raise node.error(f"{name!r} is not a valid name of a variable", "use letters, digits and _ only", key=True)
 
@@ -159,39 +163,38 @@ class TemplateScope:
         return TemplateScope(self.variables.plus(more), self._given, self.surroundings)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._given or (name in self.variables and not self._is_server_block(name))
-
-    def _is_server_block(self, name: object) -> bool:
-        """Return whether a name is the ``server:`` block: it holds secrets, so templates cannot use it."""
-        if name != "server":
-            return False
-        variable = self.variables.winner("server")
-        return variable is not None and variable.level <= Level.HOST_VARS
+        if name in self._given or name != "server":
+            return name in self._given or name in self.variables
+        variable = self.variables.winner("server")  # the `server:` block holds secrets, so templates cannot use it
+        return variable is not None and variable.level > Level.HOST_VARS
 
     def __getitem__(self, name: str) -> Any:
         if name in self._given:
             return self._given[name]
-        if name not in self:
+        variable = self.variables.winner(name) if name in self else None
+        if variable is None:
             raise KeyError(name)
         if name not in self._done:
-            self._done[name] = self._render(name)
+            self._done[name] = self._render(name, variable)
         if name in self._untaintable:
-            self.surroundings.files.taint.touch()
+            self.taint.touch()
         return self._done[name]
+
+    @property
+    def taint(self) -> TaintTracker:
+        """The tracker of the secrets of the run."""
+        return self.surroundings.files.taint
 
     def known(self) -> Iterable[str]:
         """Return all names that an error may suggest."""
         return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
 
-    def _render(self, name: str) -> Any:
-        variable = self.variables.winner(name)
-        if variable is None:
-            raise KeyError(name)
+    def _render(self, name: str, variable: Variable) -> Any:
         if name in self._busy:
             chain = " → ".join([*self._busy[self._busy.index(name) :], name])
             raise variable.node.error(f"the variable refers to itself: {chain}")
         self._busy.append(name)
-        tracker = self.surroundings.files.taint
+        tracker = self.taint
         lost = len(tracker.lost)
         try:
             value = render_data(variable.value, self, variable.node)
@@ -224,24 +227,70 @@ class HostVars(Mapping[str, Any]):
 
 
 class _HostView(Mapping[str, Any]):
-    __slots__ = ("_scope",)
+    __slots__ = ("_names", "_scope")
 
     def __init__(self, scope: TemplateScope) -> None:
         self._scope = scope
+        self._names = [name for name in scope.variables if name in scope]
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._names():
-            value = self._scope[name]
-            if not isinstance(value, TaintedText) and is_tainted(value):
-                self._scope.surroundings.files.taint.touch()  # a secret that is taken out of it cannot be tracked
-            return value
-        raise KeyError(name)
+        if name not in self._names:
+            raise KeyError(name)
+        value = self._scope[name]
+        if not isinstance(value, TaintedText) and is_tainted(value):
+            self._scope.taint.touch()  # a secret that is taken out of it cannot be tracked
+        return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(self._names)
 
-    def _names(self) -> list[str]:
-        return [name for name in self._scope.variables if name in self._scope]
+
+# Variables of the command line ------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"\s*(\w+)=")
+_PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!\s+\w+=).)*)", re.DOTALL)
+
+
+def read_extra(texts: Sequence[str], files: Files, flaws: Problems | None = None) -> list[Variable]:
+    """Return the variables of all ``-e``, the weakest first; raises :class:`InputError`.
+
+    Each is ``k=v``, ``@file``, or a mapping as YAML or JSON.
+    """
+    problems = Problems()
+    found: list[Variable] = []
+    for text in texts:
+        with problems.gather():
+            found += _read(text, files, flaws)
+    problems.check()
+    return found
+
+
+def _read(text: str, files: Files, flaws: Problems | None) -> list[Variable]:
+    if text.startswith("@"):
+        document = files.document(text[1:], flaws)
+        return read_variables(document.data or {}, Level.EXTRA, SourceNode(document))
+    if _NAME.match(text):
+        data = dict(_pairs(text))
+        node = SourceNode(Document("-e", data, {(): SourceLocation("-e", 1, 1)}))
+        for name, value in data.items():
+            if value.startswith(TAG):
+                remedy = f"-e @FILE, with a line `{name}: {TAG} ...` in the file"
+                raise node.error(f"the value of {name} is text here, so {TAG} would be part of it, and shown", remedy)
+        return read_variables(data, Level.EXTRA, node)
+    document = load_yaml(text.encode("utf-8", "surrogateescape"), "-e")
+    files.taint.add_tagged(document.data)
+    node = SourceNode(document)
+    if not isinstance(document.data, dict):
+        raise node.error("-e needs name=value, @file or a mapping", "-e episode=News")
+    return read_variables(document.data, Level.EXTRA, node)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield ``k=v`` pairs; as in Ansible, values are text, and quotes may contain spaces."""
+    for match in _PAIR.finditer(text):
+        value = match[2]
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        yield match[1], value[1:-1] if quoted else value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,15 @@ Hidden = tuple[int, int, int, int]
 """A range of a text that is not shown: first line, first column, last line, column after the last, from 1."""
 
 _WIDTH = 160
+
+
+def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the values in plain data that are neither mappings nor lists, each after its path."""
+    if isinstance(data, dict | list):
+        for part, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from leaves(value, (*path, part))
+    else:
+        yield path, data
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,53 +121,37 @@ def outside_node(name: str, text: str = "") -> SourceNode:
     return SourceNode(Document(name, places={(): SourceLocation(name)}, lines=(text,)))
 
 
-class _Gather:
-    """Collects the problems of an :class:`InputError`, and suppresses it."""
-
-    def __init__(self, problems: Problems) -> None:
-        self._problems = problems
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        """Collect the problems, if there are any."""
-        if isinstance(error, InputError):
-            self._problems.add(*error.problems)
-        return isinstance(error, InputError)
-
-
 class Problems:
     """Collects problems, each once, in order of place."""
 
-    def __init__(self) -> None:
+    def __init__(self, *problems: Problem) -> None:
         self._found: dict[tuple[SourceLocation | None, str], Problem] = {}
+        self.add(*problems)
 
     def add(self, *problems: Problem) -> None:
         """Add problems."""
         for problem in problems:
             self._found.setdefault((problem.place, problem.message), problem)
 
-    def gather(self) -> _Gather:
+    @contextmanager
+    def gather(self) -> Iterator[None]:
         """Collect the problems of an :class:`InputError` raised inside, and continue."""
-        return _Gather(self)
+        try:
+            yield
+        except InputError as error:
+            self.add(*error.problems)
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
     def ordered(self) -> list[Problem]:
         """Return all problems in order of place."""
-        return sorted(self._found.values(), key=_order)
+        return sorted(self._found.values(), key=lambda each: (each.place or SourceLocation(""), each.message))
 
     def check(self) -> None:
         """Raise all problems, if there are any."""
         if self._found:
             raise InputError(self.ordered())
-
-
-def _order(problem: Problem) -> tuple[str, int, int, str]:
-    place = problem.place or SourceLocation("")
-    return (place.file, place.line, place.column, problem.message)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

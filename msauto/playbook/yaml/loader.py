@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
 from msauto.errors import InputError, Problem, SourceLocation
-from msauto.playbook.yaml.document import Document, Hidden, Path
+from msauto.playbook.yaml.document import Document, Hidden, Path, outside_node
 from msauto.secrets.encodings import can_redact
 from msauto.secrets.redacted_lines import redact_lines
 from msauto.secrets.secret_names import USER_IN_URL, is_secret_name
@@ -50,7 +51,7 @@ class WrittenFloat(float):
 
 @dataclass(slots=True)
 class _Node:
-    kind: str  # scalar, list, map, alias
+    kind: str  # scalar, list, map
     place: SourceLocation
     end: tuple[int, int]
     value: Any = None
@@ -79,8 +80,11 @@ def parse_yaml(data: bytes, file: str) -> Document:
     """
     text = _decode(data, file)
     lines = tuple(_BREAKS.split(text))
-    root = _Composer(text, file, lines).compose()
-    return _Constructor(file, lines).document(root)
+    made = _Constructor(file, lines)
+    data_read = made.value(_Composer(text, file, lines).compose(), ())
+    document = Document(file, data_read, made.places, made.key_places, lines, tuple(made.hidden))
+    flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in made.found)
+    return replace(document, flaws=flaws, broken=frozenset(made.broken))
 
 
 def dump_yaml(value: Any, *, indent: int = 2, sort_keys: bool = False) -> str:
@@ -109,15 +113,14 @@ def plain(value: Any, *, keep_taint: bool = False) -> Any:
 
 def _decode(data: bytes, file: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError([Problem("the file is UTF-16", SourceLocation(file), "save it as UTF-8")])
+        raise outside_node(file).error("the file is UTF-16", "save it as UTF-8")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
-        raise InputError(
-            [Problem("the file is not UTF-8 here", SourceLocation(file, line, column), "save it as UTF-8")]
-        ) from error
+        place = SourceLocation(file, line, column)
+        raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8")]) from error
 
 
 class _Composer:
@@ -133,16 +136,15 @@ class _Composer:
 
     def compose(self) -> _Node:
         try:
-            return self._compose(yaml.CLoader if hasattr(yaml, "CLoader") else yaml.Loader)
-        except yaml.YAMLError:
-            pass  # libyaml is faster, PyYAML's own parser has better messages
-        try:
+            with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
+                return self._compose(getattr(yaml, "CLoader", yaml.Loader))
             return self._compose(yaml.Loader)
         except yaml.MarkedYAMLError as error:
             opened = "quoted scalar" in (error.context or "")
             mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
             place = SourceLocation(self.file, mark.line + 1, mark.column + 1) if mark else SourceLocation(self.file)
-            raise self._error(*_explain(error, self._line(place)), place) from error
+            line = self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
+            raise self._error(*_explain(error, line), place) from error
         except yaml.reader.ReaderError as error:
             before = self.text[: error.position]
             place = SourceLocation(self.file, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
@@ -171,10 +173,11 @@ class _Composer:
             return self._alias(event)
         self._check_tag(event)
         if isinstance(event, yaml.ScalarEvent):
-            text = _joined_surrogates(event.value)
+            text = event.value
+            if not text.isascii():  # JSON writes an emoji as two surrogates, and YAML 1.2 includes JSON
+                text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
             plain = event.style in {None, ""} and event.tag is None
-            node = _Node("scalar", self._place(event), self._end(event), text, plain=plain)
-            node.secret = event.tag == TAG
+            node = _Node("scalar", self._place(event), _end(event), text, plain=plain, secret=event.tag == TAG)
         else:
             node = self._collection(event, depth)
         if event.anchor:
@@ -183,7 +186,7 @@ class _Composer:
 
     def _collection(self, event: Any, depth: int) -> _Node:
         is_map = isinstance(event, yaml.MappingStartEvent)
-        node = _Node("map" if is_map else "list", self._place(event), self._end(event))
+        node = _Node("map" if is_map else "list", self._place(event), _end(event))
         while not isinstance(event := next(self.events), yaml.MappingEndEvent | yaml.SequenceEndEvent):
             child = self._node(event, depth + 1)
             node.size += child.size
@@ -215,18 +218,15 @@ class _Composer:
     def _place(self, event: Any) -> SourceLocation:
         return SourceLocation(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    @staticmethod
-    def _end(event: Any) -> tuple[int, int]:
-        return event.end_mark.line + 1, event.end_mark.column + 1
-
-    def _line(self, place: SourceLocation) -> str:
-        return self.lines[place.line - 1] if 0 < place.line <= len(self.lines) else ""
-
     def _error(self, message: str, remedy: str, place: SourceLocation, name: str = "") -> InputError:
         """Return an error; ``name`` replaces ``{}`` in the message unless it may be part of a secret."""
         document = Document(self.file, lines=redact_lines(self.lines))
         shown = name if name in document.excerpt(place) else HIDDEN
         return InputError([document.problem(message.format(shown) if name else message, place, remedy)])
+
+
+def _end(event: Any) -> tuple[int, int]:
+    return event.end_mark.line + 1, event.end_mark.column + 1
 
 
 class _Constructor:
@@ -241,34 +241,24 @@ class _Constructor:
         self.found: dict[tuple[str, str, SourceLocation], None] = {}
         self.broken: set[Path] = set()
 
-    def document(self, root: _Node) -> Document:
-        data = self._value(root, ())
-        document = Document(self.file, data, self.places, self.key_places, self.lines, tuple(self.hidden))
-        flaws = tuple(document.problem(text, place, remedy) for text, remedy, place in self.found)
-        return replace(document, flaws=flaws, broken=frozenset(self.broken))
-
-    def _value(self, node: _Node, path: Path) -> Any:
+    def value(self, node: _Node, path: Path) -> Any:
         self.places[path] = node.place
         if node.kind == "list":
-            return [self._value(item, (*path, index)) for index, item in enumerate(node.items)]
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
         if node.kind == "map":
             return self._mapping(node, path)
         if node.secret or (_is_secret(path) and "{{" not in node.value) or USER_IN_URL.search(node.value):
             self.hidden[(node.place.line, node.place.column, *_end_of_secret(node.value, node.end, self.lines))] = None
         if node.secret:
-            return self._marked(node)
+            if "{{" not in node.value and not can_redact(node.value):  # the result of a template is checked later
+                self._flaw(*why_too_short(node.value), node.place)
+            return TaintedText(node.value)
         try:
             return _scalar(node)
         except ValueError:
             self._flaw("a number with too many digits", "quote it if it is a text", node.place)
             self.broken.add(path)
             return 0
-
-    def _marked(self, node: _Node) -> TaintedText:
-        """Return a text that is tagged as secret; the result of a template is checked later."""
-        if "{{" not in node.value and not can_redact(node.value):
-            self._flaw(*why_too_short(node.value), node.place)
-        return TaintedText(node.value)
 
     def _mapping(self, node: _Node, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -277,7 +267,14 @@ class _Constructor:
         for key, value in node.items:
             name = self._key(key)
             if name is None or name in seen:
-                self._left_out(name, key, value, path, seen)
+                if name is None:
+                    self.broken.add(path)
+                else:
+                    first = f"duplicate key {name!r} (first in line {seen[name].line})"
+                    self._flaw(first, "keep one of them", key.place)
+                aside = _Constructor(self.file, self.lines)  # collects the flaws and secrets below an ignored key
+                aside.found, aside.hidden = self.found, self.hidden
+                aside.value(value, (*path, str(key.value)))
                 continue
             seen[name] = key.place
             if _is_merge(key):
@@ -288,25 +285,12 @@ class _Constructor:
             self._merge(data, merged, path)
         return data
 
-    def _left_out(
-        self, name: str | None, key: _Node, value: _Node, path: Path, seen: dict[str, SourceLocation]
-    ) -> None:
-        """Report a key that is ignored, and the flaws and secrets below it."""
-        if name is None:
-            self.broken.add(path)
-        else:
-            line = seen[name].line
-            self._flaw(f"duplicate key {name!r} (first in line {line})", "keep one of them", key.place)
-        aside = _Constructor(self.file, self.lines)
-        aside.found, aside.hidden = self.found, self.hidden
-        aside._value(value, (*path, str(key.value) if name is None else name))
-
     def _flaw(self, message: str, remedy: str, place: SourceLocation) -> None:
         self.found[message, remedy, place] = None
 
     def _put(self, data: dict[str, Any], name: str, key: _Node, value: _Node, path: Path) -> None:
         self.key_places[(*path, name)] = key.place
-        data[name] = self._value(value, (*path, name))
+        data[name] = self.value(value, (*path, name))
 
     def _key(self, node: _Node) -> str | None:
         if node.kind != "scalar":
@@ -316,7 +300,10 @@ class _Constructor:
             self.hidden[(node.place.line, node.place.column, *node.end)] = None
             self._flaw("a key cannot be secret", "mark its value", node.place)
             return None
-        if node.plain and not isinstance(_scalar_or_text(node), str):
+        is_text = not node.plain
+        with suppress(ValueError):
+            is_text = isinstance(_scalar(node), str)
+        if not is_text:
             self._flaw(f"the key {node.value or 'null'} is not a text", "quote it", node.place)
             return None
         return str(node.value)
@@ -328,20 +315,15 @@ class _Constructor:
                 self._flaw("<< merges only mappings", "", source.place)
                 self.broken.add(path)
                 continue
-            inner = _Node("map", source.place, source.end, items=[])
-            inner.items = [(k, v) for k, v in source.items if k.kind == "scalar" and k.value not in data]
-            self._merge_one(data, inner, path)
-
-    def _merge_one(self, data: dict[str, Any], node: _Node, path: Path) -> None:
-        nested = [value for key, value in node.items if _is_merge(key)]
-        for key, value in node.items:
-            name = None if _is_merge(key) else self._key(key)
-            if name is not None and name not in data:
-                self._put(data, name, key, value, path)
-            elif name is None and not _is_merge(key):
-                self.broken.add(path)
-        for value in nested:
-            self._merge(data, value, path)
+            items = [(key, value) for key, value in source.items if key.kind == "scalar" and key.value not in data]
+            for key, value in items:
+                name = None if _is_merge(key) else self._key(key)
+                if name is not None and name not in data:
+                    self._put(data, name, key, value, path)
+                elif name is None and not _is_merge(key):
+                    self.broken.add(path)
+            for value in (value for key, value in items if _is_merge(key)):
+                self._merge(data, value, path)
 
 
 def _end_of_secret(text: str, end: tuple[int, int], lines: tuple[str, ...]) -> tuple[int, int]:
@@ -365,11 +347,6 @@ def _explain(error: yaml.MarkedYAMLError, line: str) -> tuple[str, str]:
     return f"invalid YAML: {problem or context or 'unreadable'}", ""
 
 
-def _joined_surrogates(text: str) -> str:
-    r"""Join ``"\ud83d\ude00"``: JSON writes an emoji like this, and YAML 1.2 includes JSON."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
 def _is_merge(key: _Node) -> bool:
     return key.value == "<<" and key.plain
 
@@ -378,13 +355,6 @@ def _is_secret(path: Path) -> bool:
     if "auth" in path:
         return path[-1] != "username"
     return any(isinstance(part, str) and is_secret_name(part) for part in path)
-
-
-def _scalar_or_text(node: _Node) -> Any:
-    try:
-        return _scalar(node)
-    except ValueError:
-        return 0
 
 
 def _scalar(node: _Node) -> Any:
@@ -402,20 +372,13 @@ def resolve_scalar(text: str) -> Any:
     if _BOOL.fullmatch(text):
         return text.lower() == "true"
     if _INT.fullmatch(text) or _BASED.fullmatch(text):
-        return _whole(text)
+        if len(text) > _MAX_DIGITS:
+            raise ValueError(text)
+        written = WrittenInt(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+        written.text = text
+        return int(written) if str(int(written)) == text else written
     if _FLOAT.fullmatch(text):
         number = WrittenFloat(text.replace(".", "") if text[-1] in "fFnN" else text)
         number.text = text
         return number
     return text
-
-
-def _whole(text: str) -> int:
-    if len(text) > _MAX_DIGITS:
-        raise ValueError(text)
-    value = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-    if str(value) == text:
-        return value
-    written = WrittenInt(value)
-    written.text = text
-    return written

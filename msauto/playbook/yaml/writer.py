@@ -123,17 +123,12 @@ def _scalar(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"not a plain value: {type(value).__name__}")
     text = literal(value)
-    return text if _is_plain(text) else _quoted(text)
-
-
-def _is_plain(text: str) -> bool:
-    fits = _PLAIN.fullmatch(text) is not None and text.casefold() not in _YAML_1_1
-    return fits and isinstance(resolve_scalar(text), str)
+    is_plain = _PLAIN.fullmatch(text) and text.casefold() not in _YAML_1_1 and isinstance(resolve_scalar(text), str)
+    return text if is_plain else _quoted(text)
 
 
 def _key(text: str) -> str:
-    plain = _PLAIN_KEY.fullmatch(text) is not None and text.casefold() not in _YAML_1_1
-    return text if plain else _quoted(text)
+    return text if _PLAIN_KEY.fullmatch(text) and text.casefold() not in _YAML_1_1 else _quoted(text)
 
 
 def _quoted(text: str) -> str:

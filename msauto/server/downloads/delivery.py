@@ -10,7 +10,7 @@ from msauto.model.plan import Request
 from msauto.model.ports import Answer, DownloadObserver
 from msauto.server.client import AsyncMediaServer
 
-_PROXY = "/WP"
+_PROXY = "WP"
 
 
 class LocalDisk:
@@ -35,14 +35,11 @@ class Delivery:
         """Download a complete file, or nothing."""
         if request.dest is None:
             raise ValueError("the request names no file")
-        fetched = await self._client.fetch(request, Path(request.dest), watch, seconds=self._seconds(request))
+        timeouts, last = self._client.spec.timeouts, request.path.partition("?")[0].rpartition("/")[2]
+        # The server may create a proxy on request (interface, «Web proxy»).
+        seconds = timeouts.proxy if last.startswith(_PROXY) else timeouts.read
+        fetched = await self._client.fetch(request, Path(request.dest), watch, seconds=seconds)
         return Answer(200, sha256=fetched.sha256)
-
-    def _seconds(self, request: Request) -> float:
-        """Return the time-out: the server may create a proxy on request (interface, «Web proxy»)."""
-        timeouts = self._client.spec.timeouts
-        last = request.path.partition("?")[0].rpartition("/")[2]
-        return timeouts.proxy if f"/{last}".startswith(_PROXY) else timeouts.read
 
 
 def _sha256(path: Path) -> str | None:

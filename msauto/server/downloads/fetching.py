@@ -21,7 +21,7 @@ from typing import Final
 from msauto.errors import DownloadError, InDoubtError, ServerError
 from msauto.model.ports import Clock, DownloadObserver, PartialDownload
 from msauto.server.availability import RETRIES, is_transient, pause_after
-from msauto.server.downloads.part_file import PartFile
+from msauto.server.downloads.part_file import PartFile, open_part
 from msauto.server.parsers.xml import unreadable
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -164,7 +164,9 @@ class ResumableDownload:
         return bool(self._parts and self._validator and self.size)
 
     async def _attempt(self) -> None:
-        headers = self._range()
+        headers: Headers = ()
+        if self._can_resume:
+            headers = ((b"Range", b"bytes=%d-" % self.size), (b"If-Range", self._validator.encode("ascii")))
         self._watch.asked(self.size if headers else 0, self._seconds)
         async with self._ask(headers) as arrival:
             if headers and arrival.status in _NO_PARTS:
@@ -187,12 +189,6 @@ class ResumableDownload:
         else:
             return
         raise InDoubtError(f"the download was interrupted: {why}", remedy="check the server's log and the network")
-
-    def _range(self) -> Headers:
-        if not self._can_resume:
-            return ()
-        first = b"bytes=%d-" % self.size
-        return ((b"Range", first), (b"If-Range", self._validator.encode("ascii")))
 
     async def _begin(self, arrival: StreamedBody) -> int | None:
         """Start the file with this answer; return its length."""
@@ -284,23 +280,12 @@ class ResumableDownload:
 
 
 async def _opened(dest: Path, left: PartialDownload | None) -> PartFile:
-    opening = asyncio.ensure_future(asyncio.to_thread(_open_part, dest, left))
+    opening = asyncio.ensure_future(asyncio.to_thread(open_part, dest, left))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
         opening.add_done_callback(_leave_opened)
         raise
-
-
-def _open_part(dest: Path, left: PartialDownload | None) -> PartFile:
-    try:
-        from msauto.server.downloads.part_file import open_part
-    except ImportError as error:
-        raise DownloadError(
-            "this system has no file locks (Python module `fcntl`), so msauto cannot save files safely",
-            remedy="download files on Linux or macOS",
-        ) from error
-    return open_part(dest, left)
 
 
 def _leave_opened(opening: asyncio.Future[PartFile]) -> None:

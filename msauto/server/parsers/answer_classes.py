@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from http.client import responses
 from typing import Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -116,8 +117,12 @@ def read_retry_after(text: str | None, now: datetime) -> float | None:
 
 
 def _error(reply: RawAnswer, failure: Failure, dialect: Dialect) -> RejectedError:
-    text = (failure.text or _phrase(reply.status)) + _challenge(reply)
-    kind = NotFoundError if _is_not_found(reply, failure, dialect) else RejectedError
+    text = failure.text or responses.get(reply.status, "no text")
+    if reply.status == HTTPStatus.UNAUTHORIZED and reply.challenge:
+        text += f"; it requires {reply.challenge}"
+    by_status = reply.status == HTTPStatus.NOT_FOUND and dialect.not_found != "text"
+    by_text = failure.not_found and dialect.not_found != "status"
+    kind = NotFoundError if by_status or by_text else RejectedError
     status = "" if reply.status < 300 else f" {reply.status}"
     return kind(
         f"the server answered{status}: {text}",
@@ -145,9 +150,8 @@ def _redirect_remedy(reply: RawAnswer) -> str:
 def _parts(url: str, location: str = "") -> SplitResult | None:
     try:
         parts = urlsplit(urljoin(url, location))
-        return (
-            parts if parts.scheme in _PORTS and parts.hostname and parts.port != 0 else None
-        )  # raises for an invalid port
+        is_valid = parts.scheme in _PORTS and parts.hostname and parts.port != 0  # raises for an invalid port
+        return parts if is_valid else None
     except ValueError:
         return None
 
@@ -155,11 +159,6 @@ def _parts(url: str, location: str = "") -> SplitResult | None:
 def _origin(parts: SplitResult) -> str:
     host = parts.hostname or ""
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[parts.scheme]}"
-
-
-def _challenge(reply: RawAnswer) -> str:
-    known = reply.status == HTTPStatus.UNAUTHORIZED and reply.challenge
-    return f"; it requires {reply.challenge}" if known else ""
 
 
 def _remedy(reply: RawAnswer) -> str:
@@ -173,18 +172,6 @@ def _span(seconds: float) -> str:
     if seconds < _HOUR:
         return f"{seconds:.0f} seconds"
     return f"{seconds / _HOUR:.0f} hours" if seconds < _YEAR else "more than a year"
-
-
-def _is_not_found(reply: RawAnswer, failure: Failure, dialect: Dialect) -> bool:
-    by_status = reply.status == HTTPStatus.NOT_FOUND and dialect.not_found != "text"
-    return by_status or (failure.not_found and dialect.not_found != "status")
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "no text"
 
 
 # Error texts and error documents (interface, «Errors»: the body of an error is not shown) -------------------------

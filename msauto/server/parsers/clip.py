@@ -36,11 +36,13 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     """
     clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
     own = attributes(clip)
-    parts = _parts(clip)
+    holders = [clip, *(child for child in children(clip) if local(child).lower() in _CONTAINERS)]
+    parts = [child for holder in holders for child in children(holder)]
     texts = {name: value for name, value in own.items() if name not in _ROOT}
-    for holder in _holders(clip):
+    for holder in holders:
         texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
     folder = _home(own["folder"]) if "folder" in own else None
+    links = tuple(_link(part) for part in parts if local(part).lower() == "link")
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -48,13 +50,17 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         hires=own.get("hires"),
         proxy=own.get("proxy"),
         archive=own.get("archive"),
-        link_id=read_integer(own.get("link_id")),
+        link_id=whole(own.get("link_id")),
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
         markers=tuple(_marker(part) for part in parts if local(part).lower() == "marker"),
         segments=_titled(tuple(_segment(part) for part in parts if local(part).lower() == "segment")),
-        links=_links(clip, parts),
-        parameters=_parameters(parts),
+        links=links if links or any(local(child).lower() == "links" for child in children(clip)) else None,
+        parameters=tuple(
+            attributes(part).get("name", "") or text_of(part).strip()
+            for part in parts
+            if local(part).lower() in _PARAMETERS
+        ),
         folder_otherwise=folder if in_front else None,
     )
 
@@ -68,14 +74,6 @@ def _home(text: str) -> Folder:
     return parse_folder(text.replace("\\", "/") if separates else text)
 
 
-def _holders(clip: Element) -> list[Element]:
-    return [clip, *(child for child in children(clip) if local(child).lower() in _CONTAINERS)]
-
-
-def _parts(clip: Element) -> list[Element]:
-    return [child for holder in _holders(clip) for child in children(holder)]
-
-
 def _marker(element: Element) -> Marker:
     own = attributes(element)
     fields = {name: value for name, value in own.items() if name not in {"uid", "pos"}} | read_attrs(element)
@@ -87,7 +85,9 @@ def _segment(element: Element) -> Segment:
     own = attributes(element)
     number = need_integer(own.get("seg_num"), "the number of a segment")
     texts = read_attrs(element)
-    titles = [_plain(child) for child in children(element) if _name(child) == "title"]
+    titles = [
+        text_of(each) or attributes(each).get("value", "") for each in children(element) if _name(each) == "title"
+    ]
     extra = {name: value for name, value in own.items() if name not in _SEGMENT} | texts
     return Segment(
         number=number,
@@ -115,25 +115,10 @@ def _name(element: Element) -> str:
     return attributes(element).get("name", "") if local(element).lower() == "attr" else local(element)
 
 
-def _plain(element: Element) -> str:
-    return text_of(element) or attributes(element).get("value", "")
-
-
-def _links(clip: Element, parts: list[Element]) -> tuple[Link, ...] | None:
-    found = [part for part in parts if local(part).lower() == "link"]
-    listed = any(local(child).lower() == "links" for child in children(clip))
-    return tuple(_link(part) for part in found) if found or listed else None
-
-
 def _link(element: Element) -> Link:
     texts = attributes(element) | read_attrs(element)
     title = texts.get("title", texts.get("clip_name", texts.get("name", "")))
-    return Link(parse_folder(texts.get("folder", "")), title, read_integer(texts.get("link_id")))
-
-
-def _parameters(parts: list[Element]) -> tuple[str, ...]:
-    found = [part for part in parts if local(part).lower() in _PARAMETERS]
-    return tuple(attributes(part).get("name", "") or text_of(part).strip() for part in found)
+    return Link(parse_folder(texts.get("folder", "")), title, whole(texts.get("link_id")))
 
 
 # Named texts: ``<Attr name="…">…</Attr>``, and its variants ------------------------------------------------------
@@ -172,14 +157,9 @@ def read_flag(text: str | None) -> bool | None:
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def read_integer(text: str | None) -> int | None:
-    """Read a whole number; ``None`` for anything else."""
-    return whole(text)
-
-
 def need_integer(text: str | None, what: str) -> int:
     """Read a whole number that is required. Raises ``UnreadableError``."""
-    number = read_integer(text)
+    number = whole(text)
     if number is None:
         shown = "is missing" if text is None else f"is {text[:40]!r}, not a whole number"
         raise unreadable(f"{what} {shown}")

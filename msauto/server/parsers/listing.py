@@ -6,12 +6,13 @@ import asyncio
 import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Final
 
 from msauto.errors import UnreadableError
-from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder
-from msauto.server.parsers.clip import read_attrs, read_flag, read_integer
-from msauto.server.parsers.compact_entries import EntryPacker, Names, PackedClips, PackedEntries
+from msauto.model.live import Database, Folder, Listing, MamAsset, parse_folder, whole
+from msauto.server.parsers.clip import read_attrs, read_flag
+from msauto.server.parsers.compact_entries import EntryPacker, PackedClips, PackedEntries
 from msauto.server.parsers.xml import (
     PIECE,
     Element,
@@ -53,11 +54,9 @@ class ListingReading:
     def __init__(self, database: str, asked: Folder, charset: str | None = None, *, piece: int = PIECE) -> None:
         self._database = database
         self._asked = asked
-        self._document = StreamedDocument(self._take_ended, charset, piece=piece)
+        self._document = StreamedDocument(partial(self._take, parent=None, ended=False), charset, piece=piece)
         self._tree: FolderNode | None = None
-        self._open: dict[
-            Element, FolderNode
-        ] = {}  # the StoredTree and its folders that have begun and perhaps not ended
+        self._open: dict[Element, FolderNode] = {}  # the StoredTree and its folders, begun and perhaps not ended
         self._packer = EntryPacker()
         self._counts = Counter[str]()
 
@@ -74,10 +73,10 @@ class ListingReading:
         self._take(root, None, ended=True)
         if self._tree is None:
             raise unreadable("the answer is not a listing: it has no <StoredTree>")
-        return _listing(self._tree, self._database, self._asked)
-
-    def _take_ended(self, root: Element) -> None:
-        self._take(root, None, ended=False)
+        entries = PackedEntries()
+        folders: list[Folder] = []
+        _collect(_asked_node(self._tree, self._database, self._asked), self._asked, entries, folders)
+        return Listing(self._asked, entries, tuple(folders))
 
     def _take(self, element: Element, parent: FolderNode | None, *, ended: bool) -> None:
         """Take what has ended of an element that is not a clip, or all of it. ``parent`` is the node around it."""
@@ -102,7 +101,9 @@ class ListingReading:
             self._take(child, node, ended=ended)
         elif ended:
             self._count("clips and folders", _MOST_CLIPS)
-            node.clips.add(*_packed(child, self._packer))
+            own = attributes(child)
+            link_id, finalized = whole(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
+            node.clips.add(*self._packer.pack(link_id, finalized, own | read_attrs(child)))
         elif sum(1 + len(each.attrib) for each in child.iter()) > _MOST_PARTS:
             raise unreadable(f"a clip of the answer has more than {_MOST_PARTS} elements and attributes")
 
@@ -140,14 +141,6 @@ def parse_listing(data: bytes, database: str, asked: Folder, charset: str | None
 #
 # The interface does not define where the requested folder is in the tree. Seen: the nameless top Folder (or the
 # StoredTree itself) is the requested folder; the top Folder has its name; the complete chain from the root leads to it.
-
-
-def _listing(tree: FolderNode, database: str, asked: Folder) -> Listing:
-    top = _asked_node(tree, database, asked)
-    entries = PackedEntries()
-    folders: list[Folder] = []
-    _collect(top, asked, entries, folders)
-    return Listing(asked, entries, tuple(folders))
 
 
 def _asked_node(tree: FolderNode, database: str, asked: Folder) -> FolderNode:
@@ -232,12 +225,6 @@ def _database(element: Element) -> Database:
     name = _name(element)
     tree = next((child for child in children(element) if local(child) == "StoredTree"), None)
     return Database(name, ListingReading(name, ()).of_element(tree) if tree is not None else None)
-
-
-def _packed(element: Element, packer: EntryPacker) -> tuple[Names, bytes]:
-    own = attributes(element)
-    link_id, finalized = read_integer(own.pop("link_id", None)), read_flag(own.pop("finalized", None))
-    return packer.pack(link_id, finalized, own | read_attrs(element))
 
 
 async def read_arriving(

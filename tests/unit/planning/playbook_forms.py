@@ -10,8 +10,8 @@ from msauto.errors import InputError
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, DesiredXmpBatch, Intent, TaskSource
 from msauto.model.facts import Facts
 from msauto.playbook.input_files import Files
-from msauto.playbook.schema.asset import AssetArgs
-from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, TargetKeys, ThumbnailArgs
+from msauto.playbook.schema.asset import AssetArgs, TargetKeys
+from msauto.playbook.schema.operation_keys import CommandArgs, ProxyArgs, ThumbnailArgs
 from msauto.playbook.schema.rss import RssArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.tasks.argument_checks import check_arguments, check_separators

@@ -15,8 +15,7 @@ from msauto.aspects import difference, holds
 from msauto.diffing.assignment import pair
 from msauto.errors import InputError
 from msauto.model.desired import InputFile, Intent, ResolvedPlaybooks
-from msauto.model.limits import Limits
-from msauto.model.plan import Expectation, Plan, Target
+from msauto.model.plan import Expectation, Limits, Plan, Target
 from msauto.model.ports import LiveTarget
 from msauto.planning.fingerprint import is_fresh
 from msauto.planning.plan_assembly import assemble

@@ -12,7 +12,7 @@ from msgspec import structs
 from msauto.aio import undo_of
 from msauto.errors import RefusedError
 from msauto.ledger import Ledger
-from msauto.model.plan import Plan
+from msauto.model.plan import Limits, Plan
 from msauto.model.run_records import RunDetails
 from msauto.model.server import ServerSpec
 from msauto.simulator import Item, SimDialect, SimMarker, SimSegment, Simulator, empty_state
@@ -167,7 +167,6 @@ def test_a_link_goes_where_the_dialect_names_a_way(stage: Stage) -> None:
 
 
 def test_removing_a_link_counts_as_a_deletion(stage: Stage) -> None:
-    from msauto.model.limits import Limits
 
     stage.dialect = {"link_delete": "by_title"}
     assert stage.apply(asset(links=[{"folder": "Playout", "title": "Tonight"}])).ok

@@ -89,7 +89,7 @@ def test_a_freeze_with_dates(now: str, holds: bool) -> None:
 
 def test_freezes_of_a_night() -> None:
     begin = datetime(2026, 11, 20, 22, tzinfo=UTC)  # Friday, 23:00 in Oslo
-    all_of_them = [EVENING, NIGHT, ALL_DAY, CHRISTMAS]
+    all_of_them: list[Freeze | DatedFreeze] = [EVENING, NIGHT, ALL_DAY, CHRISTMAS]
     assert [str(each) for each in freezes_between(all_of_them, begin, begin + timedelta(hours=6))] == [
         "Fri 18:00 to Fri 23:30 CET",
         "Fri 22:00 to Sat 02:00 CET",

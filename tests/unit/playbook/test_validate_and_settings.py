@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from msauto.errors import InputError
-from msauto.model.limits import Limits
+from msauto.model.plan import Limits
 from msauto.playbook.input_files import Files, how_to_find
 from msauto.playbook.resolve import ResolveOptions
 from msauto.playbook.settings.settings import DatedFreeze, Freeze, Settings, load_settings
@@ -175,3 +175,14 @@ def test_the_size_of_files_is_a_setting(tmp_path: Path) -> None:
     assert load_settings(write(tmp_path, "msauto.toml", "file_mib = 100\n")).file_mib == 100
     with pytest.raises(InputError, match="file_mib"):
         load_settings(write(tmp_path, "msauto.toml", "file_mib = 0\n"))
+
+
+def test_a_secret_in_a_block_is_as_beside_it(tmp_path: Path) -> None:
+    book = tmp_path / "play.yml"
+    task = 'asset: {title: A, fields: {comment: !secret "{{ env.TOKEN }}"}}'
+    inner = f"- block:\n            - {task}\n            - block: [{{{task}}}]"
+    book.write_text(f"- hosts: all\n  tasks:\n    - {task}\n    {inner}\n")
+    assert validate([str(book)], ResolveOptions((), env={})) == []
+    book.write_text("- hosts: all\n  tasks:\n    - block: [{asset: {title: !secret long enough, restore: true}}]\n")
+    (problem,) = validate([str(book)], ResolveOptions((), env={}))
+    assert "a secret is not allowed here" in problem.message

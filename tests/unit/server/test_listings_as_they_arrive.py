@@ -152,8 +152,8 @@ def test_what_is_none_or_endless_is_an_error(parts: list[bytes], error: str) -> 
         ("listing._MOST_CLIPS", 500, b"<Clip/>", "more than 500 clips and folders"),
         ("listing._MOST_FOLDERS", 500, b"<Folder/>", "more than 500 folders"),
         ("listing._MOST_FOLDERS", 500, b"<Folder name='a'><Clip/></Folder>", "more than 500 folders"),
-        ("entries._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
-        ("entries._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
+        ("compact_entries._MOST_NAMES", 500, b"<Clip><Attr name='a%d'>1</Attr><b/></Clip>", "more than 500 names"),
+        ("compact_entries._MOST_NAMES", 500, b"<Clip a%d='1'/>", "more than 500 names"),
     ],
 )
 def test_small_things_that_take_much_room_are_bounded_by_their_number(

@@ -193,7 +193,8 @@ def subelements(value: Any, path: Any, skip_missing: bool = False) -> list[list[
 
 # Mappings -------------------------------------------------------------------------------------------------------
 
-_LIST_MERGES: dict[str, Callable[[list[Any], list[Any]], list[Any]]] = {
+_ListMerge = Callable[[list[Any], list[Any]], list[Any]]
+_LIST_MERGES: dict[str, _ListMerge] = {
     "replace": lambda old, new: new,  # noqa: ARG005 - the other choices use it
     "keep": lambda old, new: old,  # noqa: ARG005
     "append": lambda old, new: [*old, *new],
@@ -219,12 +220,7 @@ def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str =
     return result
 
 
-def _combined(
-    left: Mapping[str, Any],
-    right: Mapping[str, Any],
-    recursive: bool,
-    merge: Callable[[list[Any], list[Any]], list[Any]],
-) -> dict[str, Any]:
+def _combined(left: Mapping[str, Any], right: Mapping[str, Any], recursive: bool, merge: _ListMerge) -> dict[str, Any]:
     result = dict(left)
     for key, value in right.items():
         old = result.get(key)

@@ -20,8 +20,7 @@ def _rate(context: Context, fps: Any) -> Fraction:
             str(fps)  # raises: the asset has no rate
     exact = Fraction(str(fps)) if isinstance(fps, str | float) else Fraction(fps)
     if exact.denominator not in {1, 1001}:
-        nominal = nominal_rate(exact)
-        ntsc = Fraction(nominal * 1000, 1001)
+        ntsc = Fraction(nominal_rate(exact) * 1000, 1001)
         exact = ntsc if abs(ntsc - exact) < Fraction(1, 100) else exact
     if not 0 < exact <= 1000:
         raise ValueError(f"{fps} is not a valid frame rate")

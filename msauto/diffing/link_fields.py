@@ -1,0 +1,74 @@
+"""Link fields of an asset, or of one of its links: their values in requests and plans, and what is known of them.
+
+A field that the server does not report is compared with the value that we last wrote. If none is recorded, the field
+is written once (field notes, «fields that the Clip XML does not report»).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msauto.diffing.aspect_definition import Item
+from msauto.diffing.comparison import as_number, same_value
+from msauto.diffing.plan_builder import PlanContext, left_alone, refuse
+from msauto.diffing.positions import beyond, to_frames
+from msauto.interface.fields import LINK_FIELD, NUMBERS
+from msauto.model.desired import Position, TaskSource
+from msauto.model.live import Asset
+from msauto.model.plan import Basis, Json
+from msauto.model.timecode import Timecode, TimecodeError
+
+
+def wire_value(asset: Asset, name: str, value: str | Position, source: TaskSource) -> str:
+    """Return what SETFIELD sends for a field; positions are frames. Raises ``PlanningError`` beyond the clip."""
+    field = LINK_FIELD[name]
+    if field.kind != "position" or value == "":
+        return str(value)
+    try:
+        position = value if isinstance(value, Position) else Position(Timecode.parse(value))
+    except TimecodeError as error:
+        raise refuse(str(error), source, "write frames or a time code") from error
+    frame = to_frames(position, asset, source)
+    # The last frame may be given as the frame after it, because the interface does not define which of the two it is.
+    if asset.frames is not None and frame > (asset.frames if field.end else asset.frames - 1):
+        raise beyond(f"{name} {position} (frame {frame}) lies beyond the end", asset, source)
+    return str(frame)
+
+
+def shown_field(name: str, text: str | None) -> Json:
+    """Return a field's value as plans show it: a number where the field is one."""
+    number = as_number(text) if name in NUMBERS else None
+    return text if number is None else number
+
+
+def compare_field(
+    context: PlanContext, name: str, value: str, attributes: Mapping[str, str], what: str, link: str = ""
+) -> tuple[Json, Basis] | None:
+    """Return the value that a field has, as plans show it, and how we know; ``None`` where it is not to be written.
+
+    ``link`` is the key of the link that the field belongs to, ``what`` names the field in a warning.
+    """
+    item = f"link-field:{link}#{name}" if link else f"field:{name}"
+    context.builder.look(item)
+    before, remembered = attributes.get(name), context.memory.get(item)
+    basis: Basis = "live"
+    if before is None and context.memory.get(item.replace("field:", "reported:", 1)) is True:
+        before = ""  # this server showed the field before: not shown is empty
+    elif before is None:
+        if remembered is None:
+            return None, "none"
+        before, basis = str(remembered), "ledger"
+    if same_value(name, before, value):
+        return None
+    still = context.still.get(item, before)
+    if not same_value(name, before, None if still is None else str(still)):
+        context.builder.warnings.append(left_alone(what, shown_field(name, before), still))
+        return None
+    return shown_field(name, before), basis
+
+
+def remember_field(item: str, value: Json, *, reported: bool) -> Iterator[Item]:
+    """Keep a value that the server does not report, of an item ``field:…`` or ``link-field:…``."""
+    if reported:
+        yield item.replace("field:", "reported:", 1), True
+    yield item, None if reported else value

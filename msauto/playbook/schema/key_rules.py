@@ -1,0 +1,209 @@
+"""Rules for keys that depend on each other, checked before validation and published as JSON Schema.
+
+A template decides nothing before it is rendered. The schemas use ``if`` and ``then``, which editors support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+from typing import Any
+
+Given = Mapping[str, Any]
+"""A mapping before validation: its keys and their values."""
+JsonSchema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule that does not hold: message, remedy, and the path from the mapping to the value that it is about.
+
+    ``lacks``: a key is missing; an unknown key in the mapping may be a misspelling of it.
+    """
+
+    message: str
+    remedy: str = ""
+    path: tuple[str | int, ...] = ()
+    on_key: bool = False
+    lacks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRule:
+    """A rule for the keys of one mapping: yields each way in which a mapping breaks it; the same as JSON Schema."""
+
+    broken: Callable[[Given], Iterator[BrokenRule]]
+    schema: JsonSchema
+
+
+def one_of(keys: tuple[str, ...], both: tuple[str, str], none: tuple[str, str] | None = None) -> KeyRule:
+    """Allow at most one of the keys; with ``none`` (message and remedy for a missing key), exactly one.
+
+    ``both`` are the message, with ``{0}`` and ``{1}`` for the two keys, and the remedy.
+    """
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        named = [key for key in keys if key in given]
+        if not named and none is not None:
+            yield BrokenRule(*none, lacks=True)
+        for other in named[1:]:
+            yield BrokenRule(both[0].format(named[0], other), both[1], (other,), on_key=True)
+
+    if none is not None:
+        return KeyRule(broken, {"oneOf": [{"required": [key]} for key in keys]})
+    return KeyRule(broken, {"allOf": [{"not": {"required": list(pair)}} for pair in combinations(keys, 2)]})
+
+
+def needs(key: str, others: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
+    """If ``key`` is present, require one of ``others``."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        if key in given and given.keys().isdisjoint(others):
+            yield BrokenRule(message, remedy, (key,), on_key=True)
+
+    return KeyRule(broken, {"if": {"required": [key]}, "then": _any_of(others)})
+
+
+def excludes(key: str, others: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
+    """If ``key`` is present, allow none of ``others``. The message may hold ``{key}`` and ``{other}``."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        for other in others:
+            if key in given and other in given:
+                yield BrokenRule(message.format(key=key, other=other), remedy, (other,), on_key=True)
+
+    return KeyRule(broken, {"if": {"required": [key]}, "then": {"not": _any_of(others)}})
+
+
+def all_of(keys: tuple[str, ...], message: str) -> KeyRule:
+    """Require all the keys. The missing keys are appended to the message: ``the segment has no``."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        missing = [key for key in keys if key not in given]
+        if missing:
+            yield BrokenRule(f"{message} {' and no '.join(missing)}", "add it", lacks=True)
+
+    return KeyRule(broken, {"required": list(keys)})
+
+
+def any_of(sets: tuple[tuple[str, ...], ...], message: str, remedy: str = "") -> KeyRule:
+    """Require at least one of these sets of keys, complete."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        if not any(given.keys() >= set(keys) for keys in sets):
+            yield BrokenRule(message, remedy, lacks=True)
+
+    return KeyRule(broken, {"anyOf": [{"required": list(keys)} for keys in sets]})
+
+
+def none_of(keys: tuple[str, ...], message: str, remedy: str = "") -> KeyRule:
+    """Allow none of the keys. The message has ``{}`` for the key."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        for key in keys:
+            if key in given:
+                yield BrokenRule(message.format(key), remedy, (key,), on_key=True)
+
+    return KeyRule(broken, {"not": _any_of(keys)})
+
+
+def when_value(key: str, value: Any, *rules: KeyRule, default: bool = False) -> KeyRule:
+    """Apply the rules if ``key`` has this value; with ``default``, also if the key is missing."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        if _same(given[key], value) if key in given else default:
+            for rule in rules:
+                yield from rule.broken(given)
+
+    is_it: JsonSchema = {"properties": {key: {"const": value}}}
+    condition = is_it if default else {"required": [key], **is_it}
+    schemas = [rule.schema for rule in rules]
+    return KeyRule(broken, {"if": condition, "then": schemas[0] if len(schemas) == 1 else {"allOf": schemas}})
+
+
+def absent_has_none(keys: tuple[str, ...]) -> KeyRule:
+    """Allow none of the keys with ``state: absent``."""
+    message = "{} cannot be used with state: absent"
+    return when_value("state", "absent", none_of(keys, message, "remove one of the two"))
+
+
+def never(key: str, value: Any, message: str, remedy: str = "") -> KeyRule:
+    """Refuse a value of a key, although its type allows it."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        if key in given and _same(given[key], value):
+            yield BrokenRule(message, remedy, (key,), on_key=True)
+
+    return KeyRule(broken, {"properties": {key: {"not": {"const": value}}}})
+
+
+def complete(name: str, lists: tuple[str, ...]) -> KeyRule:
+    """If ``exactly`` names a list, require one of ``lists``."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        exactly = given.get("exactly")
+        value = exactly.get(name) if isinstance(exactly, dict) else isinstance(exactly, list) and name in exactly
+        if (value is True or isinstance(value, dict)) and given.keys().isdisjoint(lists):
+            message = f"exactly names {name}, but the list {name} is missing"
+            yield BrokenRule(message, f"add {name}: [] to empty it", ("exactly",), lacks=True)
+
+    in_list = {"type": "array", "contains": {"const": name}}
+    on = {"anyOf": [{"const": True}, {"type": "object"}]}
+    in_map = {"type": "object", "required": [name], "properties": {name: on}}
+    named = {"required": ["exactly"], "properties": {"exactly": {"anyOf": [in_list, in_map]}}}
+    return KeyRule(broken, {"if": named, "then": _any_of(lists)})
+
+
+def all_or_none(items: str, key: str, message: str, remedy: str) -> KeyRule:
+    """Require the key in all mappings of a list, or in none."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        listed = given.get(items)
+        pairs = enumerate(listed if isinstance(listed, list) else [])
+        has = {index: key in item for index, item in pairs if isinstance(item, dict)}
+        if any(has.values()) and not all(has.values()):
+            first = next(index for index, there in has.items() if not there)
+            yield BrokenRule(message, remedy, (items, first))
+
+    has = {"if": {"type": "object"}, "then": {"required": [key]}}
+    has_not = {"if": {"type": "object"}, "then": {"not": _any_of((key,))}}
+    choices = {"if": {"type": "array"}, "then": {"anyOf": [{"items": has}, {"items": has_not}]}}
+    return KeyRule(broken, {"properties": {items: choices}})
+
+
+def inside(key: str, *rules: KeyRule) -> KeyRule:
+    """Apply the rules to the mapping under ``key``."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        inner = given.get(key)
+        if isinstance(inner, dict):
+            for each in chain.from_iterable(rule.broken(inner) for rule in rules):
+                yield replace(each, path=(key, *each.path))
+
+    return KeyRule(broken, _mapping_under(key, [rule.schema for rule in rules]))
+
+
+def only(key: str, known: tuple[str, ...], unknown: Callable[[str], tuple[str, str]]) -> KeyRule:
+    """Allow no keys but ``known`` in the mapping under ``key``; ``unknown`` returns message and remedy for others."""
+
+    def broken(given: Given) -> Iterator[BrokenRule]:
+        inner = given.get(key)
+        for name in inner if isinstance(inner, dict) else ():
+            if name not in known:
+                yield BrokenRule(*unknown(name), (key, name), on_key=True)
+
+    return KeyRule(broken, _mapping_under(key, [{"propertyNames": {"enum": list(known)}}]))
+
+
+def _mapping_under(key: str, schemas: list[JsonSchema]) -> JsonSchema:
+    return {"properties": {key: {"if": {"type": "object"}, "then": {"allOf": schemas}}}}
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two literals are equal; 1 is not true."""
+    return isinstance(one, type(other)) and bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _any_of(keys: Sequence[str]) -> JsonSchema:
+    return {"required": list(keys)} if len(keys) == 1 else {"anyOf": [{"required": [key]} for key in keys]}
