@@ -159,7 +159,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
         options=options,
         given_inventories=shared["inventory"],
         given_forks=shared["forks"],
-        state_dir=_state_dir(shared["state_dir"], settings),
+        state_dir=state_folder(shared["state_dir"], settings),
         format=shared["form"],
         verbosity=shared["verbose"],
         no_color=shared["no_color"],
@@ -168,7 +168,7 @@ def _flags(shared: Mapping[str, Any], own: Mapping[str, Any]) -> Flags:
     return flags.under(settings, Path(config) if config else folder / NAME)
 
 
-def _state_dir(given: str | None, settings: Settings) -> Path:
+def state_folder(given: str | None, settings: Settings) -> Path:
     """Return the folder of the ledger: the flag, the settings, ``$XDG_STATE_HOME/msauto``, ``~/.local/state/msauto``.
 
     There is one for each user, not for each working directory, so that all runs of a user share the locks.

@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "show": "Show live state.",
     "history": "List the runs, or show one.",
     "undo": "Undo a run.",
+    "batch": "Check scheduled jobs.",
     "vars": "Show the variables of a host and their precedence.",
     "probe": "Learn the dialect of a server.",
     "simulate": "Run a media server to try playbooks on.",

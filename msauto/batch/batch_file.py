@@ -1,0 +1,176 @@
+"""``batch.yml`` as values: the schedule, the window, and the jobs with their defaults and paths."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from msauto.batch.schedule import Schedule
+from msauto.errors import Problem
+from msauto.playbook.input_files import Files, beside
+from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
+from msauto.playbook.schema.schema_errors import read_as
+from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.schema.value_types import as_list
+from msauto.playbook.settings.change_windows import Window
+from msauto.playbook.settings.settings import NAME, Settings, load_settings
+from msauto.playbook.variables.variables import Level, read_variables
+from msauto.playbook.yaml.document import Problems, SourceNode, nearest
+from msauto.playbook.yaml.loader import plain
+from msauto.secrets.tainted_text import TAG, TaintedText
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. ``args`` are its keys, with those of ``defaults``; paths as properties are ready to open."""
+
+    name: str
+    args: JobArgs
+    node: SourceNode
+
+    @property
+    def playbooks(self) -> tuple[str, ...]:
+        """The playbooks."""
+        return self._paths(self.args.playbooks)
+
+    @property
+    def inventories(self) -> tuple[str, ...]:
+        """The inventories of the job; empty for those of the settings."""
+        return self._paths(self.args.inventory)
+
+    @property
+    def plan(self) -> str | None:
+        """The saved plan."""
+        return None if self.args.plan is None else self._paths(self.args.plan)[0]
+
+    @property
+    def extra_vars(self) -> tuple[str, ...]:
+        """The variables as texts for ``-e``; secrets keep their tag."""
+        return () if self.args.extra_vars is None else (_flow_yaml(plain(self.args.extra_vars, keep_taint=True)),)
+
+    def place_of(self, key: str) -> SourceNode:
+        """Return the node of a key: in the job, or in the defaults."""
+        own = self.node.child(key)
+        return own if own.path in self.node.document.places else SourceNode(self.node.document).child("defaults", key)
+
+    def settings(self) -> Settings:
+        """Read the settings: ``msauto.toml`` beside the first playbook, else beside the batch file."""
+        folders = [Path(each).parent for each in (*self.playbooks[:1], self.node.document.file)]
+        return load_settings(None, next((each for each in folders if (each / NAME).is_file()), folders[-1]))
+
+    def _paths(self, names: Any) -> tuple[str, ...]:
+        file = self.node.document.file
+        return () if names is None else tuple(beside(file, str(name)) for name in as_list(names))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFile:
+    """A batch file. ``args`` are its keys: those of monitoring are read by what uses them."""
+
+    args: BatchFileArgs
+    node: SourceNode
+    schedule: Schedule
+    window: Window | None
+    jobs: tuple[Job, ...]
+
+    @property
+    def file(self) -> str:
+        """The path as it was given."""
+        return self.node.document.file
+
+    @property
+    def name(self) -> str:
+        """The name of the batch."""
+        return self.args.name
+
+    def secret_sources(self) -> Iterator[tuple[SecretSource, SourceNode]]:
+        """Yield the sources of secrets, with their places."""
+        if isinstance(self.args.heartbeat, SecretSource):
+            yield self.args.heartbeat, self.node.child("heartbeat")
+        for index, notify in enumerate(self.args.notify or ()):
+            if isinstance(notify.to, SecretSource):
+                yield notify.to, self.node.child("notify", index, "to")
+
+
+def load_batch(path: str, files: Files | None = None) -> BatchFile:
+    """Read a batch file; raises :class:`InputError` with all that is wrong."""
+    document = (files or Files()).document(path)
+    node = SourceNode(document)
+    args = read_as(BatchFileArgs, document.data, node)
+    schedule, window = _schedule(args.schedule), _window(args)
+    jobs = tuple(_job(name, each, args.defaults, node.child("jobs", name)) for name, each in args.jobs.items())
+    problems = Problems()
+    problems.add(*_schedule_problems(schedule, window, node))
+    for earlier, job in enumerate(jobs):
+        problems.add(*_job_problems(job, [each.name for each in jobs[:earlier]]))
+        with problems.gather():
+            read_variables(job.args.extra_vars, Level.EXTRA, job.place_of("extra_vars"))
+    if args.metrics is not None and not args.metrics.file.endswith(".prom"):
+        remedy = "use a name such as msauto.prom: the node exporter reads no others"
+        problems.add(node.child("metrics", "file").problem("the metrics file does not end with .prom", remedy))
+    problems.check()
+    return BatchFile(args, node, schedule, window, jobs)
+
+
+def _schedule(args: ScheduleArgs) -> Schedule:
+    days = tuple(day for day in DAYS if day in (args.days or DAYS))
+    return Schedule(args.at, args.tz, days, args.spread or timedelta())
+
+
+def _window(args: BatchFileArgs) -> Window | None:
+    return Window(args.window.start, args.window.to, args.schedule.tz) if args.window else None
+
+
+_NOT_OF_PLANS = ("extra_vars", "limit", "tags", "do", "drift")
+
+
+def _job(name: str, args: JobArgs, defaults: DefaultArgs | None, node: SourceNode) -> Job:
+    """Return a job with the defaults for the keys that it does not set; a saved plan takes only those that fit it."""
+    missing = (defaults.model_fields_set if defaults else set()) - args.model_fields_set
+    missing -= {*_NOT_OF_PLANS} if args.plan is not None else set()
+    return Job(name, args.model_copy(update={each: getattr(defaults, each) for each in missing}), node)
+
+
+def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNode) -> Iterator[Problem]:
+    if window is None:
+        return
+    if window.start == window.end:
+        yield node.child("window", "to").problem("from and to are equal", "remove the window, or correct it")
+        return
+    day = timedelta(days=1)
+    begin, end, at = (
+        timedelta(hours=each.hour, minutes=each.minute) for each in (window.start, window.end, schedule.at)
+    )
+    length, start = (end - begin) % day, (at - begin) % day
+    shown = f"the window {window}"
+    if start >= length:
+        yield node.child("schedule", "at").problem(
+            f"{schedule.at:%H:%M} is outside of {shown}, so every start is missed", "move the start or the window"
+        )
+    elif start + schedule.spread >= length:
+        place = node.child("schedule", "spread")
+        yield place.problem(f"the latest start is outside of {shown}", "use a shorter spread, or a longer window")
+
+
+def _job_problems(job: Job, earlier: list[str]) -> Iterator[Problem]:
+    for name in job.args.needs or ():
+        if name not in earlier:
+            hint = nearest(name, earlier) or "remove it: this is the first job"
+            yield job.node.child("needs").problem(f"{name!r} is not an earlier job", hint, key=True)
+    if job.args.drift is not None and job.args.do != "plan":
+        remedy = "add do: plan, or remove drift"
+        yield job.place_of("drift").problem("drift is only for jobs with do: plan", remedy, key=True)
+
+
+def _flow_yaml(value: Any) -> str:
+    """Return plain data as YAML in one line, in which tagged texts keep their tag."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow_yaml(name)}: {_flow_yaml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow_yaml, value)) + "]"
+    tag = f"{TAG} " if isinstance(value, TaintedText) else ""
+    return tag + json.dumps(value, ensure_ascii=False)
