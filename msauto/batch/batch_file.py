@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from msauto.batch.schedule import Schedule
+from msauto.batch.schedule import Schedule, time_between
 from msauto.errors import Problem
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.schema.batch import BatchFileArgs, DefaultArgs, JobArgs, ScheduleArgs, SecretSource
@@ -141,11 +141,7 @@ def _schedule_problems(schedule: Schedule, window: Window | None, node: SourceNo
     if window.start == window.end:
         yield node.child("window", "to").problem("from and to are equal", "remove the window, or correct it")
         return
-    day = timedelta(days=1)
-    begin, end, at = (
-        timedelta(hours=each.hour, minutes=each.minute) for each in (window.start, window.end, schedule.at)
-    )
-    length, start = (end - begin) % day, (at - begin) % day
+    length, start = time_between(window.start, window.end), time_between(window.start, schedule.at)
     shown = f"the window {window}"
     if start >= length:
         yield node.child("schedule", "at").problem(

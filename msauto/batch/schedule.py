@@ -55,6 +55,12 @@ class Schedule:
         return takewhile(lambda start: start <= until, self.starts_after(after))
 
 
+def time_between(begin: time, end: time) -> timedelta:
+    """Return the time from one time of day to the next occurrence of another; 0 if they are equal."""
+    day = date(2000, 1, 1)
+    return (datetime.combine(day, end) - datetime.combine(day, begin)) % timedelta(days=1)
+
+
 @dataclass(frozen=True, slots=True)
 class DueStarts:
     """What is due: the start to run now, if any, and the starts that are too late to run."""

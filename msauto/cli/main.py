@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "history": "List the runs, or show one.",
     "undo": "Undo a run.",
     "batch": "Check scheduled jobs.",
+    "schedule": "Print what starts a batch.",
     "vars": "Show the variables of a host and their precedence.",
     "probe": "Learn the dialect of a server.",
     "simulate": "Run a media server to try playbooks on.",

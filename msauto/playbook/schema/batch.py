@@ -208,7 +208,7 @@ class JobKeys(Model):
     tags: Plain[Texts] = key("only tasks with one of these tags")
     forks: Plain[Annotated[int, between(1, MOST_FORKS)]] = key("targets at a time, 1 to 512")
     keep_going: Plain[Flag] = key("leave out targets in error and apply the rest; the job then ends with 3")
-    max_time: Plain[UpToAWeek] = key("begin no further target after this time, such as 90m")
+    max_time: Plain[UpToAWeek] = key("begin no further target or attempt after this time, such as 90m")
     lock_timeout: Plain[UpToAWeek] = key("wait this long for another run that holds a lock; default 0")
     retry: Plain[RetryArgs] = key("further attempts if a server is unreachable, or another run holds the lock")
     allow: Plain[AllowArgs] = key("what a run may do beyond the limits of msauto.toml")

@@ -1,0 +1,1 @@
+"""What starts a batch: files for systemd, cron, Kubernetes and the Task Scheduler of Windows."""

@@ -1,0 +1,110 @@
+"""``msauto schedule print``: what starts a batch. msauto installs nothing and schedules nothing itself."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from msauto.batch.batch_file import load_batch
+from msauto.batch.schedulers.cron import cron_files
+from msauto.batch.schedulers.kubernetes import kubernetes_files
+from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFiles
+from msauto.batch.schedulers.systemd import systemd_files
+from msauto.batch.schedulers.windows import windows_files
+from msauto.cli.exit_codes import CHANGES, OK
+from msauto.cli.flags import state_folder
+from msauto.cli.output import print_message, print_result
+from msauto.errors import MsautoError
+
+_SCHEDULERS: Final[Mapping[str, Callable[[ScheduledStart], SchedulerFiles]]] = {
+    "systemd": systemd_files,
+    "cron": cron_files,
+    "kubernetes": kubernetes_files,
+    "windows": windows_files,
+}
+
+
+@click.group("schedule")
+def command() -> None:
+    """Print what starts a batch: msauto has no scheduler of its own."""
+
+
+@command.command("print")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--for", "scheduler", type=click.Choice([*_SCHEDULERS]), required=True, help="The scheduler.")
+@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the files to DIR.")
+@click.option("--diff", "installed", type=click.Path(), metavar="DIR", help="Compare with DIR: 2 if it differs.")
+def print_(*, file: str, scheduler: str, out: str | None, installed: str | None) -> int:
+    """Print the files that start a batch, and the commands that install them."""
+    if out is not None and installed is not None:
+        raise click.UsageError("--out and --diff cannot be used together")
+    printed = _SCHEDULERS[scheduler](_start(file))
+    if installed is not None:
+        return _compare(printed, Path(installed))
+    if out is not None:
+        _write(printed, Path(out))
+    else:
+        print_result("\n".join(_shown(printed)))
+    for note in printed.notes:
+        print_message(f"Note: {note}.")
+    folder = "" if out is None else f", in {out}"
+    print_message("\n".join([f"To install{folder}:", *(f"  {each}" for each in printed.install)]))
+    return OK
+
+
+def _start(file: str) -> ScheduledStart:
+    batch = load_batch(file)
+    settings = batch.jobs[0].settings()
+    state_home = state_folder(None, settings).absolute().parent
+    return ScheduledStart(batch, _program(), state_home, Path(settings.state_dir) if settings.state_dir else None)
+
+
+def _program() -> tuple[str, ...]:
+    """Return this program with its full path."""
+    found = shutil.which(sys.argv[0])
+    if found is not None and Path(found).stem == "msauto":
+        return (os.path.abspath(found),)  # noqa: PTH100 - a link may be what is kept when msauto is installed again
+    return (sys.executable, "-m", "msauto")
+
+
+def _shown(printed: SchedulerFiles) -> list[str]:
+    """Return the files; several are headed by their names."""
+    if len(printed.files) == 1:
+        return list(printed.files.values())
+    return [f"# {name}\n{text}" for name, text in printed.files.items()]
+
+
+def _write(printed: SchedulerFiles, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in printed.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MsautoError(f"cannot write to {folder}: {error.strerror}", remedy="name another folder") from error
+    print_result("".join(f"{folder / name}\n" for name in printed.files))
+
+
+def _compare(printed: SchedulerFiles, folder: Path) -> int:
+    if not folder.is_dir():
+        raise MsautoError(f"folder {folder} not found", remedy="name the folder of the installed files")
+    lines: list[str] = []
+    for name, text in printed.files.items():
+        path = folder / name
+        try:
+            old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        except OSError as error:
+            raise MsautoError(f"cannot read {path}: {error.strerror}", remedy="check its permissions") from error
+        pair = (old.splitlines(keepends=True), text.splitlines(keepends=True))
+        lines += difflib.unified_diff(*pair, str(path), f"{name} (printed)")
+    if lines:
+        print_result("".join(lines))
+        return CHANGES
+    print_message(f"{folder} has what msauto prints.")
+    return OK
