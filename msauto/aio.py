@@ -22,7 +22,7 @@ from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection
 from msauto.applying.recovery import recover
 from msauto.applying.redacted_ports import RedactedJournal, RedactedObserver
 from msauto.concurrency import concurrent_list
-from msauto.errors import MsautoError, RefusedError
+from msauto.errors import MsautoError, RefusedError, UnreachableError
 from msauto.ledger import Ledger, LockScope
 from msauto.ledger.memory import MemoryByUrl
 from msauto.model.desired import IdRef, ResolvedPlaybooks, ServerIntents
@@ -106,11 +106,12 @@ async def make_plan(
     ``forget_pending`` drops what earlier runs left: pending handlers, and commands in doubt.
     """
     remembered = SecretTokenMemory(MemoryByUrl(memory, specs_of(resolved)), resolved.secrets.known)
+    unreachable: set[str] = set()
 
     async def survey_one(work: ServerIntents) -> Survey:
         async with PlanningClient(work.server, read_only=True) as client:
             reader = ServerReader(client, clock=clock)
-            return await survey(
+            found = await survey(
                 work,
                 reader,
                 remembered,
@@ -120,11 +121,15 @@ async def make_plan(
                 forget_pending=forget_pending,
                 secrets=resolved.secrets.known,
             )
+            if client.unreachable:
+                unreachable.add(work.server.name)
+            return found
 
     with resolved.secrets.redacted_errors():
         surveys = await concurrent_list(survey_one, resolved.work, limit=max(1, len(resolved.work)))
     created = clock.now().isoformat(timespec="seconds")
-    return assemble(resolved, surveys, created=created, version=__version__, limits=limits)
+    plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
+    return structs.replace(plan, unreachable=frozenset(unreachable))
 
 
 async def recheck_plan(
@@ -137,6 +142,7 @@ async def recheck_plan(
     since the plan was made. Sends GET and HEAD only.
     """
     remembered = MemoryByUrl(memory, specs)
+    unreachable: set[str] = set()
     async with _connect(specs, clock, partial(PlanningClient, read_only=True)) as servers:
 
         async def recheck(target: Target) -> tuple[Target, bool]:
@@ -148,6 +154,8 @@ async def recheck_plan(
                 if find_links and why is None:
                     target = await with_current_places(target, reader)
             except MsautoError as error:
+                if isinstance(error, UnreachableError):
+                    unreachable.add(target.server)
                 return structs.replace(target, changes=(), requests=(), error=str(error)), False
             return (
                 (structs.replace(target, changes=(), requests=(), error=f"stale: {why}"), True)
@@ -156,7 +164,9 @@ async def recheck_plan(
             )
 
         checked = await concurrent_list(recheck, plan.targets, limit=forks)
-    return structs.replace(plan, targets=tuple(target for target, _ in checked)), sum(stale for _, stale in checked)
+    targets = tuple(target for target, _ in checked)
+    plan = structs.replace(plan, targets=targets, unreachable=frozenset(unreachable))
+    return plan, sum(stale for _, stale in checked)
 
 
 @asynccontextmanager

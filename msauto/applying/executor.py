@@ -137,7 +137,9 @@ class _PlanExecution:
             if number not in self._results:
                 self._skip(number, self._reason)
         results = tuple(self._results[number] for number in range(len(self._plan.targets)))
-        result = Result(self._context.run, self._plan, results, interrupted=interrupted)
+        breakers = {name: server.breaker.state for name, server in self._servers.items()}
+        lost = frozenset(name for name, state in breakers.items() if state.failures and not state.unauthorized)
+        result = Result(self._context.run, self._plan, results, interrupted=interrupted, unreachable=lost)
         self._context.commits.flush()
         if self._context.commits.failure is None:
             with suppress(MsautoError):

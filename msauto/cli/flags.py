@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,19 @@ def parse_seconds(context: click.Context, option: click.Parameter, text: str) ->
         message = f"{text!r} is not a number of seconds from 0 to {_LONGEST:.0f} (a day)"
         raise click.BadParameter(message, ctx=context, param=option)
     return seconds
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def parse_age(context: click.Context, option: click.Parameter, text: str | None) -> timedelta | None:
+    """Parse a length of time such as ``26h``: a callback for click."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip(), re.ASCII)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a length of time such as 26h or 7d", ctx=context, param=option)
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
 def with_options(function: Callable[..., Any], options: tuple[Decorator, ...]) -> Callable[..., Any]:

@@ -10,18 +10,20 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
 from msauto.ledger.locks import is_held, run_lock
 from msauto.ledger.store import Row, Store, Value, format_time
-from msauto.model.codec import load
+from msauto.model.codec import dump, load
 from msauto.model.plan import Json, Request, Target
 from msauto.model.result import Difference
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 
 CODE, REASON, USER, FOLDER = "code", "reason", "user", "folder"
-"""The notes on how a run ended, and who started it."""
+BATCH, JOB, ATTEMPT = "batch", "job", "attempt"
+"""The notes on how a run ended, who started it, and to which job of a batch it belongs."""
 
 _REFUSED = 4
 _MAX_DAYS = 365 * 100  # longer than any ledger, and still a valid date
@@ -30,6 +32,7 @@ _MAX_RUNS = 2**62  # SQLite counts up to 2**63
 _RUN = "SELECT name, started, ended, status, playbooks, summary, id, host FROM run"
 _COUNT_SENT = "SELECT count(*) FROM request WHERE run = ? AND tries > 0 AND state <> 'not sent'"
 _READ_ATTEMPTS = "SELECT * FROM attempt ORDER BY started DESC, name DESC"
+_READ_BATCHES = "SELECT summary, record FROM batch ORDER BY started DESC, name DESC"
 _WRITE_ATTEMPT = "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PRUNE_ATTEMPTS = """
     DELETE FROM attempt
@@ -40,6 +43,11 @@ _PRUNE_RUNS = """
     AND id != (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1)
     AND id NOT IN (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT ?)
     AND started < ?"""
+
+_PRUNE_BATCHES = """
+    DELETE FROM batch
+    WHERE name NOT IN (SELECT name FROM batch ORDER BY started DESC, name DESC LIMIT ?) AND started < ?
+    AND started != (SELECT max(started) FROM batch AS same WHERE same.batch = batch.batch AND same.ran = batch.ran)"""
 
 
 def read_history(store: Store, run_locks: Path) -> list[RunSummary]:
@@ -75,18 +83,44 @@ def write_attempt(store: Store, attempt: RunSummary) -> None:
     playbooks, summary = json.dumps(attempt.playbooks, ensure_ascii=False), json.dumps(attempt.summary)
     times = (attempt.started, attempt.ended, attempt.status)
     who = (attempt.code, attempt.reason, attempt.user, attempt.host, attempt.folder)
-    store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
+    job = {BATCH: attempt.batch, JOB: attempt.job, ATTEMPT: str(attempt.attempt or "")}
+    notes = ((attempt.run, name, text) for name, text in job.items() if text)
+    with store.together():
+        store.write(_WRITE_ATTEMPT, (attempt.run, *times, playbooks, summary, *who))
+        store.write("INSERT INTO attempt_note VALUES (?, ?, ?)", *notes)
 
 
 def read_attempts(store: Store) -> list[RunSummary]:
     """Return all attempts that wrote nothing, newest first."""
     if not store.has("attempt"):  # a ledger of an earlier msauto
         return []
+    notes: dict[str, dict[str, str]] = defaultdict(dict)
+    if store.has("attempt_note"):
+        for attempt, note, text in store.read("SELECT * FROM attempt_note"):
+            notes[attempt][note] = text
     with store.decoding():
         return [
-            RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who)
+            structs.replace(
+                RunSummary(name, started, ended, status, tuple(json.loads(playbooks)), json.loads(summary), *who),
+                **_job(notes[name]),
+            )
             for name, started, ended, status, playbooks, summary, *who in store.read(_READ_ATTEMPTS)
         ]
+
+
+def write_batch(store: Store, summary: RunSummary, record: str, *, ran: bool) -> None:
+    """Record a batch, or what has become of it; ``ran``: its jobs were started."""
+    row = (summary.run, summary.batch, summary.started, ran, dump(summary), record)
+    store.write("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def read_batches(store: Store, run_locks: Path) -> list[tuple[RunSummary, str]]:
+    """Return all batches with their records, newest first."""
+    if not store.has("batch"):  # a ledger of an earlier msauto
+        return []
+    with store.decoding():
+        rows = [(load(RunSummary, summary), record) for summary, record in store.read(_READ_BATCHES)]
+    return [(_with_status(summary, run_locks), record) for summary, record in rows]
 
 
 def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int | None) -> int:
@@ -100,20 +134,19 @@ def prune(store: Store, now: datetime, *, keep_runs: int | None, keep_days: int 
     since = format_time(now - timedelta(days=min(keep_days or 0, _MAX_DAYS)))
     rules = (min(keep_runs or 0, _MAX_RUNS), since)
     store.write(_PRUNE_ATTEMPTS, rules)
+    store.write(_PRUNE_BATCHES, rules)
     return store.write(_PRUNE_RUNS, rules)
 
 
 def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
     name, started, ended, status, playbooks, summary, number, host = row
-    if status == "running" and not is_held(run_lock(run_locks, name).path):
-        status = "died"
     # A ledger of an earlier msauto counts «not attempted» as two words.
     counts = {each.replace(" ", "_"): count for each, count in json.loads(summary).items()}
     if "sent" not in counts:  # in progress, died, or of an earlier msauto
         counts["sent"] = count_sent(store, number)
     notes = _notes(store, number)
     code = int(notes[CODE]) if CODE in notes else None
-    return RunSummary(
+    found = RunSummary(
         run=name,
         started=started,
         ended=ended,
@@ -125,7 +158,20 @@ def _summary(store: Store, row: Row, run_locks: Path) -> RunSummary:
         user=notes.get(USER, ""),
         host=host,
         folder=notes.get(FOLDER, ""),
+        **_job(notes),
     )
+    return _with_status(found, run_locks)
+
+
+def _with_status(run: RunSummary, run_locks: Path) -> RunSummary:
+    """Return a run that has not ended with its status now: its process holds a lock."""
+    died = run.status == "running" and not is_held(run_lock(run_locks, run.run).path)
+    return structs.replace(run, status="died") if died else run
+
+
+def _job(notes: Mapping[str, str]) -> dict[str, Any]:
+    attempt = int(notes[ATTEMPT]) if ATTEMPT in notes else None
+    return {"batch": notes.get(BATCH, ""), "job": notes.get(JOB, ""), "attempt": attempt}
 
 
 def _notes(store: Store, number: Value) -> dict[str, str]:

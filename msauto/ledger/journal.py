@@ -60,7 +60,7 @@ class LedgerJournal:
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
         except BaseException:
-            _remove(lock)
+            lock.remove()
             raise
         self.notes = {}
         self.next_run = new_run_name(self._now())
@@ -78,7 +78,7 @@ class LedgerJournal:
 
     def leave(self, run: str) -> None:
         """Release a run that was reopened and is not closed."""
-        _remove(self._runs.pop(run).lock)
+        self._runs.pop(run).lock.remove()
 
     def planned(self, run: str, target: Target) -> None:
         """Record that a target is started; one that was not in the plan is added."""
@@ -140,7 +140,7 @@ class LedgerJournal:
                 "UPDATE run SET ended = ?, status = ?, summary = ? WHERE id = ?",
                 (self._time(), status, json.dumps(summary), number),
             )
-        _remove(self._runs.pop(run).lock)
+        self._runs.pop(run).lock.remove()
 
     def close(self) -> None:
         """Release the runs that were not ended: they are reported as died."""
@@ -203,8 +203,3 @@ class _JournalledRun:
 def new_run_name(now: datetime) -> str:
     """Return a name for a run, e.g. ``20261120T101500Z-ab12``: names sort by time."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-
-
-def _remove(lock: FileLock) -> None:
-    lock.path.unlink(missing_ok=True)
-    lock.release()

@@ -10,7 +10,7 @@ from pathlib import Path
 from msauto.errors import LedgerError, RefusedError
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal
-from msauto.ledger.locks import LockScope
+from msauto.ledger.locks import FileLock, LockScope, run_lock
 from msauto.ledger.memory import LedgerMemory
 from msauto.ledger.store import Store, format_time
 from msauto.model.ports import Clock
@@ -62,9 +62,10 @@ class Ledger:
         return history.read_history(self._store, self._run_locks)
 
     def attempts(self) -> list[RunSummary]:
-        """Return all attempts to apply, newest first: the runs, and the attempts that wrote nothing."""
-        both = [*self.history(), *history.read_attempts(self._store)]
-        return sorted(both, key=lambda each: each.started, reverse=True)
+        """Return all attempts to apply, newest first: the runs, the attempts that wrote nothing, and the batches."""
+        batches = [summary for summary, _ in self.batches()]
+        all_of_them = [*self.history(), *history.read_attempts(self._store), *batches]
+        return sorted(all_of_them, key=lambda each: each.started, reverse=True)
 
     def find(self, name: str) -> RunSummary:
         """Return the attempt of that name, or with the only name that starts so; ``last`` is the newest.
@@ -90,10 +91,9 @@ class Ledger:
         """
         summary = self._newest(self.history()) if run == "last" else self.find(run)
         if not self.is_run(summary.run):
-            raise RefusedError(
-                f"{summary.run} wrote nothing: {summary.reason or summary.status}",
-                remedy="see `msauto history` for the runs",
-            )
+            is_batch = bool(summary.batch) and not summary.job
+            why = "is a batch, not a run" if is_batch else f"wrote nothing: {summary.reason or summary.status}"
+            raise RefusedError(f"{summary.run} {why}", remedy="see `msauto history` for the runs")
         return history.read_run(self._store, self._run_locks, summary.run)
 
     def is_run(self, name: str) -> bool:
@@ -103,6 +103,18 @@ class Ledger:
     def record(self, attempt: RunSummary) -> None:
         """Record an attempt that wrote nothing."""
         history.write_attempt(self._store, attempt)
+
+    def record_batch(self, summary: RunSummary, record: str, *, ran: bool) -> None:
+        """Record a batch, or what has become of it; ``ran``: its jobs were started."""
+        history.write_batch(self._store, summary, record, ran=ran)
+
+    def batches(self) -> list[tuple[RunSummary, str]]:
+        """Return all batches with their records, newest first."""
+        return history.read_batches(self._store, self._run_locks)
+
+    def batch_locks(self, batch: str, run: str) -> tuple[FileLock, FileLock]:
+        """Return the lock of a batch, which only one of its runs can hold, and that of this run."""
+        return FileLock(self.state_dir / "locks" / f"batch-{batch}.lock"), run_lock(self._run_locks, run)
 
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended."""

@@ -65,6 +65,18 @@ class FileLock:
         self._file = file
         return True
 
+    def holder(self) -> str:
+        """Return the text that the holder wrote; it may not have written it yet."""
+        try:
+            return self.path.read_text(encoding="utf-8") or "another run"
+        except (OSError, ValueError):
+            return "another run"
+
+    def remove(self) -> None:
+        """Release the lock, and remove its file: it belongs to one run."""
+        self.path.unlink(missing_ok=True)
+        self.release()
+
     def release(self) -> None:
         """Release the lock if it is held."""
         file, self._file = self._file, None

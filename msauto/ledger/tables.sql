@@ -86,3 +86,19 @@ CREATE TABLE IF NOT EXISTS attempt (
     host TEXT NOT NULL,
     folder TEXT NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS attempt_note (
+    attempt TEXT NOT NULL REFERENCES attempt (name) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (attempt, name)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS batch (
+    name TEXT PRIMARY KEY,
+    batch TEXT NOT NULL,
+    started TEXT NOT NULL,
+    ran INTEGER NOT NULL,
+    summary TEXT NOT NULL,
+    record TEXT NOT NULL
+) WITHOUT ROWID;

@@ -282,8 +282,8 @@ class Plan(Struct, frozen=True):
     """Everything that will be done. ``targets`` holds those that change or are in error, in the order of the run.
 
     ``created`` is ISO 8601, ``msauto`` the version. ``unchanged``, ``skipped``, ``left_out`` and ``reads`` are
-    described at :class:`Summary`. ``secrets`` must not be shown: :func:`~msauto.secrets.redactor.redact_plan` makes
-    the plan that is shown or kept.
+    described at :class:`Summary`; ``unreachable`` names servers that do not answer. ``secrets`` must not be shown:
+    :func:`~msauto.secrets.redactor.redact_plan` makes the plan that is shown or kept.
     """
 
     created: str
@@ -299,6 +299,7 @@ class Plan(Struct, frozen=True):
     servers: tuple[PlannedServer, ...] = ()
     batches: tuple[Batch, ...] = ()
     settlements: tuple[Settlement, ...] = ()
+    unreachable: frozenset[str] = frozenset()
     secrets: Secrets = NO_SECRETS
 
     def __repr__(self) -> str:

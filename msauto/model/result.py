@@ -69,12 +69,16 @@ class TargetResult(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """The results of a run: one result for each target of the plan, in its order."""
+    """The results of a run: one result for each target of the plan, in its order.
+
+    ``unreachable`` names the servers that did not answer at the end.
+    """
 
     run: str
     plan: Plan
     targets: tuple[TargetResult, ...]
     interrupted: bool = False
+    unreachable: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Return a short form, as that of its plan."""

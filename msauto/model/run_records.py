@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from msauto.model.plan import Json, Target
 from msauto.model.result import Difference, Outcome, RequestOutcome
 
-RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked"]
+RunStatus = Literal["running", "ok", "failed", "interrupted", "died", "error", "refused", "locked", "missed"]
 """``died``: the process ended without closing the run. ``failed``: something is not done, verified or as desired.
 
 Nothing was written: ``error`` (bad input, a target that cannot be planned), ``refused`` (you must decide),
-``locked`` (by another run).
+``locked`` (by another run), ``missed`` (a batch that was started outside its window).
 """
 
 RequestState = Literal["planned", "sending"] | RequestOutcome
@@ -22,13 +22,16 @@ RequestState = Literal["planned", "sending"] | RequestOutcome
 
 
 class RunSummary(Struct, frozen=True):
-    """One run, or an attempt that wrote nothing. Times are ISO 8601 in UTC; ``ended`` is ``None``: it runs or died.
+    """One run, an attempt that wrote nothing, or a batch.
+
+    Times are ISO 8601 in UTC; ``ended`` is ``None``: it runs or died.
 
     Its fields are the keys of ``msauto history --format json``. ``summary`` counts what the plan held (the fields of
     :class:`~msauto.model.plan.Summary`), and how many of its requests were sent, or tried (``sent``). After the end it
     also counts the outcomes of the targets (changed, failed, unverified, skipped, not_attempted). For an attempt that
     wrote nothing it counts what was planned. ``code`` is the exit code, ``reason`` why it was not 0; ``folder`` is
-    the working directory of the command.
+    the working directory of the command. ``batch``, ``job`` and ``attempt`` (from 1) are those of a run in a batch; a
+    batch itself has no job.
     """
 
     run: str
@@ -42,6 +45,9 @@ class RunSummary(Struct, frozen=True):
     user: str = ""
     host: str = ""
     folder: str = ""
+    batch: str = ""
+    job: str = ""
+    attempt: int | None = None
 
 
 class RequestRecord(Struct, frozen=True):

@@ -21,6 +21,7 @@ _REASONS: Final = {
     "protected": "{count} is protected by '{limit}': nothing there may be deleted or removed",
     "freeze": "msauto.toml has a freeze from {limit}",
     "window": "it is {count}, outside the window {limit}",
+    "max_time": "the time of the job is over: max_time ended at {limit}",
     "state": "the ledger in {count} is empty, and {limit} requires one",
 }
 _BATCHES: Final = 5

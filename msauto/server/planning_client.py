@@ -26,6 +26,11 @@ class PlanningClient(AsyncMediaServer):
     _error: ServerError | None = None
     _failures = 0
 
+    @property
+    def unreachable(self) -> bool:
+        """Whether the server as a whole does not answer; rejected credentials are an answer."""
+        return self._error is not None and getattr(self._error, "status", None) not in UNAUTHORIZED_STATUSES
+
     async def _with_context(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
         opened_by = self._error
         if opened_by is not None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from msauto.cli.flags import Flags, table_flags
+from msauto.batch.batch_result import BatchResult
+from msauto.batch.batch_summary import render_text
+from msauto.cli.flags import Flags, parse_age, table_flags
 from msauto.cli.output import print_message, print_result, print_table
 from msauto.cli.runs.past_runs import SETTINGS
 from msauto.ledger import Ledger
-from msauto.model.codec import to_json
+from msauto.model.codec import load, to_json
 from msauto.model.result import OUTCOMES, key_of
 from msauto.model.run_records import RequestRecord, RunDetails, RunSummary, TargetRecord
 from msauto.report.json import dump
@@ -23,18 +26,27 @@ from msauto.secrets.taint import HIDDEN, TOKEN_PATTERN
 
 @click.command("history")
 @click.argument("run", required=False)
+@click.option("--batch", metavar="NAME", help="Only this batch and its runs.")
+@click.option("--status", metavar="STATUS", help="Only this status, such as failed; a list with commas.")
+@click.option("--since", callback=parse_age, metavar="AGE", help="Only what started in this time, such as 26h or 7d.")
+@click.option("--host", metavar="HOST", help="Only what ran on this machine.")
 @table_flags
-def command(*, flags: Flags, run: str | None) -> None:
-    """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests."""
+def command(*, flags: Flags, run: str | None, **filters: Any) -> None:
+    """List the runs, newest first; with RUN (a name of the list, or `last`), show its targets and requests.
+
+    Instead of a name, its first characters are enough if no other name begins with them.
+    """
     with Ledger.open(flags.state_dir, readonly=True) as ledger:
         if run is not None:
             found = ledger.find(run)
-            if ledger.is_run(found.run):
+            if found.batch and not found.job:
+                _show_batch(found, next(text for each, text in ledger.batches() if each.run == found.run), flags)
+            elif ledger.is_run(found.run):
                 _show_run(ledger.run_details(found.run), flags)
             else:
                 _show_attempt(found, flags)
             return
-        runs = ledger.attempts()
+        runs = [each for each in ledger.attempts() if _matches(each, **filters)]
     if flags.format == "json":
         print_result(dump([to_json(each) for each in runs]))
     elif runs:
@@ -44,8 +56,37 @@ def command(*, flags: Flags, run: str | None) -> None:
         print_message(f"No runs in {ledger.path}.")
 
 
+def _matches(
+    run: RunSummary, *, batch: str | None, status: str | None, since: timedelta | None, host: str | None
+) -> bool:
+    """Return whether a run passes the filters."""
+    return (
+        (batch is None or run.batch == batch)
+        and (status is None or run.status in status.split(","))
+        and (since is None or datetime.fromisoformat(run.started) >= datetime.now(UTC) - since)
+        and (host is None or run.host == host)
+    )
+
+
+def _show_batch(summary: RunSummary, record: str, flags: Flags) -> None:
+    """Show a batch: its summary, and what was delivered to other systems."""
+    result = load(BatchResult, record)
+    if flags.format == "json":
+        print_result(dump({**to_json(result), "status": summary.status}))
+        return
+    deliveries = [f"{each.kind} {each.to}: {each.error or 'delivered'}" for each in result.deliveries]
+    print_result("".join([render_text(result, "UTC"), *(f"{visible(each)}\n" for each in deliveries)]))
+
+
 def _row(run: RunSummary) -> list[str]:
-    return [run.run, _time(run.started), _time(run.ended), run.status, " ".join(run.playbooks), _outcome(run)]
+    return [
+        run.run,
+        _time(run.started),
+        _time(run.ended),
+        run.status,
+        f"{f'{run.job}: ' if run.job else ''}{' '.join(run.playbooks)}",
+        _outcome(run),
+    ]
 
 
 def _time(text: str | None) -> str:
@@ -54,7 +95,7 @@ def _time(text: str | None) -> str:
 
 
 def _outcome(run: RunSummary) -> str:
-    if "sent" not in run.summary:  # an attempt that did not become a run
+    if "sent" not in run.summary:  # a batch, or an attempt that did not become a run
         return run.reason
     counts = [f"{run.summary[key_of(each)]} {each}" for each in OUTCOMES if run.summary.get(key_of(each))]
     return "; ".join(filter(None, [", ".join(counts), _requests(run)]))

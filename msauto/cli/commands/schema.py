@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import click
 
+from msauto.batch.batch_result import batch_result_schema
 from msauto.cli.output import print_result
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.schema.json_schema import json_schema
 from msauto.report.json import dump
 
+_OWN = {"plan": plan_schema, "batch-result": batch_result_schema}
+"""The schemas of what msauto prints."""
+
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(["playbook", "inventory", "plan", "settings", "batch"]), default="playbook")
+@click.argument("name", type=click.Choice([*_OWN, "playbook", "inventory", "settings", "batch"]), default="playbook")
 def command(*, name: str) -> None:
     """Print a JSON Schema, for editors and CI."""
-    print_result(dump(plan_schema() if name == "plan" else json_schema(name)))
+    own = _OWN.get(name)
+    print_result(dump(own() if own is not None else json_schema(name)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -50,6 +50,7 @@ class ApplyRun:
     """One run of ``apply`` or ``undo``; it holds its locks from the first read to the last verification.
 
     ``playbooks`` is what the history shows. ``closed`` collects why targets did not begin: a freeze, the window.
+    ``end_signals`` removes the signal handlers of the event loop once nothing more is sent.
     """
 
     flags: Flags
@@ -58,6 +59,7 @@ class ApplyRun:
     options: RunOptions
     clock: Clock = field(default_factory=SystemClock)
     closed: list[str] = field(default_factory=list)
+    end_signals: Callable[[asyncio.AbstractEventLoop], None] = ignore_interrupts
 
     def run(self) -> int:
         """Plan, and apply unless ``--check`` is given; return the exit code."""
@@ -69,6 +71,7 @@ class ApplyRun:
         with Ledger.open(self.flags.state_dir, readonly=True) as ledger, _nothing_sent():
             planned = run_async(self._plan(ledger))
             planned = replace(planned, plan=with_state_refusal(planned.plan, self.flags, ledger))
+        options.attempt.plan = planned.plan
         try:
             _refuse_stale(planned)
         except RefusedError as error:
@@ -94,6 +97,7 @@ class ApplyRun:
                 with _nothing_sent():
                     self._recover(ledger, runner)
                     planned = run_async(self._plan(ledger), runner)
+                    self.options.attempt.plan = planned.plan
                     self.options.attempt.summary = to_json(planned.plan.summary)
                     if not self._may_apply(planned):
                         return ERROR
@@ -173,7 +177,7 @@ class ApplyRun:
         """Apply the plan; the first Ctrl-C finishes the requests in flight, the second stops at once."""
         stop = Cancellation()
         loop = asyncio.get_running_loop()
-        notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder()}
+        notes = {SETTINGS: str(self.flags.settings_file), **user_and_folder(), **self.options.attempt.notes}
         notes |= {"override_freeze": self.options.override_freeze} if self.options.override_freeze else {}
 
         def interrupted() -> None:
@@ -202,7 +206,7 @@ class ApplyRun:
             self._prune(ledger)
             return result
         finally:
-            ignore_interrupts(loop)
+            self.end_signals(loop)
 
     def _closed(self) -> str | None:
         """Return why no more targets may begin now: a freeze, or the window."""
@@ -239,7 +243,7 @@ class ApplyRun:
     def _finish(self, plan: Plan, result: Result) -> int:
         """Show the result; return the exit code, which does not depend on whether the result can be written."""
         result = Redactor(plan.secrets).result(result.with_left_out(plan))
-        self.options.attempt.run = result.run
+        self.options.attempt.run, self.options.attempt.result = result.run, result
         began = any(each.outcome != "not attempted" for each in result.targets)
         refused = bool(self.closed) and not began
         code = INTERRUPTED if result.interrupted else OK if result.ok else REFUSED if refused else INCOMPLETE

@@ -20,10 +20,12 @@ from msauto.cli.flags import Flags
 from msauto.cli.output import print_message
 from msauto.errors import InputError, LedgerError, MsautoError
 from msauto.ledger import Ledger
-from msauto.ledger.history import CODE, FOLDER, REASON, USER
+from msauto.ledger.history import ATTEMPT, BATCH, CODE, FOLDER, JOB, REASON, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import FILE
 from msauto.ledger.store import format_time
+from msauto.model.plan import Plan
+from msauto.model.result import Result
 from msauto.model.run_records import RunStatus, RunSummary
 
 _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked", INTERRUPTED: "interrupted"}
@@ -33,7 +35,8 @@ _STATUS: Final[Mapping[int, RunStatus]] = {REFUSED: "refused", LOCKED: "locked",
 class Attempt:
     """One call of ``apply`` or ``undo``, as far as it got.
 
-    ``flags`` is set when they are read, ``run`` when the attempt becomes a run. With ``check`` nothing is recorded.
+    ``flags`` is set when they are read, ``plan`` when it is made, ``run`` and ``result`` when the attempt becomes a
+    run. With ``check`` nothing is recorded. ``notes`` are recorded with it: the job of a batch, for example.
     """
 
     state_dir: str | None
@@ -44,6 +47,9 @@ class Attempt:
     reason: str = ""
     summary: dict[str, int] = field(default_factory=dict)
     check: bool = False
+    plan: Plan | None = None
+    result: Result | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_command(cls) -> Attempt:
@@ -89,6 +95,9 @@ class Attempt:
                     reason=self.reason,
                     host=socket.gethostname(),
                     **user_and_folder(),
+                    batch=self.notes.get(BATCH, ""),
+                    job=self.notes.get(JOB, ""),
+                    attempt=int(self.notes[ATTEMPT]) if ATTEMPT in self.notes else None,
                 )
             )
 
@@ -119,22 +128,27 @@ def recorded(function: Callable[..., int]) -> Callable[..., int]:
     def command(**given: Any) -> int:
         attempt = Attempt(given["state_dir"], _playbooks(given))
         click.get_current_context().obj = attempt
-        try:
-            code = function(**given)
-        except KeyboardInterrupt as interrupt:
-            attempt.reason = str(interrupt) or "interrupted"
-            with suppress(KeyboardInterrupt):
-                attempt.record(INTERRUPTED)
-            raise
-        except Exception as error:
-            attempt.reason = _reason(error)
-            if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
-                attempt.record(exit_code_of(error))
-            raise
-        attempt.record(code)
-        return code
+        return record_end(attempt, functools.partial(function, **given))
 
     return command
+
+
+def record_end(attempt: Attempt, work: Callable[[], int]) -> int:
+    """Do the work of an attempt, and record how it ends; return its exit code."""
+    try:
+        code = work()
+    except KeyboardInterrupt as interrupt:
+        attempt.reason = str(interrupt) or "interrupted"
+        with suppress(KeyboardInterrupt):
+            attempt.record(INTERRUPTED)
+        raise
+    except Exception as error:
+        attempt.reason = reason_of(error)
+        if not isinstance(error, LedgerError):  # if the ledger cannot be used, nothing is recorded
+            attempt.record(exit_code_of(error))
+        raise
+    attempt.record(code)
+    return code
 
 
 def _playbooks(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -145,7 +159,7 @@ def _playbooks(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(given.get("playbooks") or ())
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return an error in one line: the first problem, and how many more there are."""
     if isinstance(error, InputError) and error.problems:
         first, *more = error.problems

@@ -26,10 +26,11 @@ STDOUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class AllowedTimes:
-    """When a run may begin a target: outside of every freeze, and within the window of the run, if it has one."""
+    """When a run may begin a target: outside of every freeze, within the window of the run, and before ``until``."""
 
     freezes: tuple[Freeze | DatedFreeze, ...] = ()
     window: Window | None = None
+    until: datetime | None = None
 
     def refusals(self, now: datetime) -> Iterator[Refusal]:
         """Yield why no target may begin now."""
@@ -40,6 +41,9 @@ class AllowedTimes:
         if window is not None and not window.is_open(now):
             shown = f"{window} ({window.timezone or 'the time zone of this machine'})"
             yield Refusal("window", shown, _time(window.clock(now)), "run it within the window, or without --window")
+        if self.until is not None and now >= self.until:
+            until = _time(self.until.astimezone(now.tzinfo))
+            yield Refusal("max_time", until, _time(now), "give the job more time: max_time")
 
     def check(self, plan: Plan, now: datetime) -> Plan:
         """Return the plan with the reasons why it may not be applied now, if it changes something."""
@@ -140,7 +144,7 @@ def run_flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 flags = with_settings_of(own[name], flags)
         window, *allowed = (given.pop(name) for name in _CONVERTED)
         run_options = RunOptions(
-            limits=_allow(flags.settings.limits, *allowed),
+            limits=allow(flags.settings.limits, *allowed),
             times=allowed_times(flags, window, override_freeze=given["override_freeze"]),
             attempt=attempt,
             **given,
@@ -174,7 +178,7 @@ def with_output(flags: Flags, out: str | None) -> Flags:
     return replace(flags, format="json")
 
 
-def _allow(limits: Limits, delete: int | None, remove: int | None, requests: int | None) -> Limits:
+def allow(limits: Limits, delete: int | None, remove: int | None, requests: int | None) -> Limits:
     """Return the limits with what the flags allow for this run."""
     return replace(
         limits,

@@ -1,0 +1,174 @@
+"""The summary of a batch, in each of its forms. Every function is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from typing import Final
+from xml.etree import ElementTree as ET
+from zoneinfo import ZoneInfo
+
+from msauto.batch.batch_result import BatchResult, DifferingTarget, JobResult
+from msauto.batch.batch_run import moment_of
+from msauto.model.codec import to_json
+from msauto.model.result import OUTCOMES, key_of
+from msauto.playbook.schema.batch import ReportFormat
+from msauto.report.json import dump
+from msauto.report.sanitizing import visible
+from msauto.report.sentences import plural
+from msauto.report.terminal_styles import GREEN, RED, align, paint
+from msauto.report.value_texts import show_seconds
+
+_DRIFTING: Final = 10
+"""How many drifting targets of a job the text lists."""
+
+
+def heading_of(result: BatchResult) -> str:
+    """Return the outcome of the batch in one line."""
+    if not result.jobs:
+        return f"{result.batch}: {result.outcome}: {result.reason}"
+    left = sum(not each.done for each in result.jobs)
+    shown = f"{left} of {plural(len(result.jobs), 'job')} not ok" if left else f"{plural(len(result.jobs), 'job')} ok"
+    changed = sum(each.summary.get("changed", 0) for each in result.jobs)
+    more = f", {plural(changed, 'target')} changed" if changed else ""
+    return f"{result.batch}: {result.outcome}: {shown}{more}"
+
+
+def render_text(result: BatchResult, zone: str, *, colour: bool = False) -> str:
+    """Return the summary for a terminal or a mail; times in a time zone."""
+    lines = [paint(visible(heading_of(result)), RED if result.code else GREEN, colour=colour)]
+    rows = [[f"  {each.job}", _outcome(each), _duration(each), visible(details_of(each))] for each in result.jobs]
+    lines += ["  ".join(row).rstrip() for row in align(rows)]
+    for each in result.jobs:
+        lines += [f"  {each.job}: {line}" for line in _drift_lines(each)]
+    lines += [f"missed: {_time(start, zone)}" for start in result.missed]
+    lines += [
+        visible(f"{each.kind} {each.to}: not delivered: {each.error}") for each in result.deliveries if each.error
+    ]
+    lines += list(_next_steps(result))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def details_of(job: JobResult) -> str:
+    """Return why a job is not ok, or its counts."""
+    attempts = f"; {job.attempts} attempts" if job.attempts > 1 else ""
+    if job.reason:
+        return f"{job.reason}{attempts}"
+    if job.drift:
+        return f"{plural(len(job.drift), 'target')} differ{'s' if len(job.drift) == 1 else ''}{attempts}"
+    counts = [f"{job.summary[key_of(each)]} {each}" for each in OUTCOMES if job.summary.get(key_of(each))]
+    return (", ".join(counts) or "nothing to do") + attempts
+
+
+def _outcome(job: JobResult) -> str:
+    return f"{job.outcome} ({job.code})" if job.code else job.outcome
+
+
+def _duration(job: JobResult) -> str:
+    if job.started is None or job.ended is None:
+        return ""
+    return show_seconds((moment_of(job.ended) - moment_of(job.started)).total_seconds())
+
+
+def _drift_lines(job: JobResult) -> Iterator[str]:
+    for each in job.reported_drift[:_DRIFTING]:
+        yield visible(drift_sentence(each))
+    if len(job.reported_drift) > _DRIFTING:
+        yield f"{len(job.reported_drift) - _DRIFTING} more differ"
+
+
+def drift_sentence(target: DifferingTarget) -> str:
+    """Return which target differs, in what, since when, and by whom."""
+    new = "new" if target.nights == 1 else f"for {target.nights} nights"
+    by = f", by {', '.join(target.by)}" if target.by else ""
+    place = "/".join(filter(None, (target.server, target.database)))
+    return f"{place}: {target.name} differs ({new}{by}): {', '.join(target.changes)}"
+
+
+def _next_steps(result: BatchResult) -> Iterator[str]:
+    runs = [run for each in result.jobs if not each.done for run in each.runs]
+    if runs:
+        yield f"→ for details: {', '.join(f'msauto history {run}' for run in runs)}"
+    if any(not each.done for each in result.jobs):
+        yield f"→ to run these jobs again: msauto batch run {visible(result.file)} --failed"
+
+
+def _time(text: str, zone: str) -> str:
+    return f"{moment_of(text).astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
+
+
+# Other forms ------------------------------------------------------------------------------------------------------
+
+
+def render_json(result: BatchResult, zone: str) -> str:
+    """Return the summary as ``msauto-batch`` version 1."""
+    del zone
+    return dump(to_json(result))
+
+
+def _render_markdown(result: BatchResult, zone: str) -> str:
+    lines = [f"### {_code(heading_of(result))}", "", "| job | outcome | time | details |", "|-|-|-|-|"]
+    lines += [f"| {_code(a)} | {b} | {c} | {_code(d)} |" for a, b, c, d in _cells(result)]
+    lines += ["", *(f"- {_code(line)}" for line in _more(result, zone))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _render_html(result: BatchResult, zone: str) -> str:
+    head = escape(heading_of(result))
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in _cells(result))
+    more = "".join(f"<li>{escape(line)}</li>\n" for line in _more(result, zone))
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{head}</title>\n'
+        "<style>body{font:15px sans-serif;margin:2em}td,th{text-align:left;padding:.3em 1em .3em 0}</style>\n"
+        f"<h1>{head}</h1>\n<table>\n<tr><th>job<th>outcome<th>time<th>details</tr>\n{rows}</table>\n"
+        f"<ul>\n{more}</ul>\n</html>\n"
+    )
+
+
+def _cells(result: BatchResult) -> Iterator[tuple[str, str, str, str]]:
+    for each in result.jobs:
+        yield each.job, _outcome(each), _duration(each), visible(details_of(each))
+
+
+def _more(result: BatchResult, zone: str) -> Iterator[str]:
+    """Yield what the table does not hold."""
+    for each in result.jobs:
+        yield from (f"{each.job}: {visible(drift_sentence(target))}" for target in each.reported_drift)
+    yield from (f"missed: {_time(start, zone)}" for start in result.missed)
+    yield from _next_steps(result)
+
+
+def _code(text: str) -> str:
+    return f"`{visible(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
+
+
+def _render_junit(result: BatchResult, zone: str) -> str:
+    del zone
+    jobs = result.jobs or (JobResult(job=result.batch, code=result.code, reason=result.reason),)
+    failed = sum(bool(each.code) for each in jobs)
+    counts = {"tests": str(len(jobs)), "failures": str(failed), "errors": "0"}
+    counts |= {"skipped": str(sum(each.outcome == "skipped" for each in jobs))}
+    suite = ET.Element("testsuite", name=result.batch, timestamp=result.started, **counts)
+    for each in jobs:
+        seconds = 0.0
+        if each.started is not None and each.ended is not None:
+            seconds = (moment_of(each.ended) - moment_of(each.started)).total_seconds()
+        case = ET.SubElement(suite, "testcase", classname=result.batch, name=each.job, time=f"{seconds:.3f}")
+        message = visible(each.reason)
+        if each.code:
+            ET.SubElement(case, "failure", message=message, type=each.outcome)
+        elif each.outcome == "skipped":
+            ET.SubElement(case, "skipped", message=message)
+        else:
+            ET.SubElement(case, "system-out").text = visible(details_of(each))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
+SUMMARY_FORMS: Final[Mapping[ReportFormat, tuple[str, Callable[[BatchResult, str], str]]]] = {
+    "text": ("txt", render_text),
+    "json": ("json", render_json),
+    "markdown": ("md", _render_markdown),
+    "html": ("html", _render_html),
+    "junit": ("xml", _render_junit),
+}
+"""The ending of a report file, and the function that writes the summary; its last argument is a time zone."""

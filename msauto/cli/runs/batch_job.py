@@ -1,0 +1,253 @@
+"""One attempt of a job of a batch: a run as of ``msauto apply --yes``, or ``msauto plan``, in this process.
+
+What it shows goes to stderr: stdout is for the summary of the batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+from msauto.aio import SystemClock
+from msauto.batch.batch_file import BatchFile, Job
+from msauto.batch.batch_result import DifferingTarget
+from msauto.batch.batch_run import JobAttempt
+from msauto.cli.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, exit_code_of
+from msauto.cli.flags import Flags, state_folder
+from msauto.cli.interrupts import SIGNALS
+from msauto.cli.output import print_message
+from msauto.cli.plan_files import settings_folder
+from msauto.cli.runs.apply_run import ApplyRun
+from msauto.cli.runs.attempt_record import Attempt, record_end
+from msauto.cli.runs.options import AllowedTimes, RunOptions, allow
+from msauto.cli.runs.plan_sources import open_source
+from msauto.errors import LockedError, MsautoError, UnreachableError
+from msauto.ledger.history import ATTEMPT, BATCH, JOB
+from msauto.model.plan import Change, Target
+from msauto.model.ports import Clock
+from msauto.playbook.resolve import ResolveOptions
+from msauto.playbook.schema.value_types import as_list
+from msauto.playbook.settings.settings import NAME, Settings, load_settings
+from msauto.report.result_sentences import NOT_DONE
+from msauto.report.sentences import plural
+from msauto.report.text import render_error
+from msauto.secrets.redactor import redact_plan
+
+
+class BatchSignals:
+    """SIGINT and SIGTERM during a batch: both ask it to stop.
+
+    While a job plans, they cancel it; while it applies, what is under way is finished; between, they are noted.
+    """
+
+    def __init__(self) -> None:
+        self._event = Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether the batch was asked to stop."""
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, or until the batch is asked to stop; return whether it was."""
+        return self._event.wait(seconds)
+
+    def note_only(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Only note signals from now on; ``loop`` no longer handles them."""
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            for number in SIGNALS:
+                if loop is not None:
+                    loop.remove_signal_handler(number)
+                signal.signal(number, self._note)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note signals inside; restore the handlers at the end."""
+        before = [(number, signal.getsignal(number)) for number in SIGNALS]
+        self.note_only()
+        try:
+            yield
+        finally:
+            for number, handler in before:
+                signal.signal(number, handler)
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Let signals raise ``KeyboardInterrupt`` inside, or cancel what reads."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, self._interrupt)
+        try:
+            if self.requested:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self.note_only()
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._event.set()
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJobs:
+    """Runs the jobs of a batch. ``attempts`` keeps the last one of each job, for its reports."""
+
+    batch: BatchFile
+    state_dir: str | None
+    signals: BatchSignals
+    notes: dict[str, str]
+    check: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+
+    def __call__(self, job: Job, attempt: int, until: datetime | None) -> JobAttempt:
+        """Run a job once; any error is its result."""
+        if job.plan is not None and job.args.optional and not Path(job.plan).exists():
+            return JobAttempt(OK, f"{job.plan} does not exist", skipped=True)
+        notes = {**self.notes, BATCH: self.batch.name, JOB: job.name, ATTEMPT: str(attempt)}
+        check = self.check or job.args.do == "plan"
+        record = Attempt(self.state_dir, job.playbooks or (job.plan or "",), notes=notes, check=check)
+        self.attempts[job.name] = record
+        closed: list[str] = []
+        again = False
+        try:
+            with redirect_stdout(sys.stderr), self.signals.interrupting():
+                code = record_end(record, partial(self._run, job, record, until, closed))
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except MsautoError as error:
+            print_message(render_error(error, colour=False))
+            code, again = exit_code_of(error), isinstance(error, (LockedError, UnreachableError))
+        except Exception as error:  # noqa: BLE001 - a job never stops the others
+            print_message(f"Error: {_bug(error)}")
+            code = ERROR
+        again = again or (code in {ERROR, INCOMPLETE} and not closed and _only_unreachable(record))
+        return _attempt_of(job, record, code, again, closed)
+
+    def _run(self, job: Job, record: Attempt, until: datetime | None, closed: list[str]) -> int:
+        flags = self._flags(job)
+        record.flags = flags
+        args, settings = job.args, flags.settings
+        extra = args.allow
+        limits = allow(settings.limits, extra.delete, extra.remove, extra.requests) if extra else settings.limits
+        options = RunOptions(
+            limits=limits,
+            times=AllowedTimes(settings.freezes, self.batch.window, until),
+            attempt=record,
+            yes=True,
+            check=record.check,
+            keep_going=bool(args.keep_going),
+            lock_timeout=args.lock_timeout.total_seconds() if args.lock_timeout else 0.0,
+        )
+        source = open_source(flags, record.playbooks)
+        run = ApplyRun(flags, record.playbooks, source, options, self.clock, closed, self.signals.note_only)
+        return run.run()
+
+    def _flags(self, job: Job) -> Flags:
+        settings = _settings(job)
+        options = ResolveOptions(
+            playbooks=job.playbooks,
+            extra_vars=job.extra_vars,
+            limit=job.args.limit,
+            tags=tuple(map(str, as_list(job.args.tags or []))),
+            env=dict(os.environ),
+            now=self.clock.now(),
+        )
+        flags = Flags(
+            options=options,
+            given_inventories=job.inventories,
+            given_forks=job.args.forks,
+            state_dir=state_folder(self.state_dir, settings),
+            format="text",
+            verbosity=0,
+            no_color=True,
+            config=None,
+        )
+        return flags.under(settings, Path(settings.file or Path(self.batch.file).parent / NAME))
+
+
+def _settings(job: Job) -> Settings:
+    """Return the settings of a job; a saved plan does not escape the limits of its playbooks."""
+    folder = settings_folder((job.plan,)) if job.plan is not None else None
+    return load_settings(None, folder) if folder is not None and (folder / NAME).is_file() else job.settings()
+
+
+def _bug(error: Exception) -> str:
+    if os.environ.get("MSAUTO_DEBUG"):
+        traceback.print_exc()
+    return f"msauto itself failed: {type(error).__name__}: {error}"
+
+
+def _only_unreachable(record: Attempt) -> bool:
+    """Return whether all that is not done is on servers that do not answer, and nothing is unverified."""
+    plan, result = record.plan, record.result
+    if plan is None:
+        return False
+    if result is None:
+        errors = [target for target in plan.targets if target.error is not None]
+        return bool(errors) and all(each.server in plan.unreachable for each in errors)
+    lost = result.unreachable | plan.unreachable
+    left = [each for each in result.targets if each.outcome in NOT_DONE]
+    return all(each.outcome != "unverified" and each.target.server in lost for each in left)
+
+
+def _attempt_of(job: Job, record: Attempt, code: int, again: bool, closed: list[str]) -> JobAttempt:
+    summary = dict(record.summary)
+    if record.result is not None:
+        outcomes = [each.outcome.replace(" ", "_") for each in record.result.targets]
+        summary |= {each: outcomes.count(each) for each in ("changed", "failed", "unverified", "not_attempted")}
+    reason = record.reason or (closed[-1] if closed else "")
+    if code != OK and not reason:
+        reason = _unfinished(record)
+    differing: tuple[DifferingTarget, ...] = ()
+    if job.args.do == "plan" and code == OK and record.plan is not None:
+        differing = tuple(_differing(each) for each in redact_plan(record.plan).targets if each.changes)
+    return JobAttempt(code, reason, record.run, again, summary, differing)
+
+
+def _unfinished(record: Attempt) -> str:
+    """Return the first target that is not as desired, and how many more there are."""
+    if record.result is not None:
+        found = [
+            f"{each.target.name}: {each.outcome}{f': {each.message}' if each.message else ''}"
+            for each in record.result.targets
+            if each.outcome in NOT_DONE
+        ]
+    else:
+        targets = redact_plan(record.plan).targets if record.plan is not None else ()
+        found = [f"cannot plan {each.name}: {each.error}" for each in targets if each.error is not None]
+    more = f" (and {plural(len(found) - 1, 'more target')})" if len(found) > 1 else ""
+    return " ".join(found[0].partition("\n")[0].split()) + more if found else ""
+
+
+def _differing(target: Target) -> DifferingTarget:
+    return DifferingTarget(
+        server=target.server,
+        database=target.database,
+        kind=target.kind,
+        name=target.name,
+        changes=tuple(f"{each.aspect} {each.key}".rstrip() for each in target.changes),
+        by=tuple(sorted({user for each in target.changes if (user := _user(each))})),
+    )
+
+
+def _user(change: Change) -> str:
+    """Return the user that a live marker names: nothing else of the interface names one."""
+    before = change.before
+    return str(before.get("user") or "") if isinstance(before, dict) else ""
