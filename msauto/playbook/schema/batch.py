@@ -250,7 +250,7 @@ class JobArgs(JobKeys):
 class BatchFileArgs(Model):
     """Jobs that run unattended, one after another."""
 
-    name: BatchName = need("name of the batch: for its lock, its metrics and the units of a scheduler")
+    name: BatchName = need("name of the batch, which its lock, its metrics and the units of a scheduler have too")
     schedule: ScheduleArgs = need("when the batch starts")
     window: Plain[WindowArgs] = key("hours in which the batch may run; default: always")
     heartbeat: Plain[SecretOrText] = key("URL of a check in the healthchecks protocol, or the source of a secret one")
