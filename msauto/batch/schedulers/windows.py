@@ -34,7 +34,8 @@ def windows_files(start: ScheduledStart) -> SchedulerFiles:
     file = f"{start.unit}.xml"
     install = f"Register-ScheduledTask -TaskName {start.unit} -Xml (Get-Content -Raw -Encoding UTF8 {file})"
     zone = f"the time zone of the machine must be {schedule.timezone}: a task has none of its own"
-    return SchedulerFiles({file: text}, (install,), (zone,))
+    paths = "the paths are those of this machine: print the task where it runs"
+    return SchedulerFiles({file: text}, (install,), (zone, paths))
 
 
 def _days(days: tuple[Day, ...]) -> str:
