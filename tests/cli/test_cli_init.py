@@ -182,3 +182,20 @@ def test_the_note_of_gitlab_is_posted(tmp_path: Path) -> None:
         }
         subprocess.run(["sh", "-ec", script], cwd=tmp_path, env=surroundings, check=True, timeout=30)
     assert _Notes.got == [("/api/v4/projects/7/merge_requests/12/notes", "token", "# Plan: 1 & 2 – «новости»\n")]
+
+
+def test_every_command_finds_the_settings_from_the_root(new: Desk) -> None:
+    for words in (("vars", "studio-a"), ("show", "databases"), ("show", "asset", "EP001"), ("probe",)):
+        done = new.run(*words)
+        assert (done.code, "no server is named" in done.err) == (0, False), (words, done)
+    assert new.run("export", "--title", "EP001", "--out", "exported").code == 0
+
+
+def test_the_commands_of_ci_need_no_secret(new: Desk) -> None:
+    inventory = new.folder / "inventory.yml"
+    text = inventory.read_text(encoding="utf-8").replace("# auth:", "auth:")
+    assert "env.STUDIO_A_PASSWORD" in text
+    inventory.write_text(text, encoding="utf-8")
+    assert new.run("validate", ".").err == "No errors found.\n"
+    checked = new.run("batch", "check", "batch.yml")
+    assert (checked.code, checked.out) == (0, "")
