@@ -33,8 +33,8 @@ def summary(rounds: list[Figures]) -> dict[str, float]:
 
 def line(case: Case, found: dict[str, float]) -> str:
     """Return a row of the table."""
-    ratio = f"{found['ratio']:8.2f}" if "ratio" in found else " " * 8
-    spread = f"±{found['spread'] / 2:5.2f}" if "spread" in found else " " * 6
+    ratio = f"{found['ratio']:8.3g}" if "ratio" in found else " " * 8
+    spread = f"±{found['spread'] / 2:5.2g}" if "spread" in found else " " * 6
     goal = f"{case.goal:g}" if case.goal else ""
     return (
         f"{case.name:36}{found.get('base', 0):11.1f}{found['msauto']:11.1f} {case.unit:8}{ratio} {spread}{goal:>7}"

@@ -28,6 +28,15 @@ CLIP = """<Clip link_id="{n}" finalized="true">
 """
 
 
+ANSIBLE = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - uri: {{url: "{url}/storage/NEWS@Bulk%20{{{{ '%06d' % item }}}}", return_content: true}}
+      loop: "{{{{ range(0, {last} + 1) | list }}}}"
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """A comparison. ``measure`` returns the figures of one round, in ``unit``."""
@@ -86,6 +95,31 @@ def whole(name: str, size: int) -> Figures:
     with media_server(size) as url:
         found = side(name, size, url)
     return {"msauto": found["cpu"], "mib": found["mib"]}
+
+
+def night(size: int) -> Figures:
+    """Return the CPU seconds of applying a playbook to assets of which one in a hundred has changed since."""
+    with media_server(size) as url:
+        side("apply select", size, url)
+        side("change", size, url)
+        found = side("apply select", size, url)
+    return {"msauto": found["cpu"], "mib": found["mib"]}
+
+
+def ansible(size: int) -> Figures:
+    """Compare planning of named assets with as many GETs by Ansible's `uri` module (CPU of all its processes)."""
+    program = Path(sys.executable).parents[1] / "clients" / "bin" / "ansible-playbook"
+    with media_server(4000) as url, tempfile.TemporaryDirectory() as folder:
+        book = Path(folder) / "play.yml"
+        book.write_text(ANSIBLE.format(url=url, last=size - 1))
+        base = process(str(program), "-i", "localhost,", "-c", "local", str(book))
+    ours = marginal("plan named", (500, 4000))
+    return {
+        "base": base["ms"] / size * 1e3,
+        "msauto": ours["us"],
+        "ratio": ours["us"] / (base["ms"] / size * 1e3),
+        "mib": ours["mib"],
+    }
 
 
 def process(*command: str) -> Figures:
@@ -163,8 +197,13 @@ CASES = (
     Case("plan by select, each asset", "µs", lambda: compared("plan select", "bare read"), goal=3.5),
     Case("plan of named assets, each", "µs", lambda: compared("plan named", "bare read"), goal=5),
     Case("apply by select, each asset", "µs", lambda: compared("apply select", "bare write"), goal=3.5),
+    Case("plan of named assets: requests", "µs", lambda: compared("plan named", "requests")),
+    Case("plan of named assets: Ansible", "µs", lambda: ansible(40), goal=1 / 300),
+    Case("plan of 1,000 named assets", "s", lambda: whole("plan named", 1_000)),
     Case("plan of 10,000 named assets", "s", lambda: whole("plan named", 10_000)),
+    Case("plan of 50,000 named assets", "s", lambda: whole("plan named", 50_000)),
     Case("apply of 10,000 assets", "s", lambda: whole("apply select", 10_000)),
+    Case("apply of 10,000, 1 % changed", "s", lambda: night(10_000)),
     Case("listing of 350,000 clips, each", "µs", lambda: listing(350_000), goal=1.43),
     Case("select 100 of 100,000 clips", "s", lambda: whole("plan few", 100_000)),
 )

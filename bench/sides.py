@@ -90,6 +90,28 @@ def bare(url: str, size: int, *, write: bool) -> int:
     return sent
 
 
+def script(url: str, size: int) -> int:
+    """Read and parse each asset in sequence, as a script with requests would."""
+    import requests
+    from lxml import etree
+
+    with requests.Session() as session:
+        for number in range(size):
+            etree.fromstring(session.get(f"{url}/storage/NEWS@Bulk%20{number:06}", timeout=60).content)
+    return size
+
+
+def change(url: str, size: int) -> int:
+    """Change one field of each hundredth asset, as somebody does by hand."""
+    import requests
+
+    with requests.Session() as session:
+        for number in range(0, size, 100):
+            path = f"{url}/storage/NEWS@Bulk%20{number:06}?command=SETFIELD&name=comment&val=By%20hand"
+            session.post(path, timeout=60).raise_for_status()
+    return size
+
+
 def msauto(*args: str) -> str:
     """Run a command of msauto in this process; return its output."""
     from msauto.cli.main import main
@@ -173,6 +195,8 @@ SIDES: dict[str, Callable[[str, int], int]] = {
     "nothing": lambda _, size: size,
     "bare read": lambda url, size: bare(url, size, write=False),
     "bare write": lambda url, size: bare(url, size, write=True),
+    "requests": script,
+    "change": change,
     "plan select": lambda url, size: planned(url, SELECT, size),
     "plan few": lambda url, _: planned(url, SELECT_FEW, 100),
     "plan named": lambda url, size: planned(url, named(size), size),

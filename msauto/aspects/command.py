@@ -84,6 +84,7 @@ def _remember(expect: Expectation, _: LiveTarget) -> Iterator[Item]:
 
 ASPECT = Aspect(
     name="command",
+    run=plan_command,
     survives_deletion=True,
     remember=_remember,
     runs_once=True,

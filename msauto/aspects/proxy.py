@@ -12,9 +12,9 @@ from msauto.model.plan import Json
 def plan_proxy(context: PlanContext, desired: DesiredProxy, cause: Trigger = TASK) -> None:
     """Fetch the copy, unless the file on disk was fetched from this clip with the same profile."""
     asked: dict[str, Json] = {"profile": desired.profile}
-    if not context.has_file("proxy", desired.dest, asked, cause):
+    if not context.has_file(desired, asked, cause):
         request = requests.get_proxy(context.path, desired.profile)
         context.fetch(desired, asked, request, cause)
 
 
-ASPECT = Aspect(name="proxy", for_good="the file stays where it was saved")
+ASPECT = Aspect(name="proxy", run=plan_proxy, for_good="the file stays where it was saved")

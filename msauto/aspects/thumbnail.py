@@ -30,7 +30,7 @@ def plan_thumbnail(context: PlanContext, desired: DesiredThumbnail, cause: Trigg
                 source,
                 "it has: " + ", ".join(sorted(asset.parameters)),
             )
-    if context.has_file("thumbnail", desired.dest, asked, cause):
+    if context.has_file(desired, asked, cause):
         return
     versions.require(context.server, versions.Feature.THUMBNAIL)
     if pos is not None:
@@ -48,4 +48,4 @@ def _in_point_after(context: PlanContext) -> int:
     return whole(next(moved, context.asset.attributes.get("first_frame"))) or 0
 
 
-ASPECT = Aspect(name="thumbnail", for_good="the file stays where it was saved")
+ASPECT = Aspect(name="thumbnail", run=plan_thumbnail, for_good="the file stays where it was saved")

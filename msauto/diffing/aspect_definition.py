@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msauto.diffing.comparison import mapping, text_of
-from msauto.diffing.plan_builder import PlanContext
+from msauto.diffing.plan_builder import PlanContext, Trigger
 from msauto.model.desired import DesiredAsset, Sourced, TaskSource
 from msauto.model.identity import plain
 from msauto.model.live import Asset, Link
@@ -66,8 +66,9 @@ def _no_items(*_: Any) -> Iterator[Item]:
 class Aspect:
     """One kind of state.
 
-    **Planning**: ``plan`` compares what tasks want of an asset and adds changes and requests. ``looks`` are the names
-    that the fingerprint covers, each with what it covers of the asset, the live target and the rest of the name.
+    **Planning**: ``plan`` compares what tasks want of an asset and adds changes and requests; ``run`` adds what
+    one desired operation runs. ``looks`` are the names that the fingerprint covers, each with what it covers of the
+    asset, the live target and the rest of the name.
 
     **Verification**: ``holds`` returns whether an expectation holds, ``None`` where reading cannot show it. An aspect
     without it is run rather than compared. ``show`` and ``show_desired`` return the two sides of a difference.
@@ -88,6 +89,7 @@ class Aspect:
 
     name: AspectName
     plan: Callable[[PlanContext, DesiredAsset], None] | None = None
+    run: Callable[[PlanContext, Any, Trigger], None] | None = None
     looks: Mapping[str, Callable[[Any, LiveTarget, str], Any]] = field(default_factory=dict)
     holds: Callable[[Expectation, LiveTarget], bool | None] | None = None
     show: Callable[[Expectation, LiveTarget], Json] = lambda *_: None

@@ -12,7 +12,7 @@ from enum import Enum
 from msgspec import structs
 
 from msauto.errors import PlanningError
-from msauto.model.desired import DesiredProxy, DesiredThumbnail, TaskSource
+from msauto.model.desired import DesiredDownload, TaskSource
 from msauto.model.live import Asset, Folder
 from msauto.model.plan import Action, Address, AspectName, Basis, Change, Expectation, Json, Request
 from msauto.model.ports import LiveTarget
@@ -156,22 +156,19 @@ class PlanContext:
         clip: dict[str, Json] = {"link_id": self.asset.link_id, "create_time": created, "frames": self.asset.frames}
         return {"asked": dict(asked), "clip": clip}
 
-    def has_file(self, aspect: AspectName, dest: str, asked: Mapping[str, Json], cause: Trigger) -> bool:
+    def has_file(self, run: DesiredDownload, asked: Mapping[str, Json], cause: Trigger) -> bool:
         """Return whether a download is on disk as it was fetched of this clip; a handler fetches it again."""
         self.builder.look("length")
-        remembered = self.memory.get(f"{aspect}:{dest}")
+        remembered = self.memory.get(f"{run.aspect}:{run.dest}")
         if cause.handler or not isinstance(remembered, dict):
             return False
-        there = self.files.get(dest)
+        there = self.files.get(run.dest)
         return there is not None and remembered == {**self.made_from(asked), "sha256": there}
 
-    def fetch(
-        self, run: DesiredThumbnail | DesiredProxy, asked: dict[str, Json], request: Request, cause: Trigger
-    ) -> None:
+    def fetch(self, run: DesiredDownload, asked: dict[str, Json], request: Request, cause: Trigger) -> None:
         """Add a download as what is run, with what its file is made from."""
-        aspect: AspectName = "proxy" if isinstance(run, DesiredProxy) else "thumbnail"
-        number = self.builder.run(aspect, run.dest, asked, run.source, cause)
-        expect = Expectation(aspect, run.dest, self.made_from(asked), visible=False)
+        number = self.builder.run(run.aspect, run.dest, asked, run.source, cause)
+        expect = Expectation(run.aspect, run.dest, self.made_from(asked), visible=False)
         self.builder.send(cause.phase, structs.replace(request, dest=run.dest), [number], expect)
 
 

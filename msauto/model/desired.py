@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
 
 from msgspec import Meta, Struct
 
@@ -277,6 +277,7 @@ class DesiredChannel:
 class DesiredCommand:
     """One of the commands that are run rather than compared (interface, «Asset commands»)."""
 
+    aspect: ClassVar[Literal["command"]] = "command"
     source: TaskSource
     name: str
     params: tuple[tuple[str, str], ...] = ()
@@ -287,6 +288,7 @@ class DesiredCommand:
 class DesiredThumbnail:
     """A still of an asset as a file; ``dest`` as it is opened (interface, «PNG thumbnail»)."""
 
+    aspect: ClassVar[Literal["thumbnail"]] = "thumbnail"
     source: TaskSource
     dest: str
     pos: Position | None = None
@@ -300,6 +302,7 @@ class DesiredThumbnail:
 class DesiredProxy:
     """A viewing copy of an asset as a file (interface, «Web proxy»)."""
 
+    aspect: ClassVar[Literal["proxy"]] = "proxy"
     source: TaskSource
     dest: str
     profile: str
@@ -322,12 +325,15 @@ class AssertionPassed:
     source: TaskSource
 
 
-DesiredOperation = DesiredCommand | DesiredThumbnail | DesiredProxy
+DesiredDownload = DesiredThumbnail | DesiredProxy
+"""What is saved as a file, and changes nothing on the server."""
+DOWNLOADS: Final = frozenset(each.aspect for each in get_args(DesiredDownload))
+"""The aspects of downloads."""
+
+DesiredOperation = DesiredCommand | DesiredDownload
 """What is run on an asset rather than compared field by field; handlers are of these."""
 
-Desired = (
-    DesiredAsset | DesiredChannel | DesiredCommand | DesiredThumbnail | DesiredProxy | DesiredXmpBatch | AssertionPassed
-)
+Desired = DesiredAsset | DesiredChannel | DesiredOperation | DesiredXmpBatch | AssertionPassed
 
 # The bridge from playbooks to planning --------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from msauto.model.desired import DOWNLOADS
 from msauto.model.result import OUTCOMES, Difference, Outcome, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import show, visible, visible_lines
 from msauto.report.sentences import plural
@@ -95,7 +96,7 @@ def _verification(result: Result) -> Iterator[str]:
     """Yield how far the changes are verified: what was read again, and what cannot be read."""
     changed = [target for target in result.targets if target.outcome == "changed"]
     seen = sum(target.seen for target in changed)
-    files = sum(target.unseen.count("thumbnail") + target.unseen.count("proxy") for target in changed)
+    files = sum(aspect in DOWNLOADS for target in changed for aspect in target.unseen)
     unreadable = sum(len(target.unseen) for target in changed) - files
     if seen and unreadable:
         yield f"All changes that can be read back are verified; {plural(unreadable, 'change')} cannot be read back."

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import structs
 
 from msauto.interface.fields import LINK_FIELDS, MARKER_ATTRIBUTES, names
+from msauto.model.desired import DOWNLOADS
 from msauto.model.plan import Action, Body, Change, Json, Target
 from msauto.model.timecode import DROP_FRAME_RATES, show_timecode
 from msauto.report.sanitizing import display_width, show, show_pair, visible
@@ -27,8 +28,6 @@ _IN_FRAMES = frozenset(
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that identify an item; shown also if they do not change."""
 _ORDER = (*_PLACE, "duration", "track", "title", "further_titles", *names(MARKER_ATTRIBUTES))
-_FILES = frozenset({"thumbnail", "proxy"})
-"""Downloads: they change nothing on the server, so there is nothing to undo."""
 _NOTHING = "(nothing)"
 _UNKNOWN = "(unknown)"
 _BASIS = {
@@ -98,7 +97,7 @@ def change_notes(change: Change) -> tuple[str, ...]:
         notes.append(f"pending since run {visible(change.pending)}")
     if change.secret:
         notes.append("secret")
-    if not change.reversible and change.aspect not in _FILES:
+    if not change.reversible and change.aspect not in DOWNLOADS:
         notes.append("cannot be undone")
     return tuple(notes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -63,9 +62,7 @@ def test_a_server_that_answers_nonsense(away: Desk, name: str) -> None:
 def test_a_thousand_targets_of_an_unreachable_server(away: Desk, url: str) -> None:
     away.inventory({"studio-a": {"server": {"url": url, "timeouts": {"connect": 2}}, "database": "NEWS"}})
     away.play({"asset": {"title": "Clip {{ item }}", "fields": {"comment": "x"}}, "loop": "{{ range(1000) | list }}"})
-    began = time.monotonic()
     sourced = away.run("plan", *INV, "play.yml")
-    assert time.monotonic() - began < 15
     assert sourced.code == 1
     assert sourced.out.count("  error: ") == 1
     assert "1000 targets in error" in sourced.out

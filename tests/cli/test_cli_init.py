@@ -25,9 +25,10 @@ FILES = {
     ".gitlab-ci.yml",
     ".pre-commit-config.yaml",
     "README.md",
+    "batch.yml",
     "group_vars/all.yml",
     "inventory.yml",
-    "playbooks/msauto.toml",
+    "msauto.toml",
     "playbooks/site.yml",
 }
 
@@ -52,7 +53,7 @@ def test_it_makes_the_files_and_lists_them(desk: Desk) -> None:
 def test_everything_validates(new: Desk) -> None:
     sourced = new.run("validate", ".")
     assert (sourced.code, sourced.err) == (0, "No errors found.\n"), sourced.out
-    settings = load_settings(None, new.folder / "playbooks")
+    settings = load_settings(None, new.folder)
     assert settings.inventories
     assert settings.limits.protected == ("Master/*",)
 
@@ -114,7 +115,11 @@ def test_the_commands_in_ci_are_commands_that_run(new: Desk) -> None:
     steps += [line for job in ("validate", "plan") for line in gitlab[job]["script"]]
     steps += [hook["entry"] for hook in files[".pre-commit-config.yaml"]["repos"][0]["hooks"]]
     ours = {step.partition(" > ")[0] for step in steps if step.startswith("msauto ")}
-    assert ours == {"msauto validate .", "msauto plan playbooks/site.yml --format markdown"}
+    assert ours == {
+        "msauto validate .",
+        "msauto batch check batch.yml",
+        "msauto plan playbooks/site.yml --format markdown",
+    }
     for step in ours:
         sourced = new.run(*step.split()[1:])
         assert sourced.code == 0, sourced.err
@@ -141,7 +146,7 @@ def test_nothing_is_installed_by_the_name_that_is_another_projects(tmp_path: Pat
 def test_pre_commit_looks_at_what_msauto_reads() -> None:
     hook = contents()[".pre-commit-config.yaml"]["repos"][0]["hooks"][0]
     found = [name for name in FILES if re.search(hook["files"], name)]
-    assert {"inventory.yml", "playbooks/site.yml", "playbooks/msauto.toml", "group_vars/all.yml"} <= set(found)
+    assert {"inventory.yml", "playbooks/site.yml", "msauto.toml", "group_vars/all.yml"} <= set(found)
     assert hook["pass_filenames"] is False
 
 
@@ -177,3 +182,20 @@ def test_the_note_of_gitlab_is_posted(tmp_path: Path) -> None:
         }
         subprocess.run(["sh", "-ec", script], cwd=tmp_path, env=surroundings, check=True, timeout=30)
     assert _Notes.got == [("/api/v4/projects/7/merge_requests/12/notes", "token", "# Plan: 1 & 2 – «новости»\n")]
+
+
+def test_every_command_finds_the_settings_from_the_root(new: Desk) -> None:
+    for words in (("vars", "studio-a"), ("show", "databases"), ("show", "asset", "EP001"), ("probe",)):
+        done = new.run(*words)
+        assert (done.code, "no server is named" in done.err) == (0, False), (words, done)
+    assert new.run("export", "--title", "EP001", "--out", "exported").code == 0
+
+
+def test_the_commands_of_ci_need_no_secret(new: Desk) -> None:
+    inventory = new.folder / "inventory.yml"
+    text = inventory.read_text(encoding="utf-8").replace("# auth:", "auth:")
+    assert "env.STUDIO_A_PASSWORD" in text
+    inventory.write_text(text, encoding="utf-8")
+    assert new.run("validate", ".").err == "No errors found.\n"
+    checked = new.run("batch", "check", "batch.yml")
+    assert (checked.code, checked.out) == (0, "")

@@ -60,14 +60,12 @@ def episodes(desk: Desk, count: int) -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_while_planning(desk: Desk, sim: Simulator, command: tuple[str, ...], times: int) -> None:
     episodes(desk, 4)
-    sim.faults.add("delay:5@GET")
+    sim.faults.add("delay:300@GET")  # longer than the time limit of a test
     with desk.start(*command, *INV, "play.yml") as process:
         until(lambda: sim.log)
-        began = time.monotonic()
         for _ in range(times):
             process.send_signal(signal.SIGINT)
         code, out, err = ended(process)
-    assert time.monotonic() - began < 4
     assert (code, out) == (130, "")
     assert "Interrupted: " in err
     assert "nothing was sent" in err
@@ -99,15 +97,13 @@ def test_while_applying_what_is_under_way_is_finished(desk: Desk, sim: Simulator
 
 def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
     episodes(desk, 4)
-    sim.faults.add("delay:20@POST")
+    sim.faults.add("delay:300@POST")  # longer than the time limit of a test
     with desk.start("apply", "--yes", "-f", "2", *INV, "play.yml") as process:
         until(sim.writes)
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
         code, out, err = ended(process)
-    assert time.monotonic() - began < 3
     assert code == 130
     assert "Press Ctrl-C again to stop at once" in err
     assert "EP001: unverified" in out
@@ -120,7 +116,7 @@ def test_a_second_ctrl_c_stops_at_once(desk: Desk, sim: Simulator) -> None:
 @pytest.mark.parametrize("times", [3, 8, 30])
 def test_whoever_hammers_is_told_all_the_same(desk: Desk, sim: Simulator, times: int) -> None:
     episodes(desk, 4)
-    sim.faults.add("delay:20@POST")
+    sim.faults.add("delay:300@POST")  # longer than the time limit of a test
     with desk.start("apply", "--yes", "-f", "2", *INV, "play.yml", "--format", "json") as process:
         until(sim.writes)
         for _ in range(times):
@@ -166,7 +162,7 @@ def test_a_killed_run_leaves_no_lock(desk: Desk, sim: Simulator) -> None:
 
 @pytest.mark.parametrize("command", [("show", "assets"), ("show", "databases")])
 def test_while_showing(desk: Desk, sim: Simulator, command: tuple[str, ...]) -> None:
-    sim.faults.add("delay:5@GET")
+    sim.faults.add("delay:300@GET")  # longer than the time limit of a test
     with desk.start(*command, *INV) as process:
         until(lambda: sim.log)
         process.send_signal(signal.SIGINT)

@@ -101,6 +101,8 @@ def test_limits(desk: Desk, sim: Simulator, settings: str, flags: tuple[str, ...
         ('from = "13:00"\nto = "13:30"\ntz = "Europe/Oslo"', True),
         ('days = ["thu"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', True),  # since last night
         ('days = ["fri"]\nfrom = "22:00"\nto = "12:30"\ntz = "UTC"', False),
+        ('start = 2026-11-20\nend = 2026-11-20\ntz = "UTC"\nreason = "Election"', True),
+        ("start = 2026-11-20T00:00:00Z\nend = 2026-11-20T12:00:00Z", False),
     ],
 )
 def test_a_freeze(desk: Desk, sim: Simulator, freeze: str, holds: bool) -> None:

@@ -20,6 +20,7 @@ from msauto.interface.fields import ATTRIBUTE_OF_CLIP
 from msauto.model import facts
 from msauto.planning.saved_plans.plan_file import plan_schema
 from msauto.playbook.schema import asset as schema_asset
+from msauto.playbook.schema import batch as schema_batch
 from msauto.playbook.schema import inventory as schema_inventory
 from msauto.playbook.schema import operation_keys as schema_runs
 from msauto.playbook.schema import play as schema_play
@@ -73,12 +74,26 @@ SECTIONS = {  # where the keys of each model are described
     schema_settings.LookupArgs: "settings.md#Settings: msauto.toml",
     schema_settings.DownloadArgs: "settings.md#Settings: msauto.toml",
     schema_settings.FreezeArgs: "settings.md#Freezes",
+    schema_settings.DatedFreezeArgs: "settings.md#Freezes",
+    schema_batch.BatchFileArgs: "batch.md#The whole file",
+    schema_batch.ScheduleArgs: "batch.md#Schedule",
+    schema_batch.WindowArgs: "batch.md#Window",
+    schema_batch.JobArgs: "batch.md#Jobs",
+    schema_batch.DefaultArgs: "batch.md#Keys of jobs and defaults",
+    schema_batch.RetryArgs: "batch.md#Keys of jobs and defaults",
+    schema_batch.AllowArgs: "batch.md#Keys of jobs and defaults",
+    schema_batch.DriftArgs: "batch.md#Keys of jobs and defaults",
+    schema_batch.ReportArgs: "batch.md#Monitoring",
+    schema_batch.MetricsArgs: "batch.md#Monitoring",
+    schema_batch.NotifyArgs: "batch.md#Monitoring",
+    schema_batch.SecretSource: "batch.md#Secrets",
     schema_settings.StateArgs: "settings.md#Settings: msauto.toml",
 }
 SHARED = {
     schema_asset.SegmentKeys,
     schema_asset.MarkerKeys,
     schema_play.BatchKeys,
+    schema_batch.JobKeys,
     schema_play._TaskKeys,
     schema_asset.TargetKeys,
     schema_runs.RunTarget,
@@ -111,7 +126,7 @@ def names(text: str) -> set[str]:
 
 
 def models() -> Iterator[type[BaseModel]]:
-    for module in (schema_asset, schema_rss, schema_runs, schema_play, schema_inventory, schema_settings):
+    for module in (schema_asset, schema_rss, schema_runs, schema_play, schema_inventory, schema_settings, schema_batch):
         for model in vars(module).values():
             if inspect.isclass(model) and issubclass(model, BaseModel) and model.__module__ == module.__name__:
                 yield model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -82,9 +81,7 @@ def test_no_answer_reads_a_file_grows_or_breaks_anything(tmp_path: Path, kind: s
         desk = repository(tmp_path, f"http://127.0.0.1:{listening.server_address[1]}")
         asset = {"title": "Film", "fields": {"comment": "x"}, "xmp": {"dc:title": ["y"]}}
         play = desk.play({"asset": asset}, {"rss": {"channel": "ticker", "items": [{"guid": "n", "text": "t"}]}})
-        began = time.monotonic()
         sourced = [desk.run("apply", play, *FLAGS, "--yes"), desk.run("show", "asset", "Film", "-i", "inventory.yml")]
-        assert time.monotonic() - began < 15
         listening.shutdown()
     assert sourced[0].code in {1, 3}
     for each in sourced:

@@ -52,7 +52,8 @@ def systemd_files(start: ScheduledStart) -> SchedulerFiles:
         f"{unit}.timer": _timer(start),
         f"{unit}-failed.service": _failed(start),
     }
-    return SchedulerFiles(files, tuple(_install(start, tuple(files))))
+    readable = f"the user msauto must be able to read {start.file.parent} and {start.program[0]}"
+    return SchedulerFiles(files, tuple(_install(start, tuple(files))), (readable,))
 
 
 def _service(start: ScheduledStart) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib.resources import files
 from subprocess import list2cmdline
 from xml.sax.saxutils import escape
 
@@ -10,60 +11,31 @@ from msauto.batch.schedulers.scheduled_start import ScheduledStart, SchedulerFil
 from msauto.playbook.schema.settings import DAYS, Day
 
 _NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_TASK = """\
-<?xml version="1.0"?>
-<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
-  <RegistrationInfo>
-    <Description>msauto batch {name}</Description>
-  </RegistrationInfo>
-  <Triggers>
-    <CalendarTrigger>
-      <Enabled>true</Enabled>
-      <StartBoundary>2026-01-01T{at:%H:%M:%S}</StartBoundary>
-{delay}{days}    </CalendarTrigger>
-  </Triggers>
-  <Principals>
-    <Principal id="Author">
-      <UserId>S-1-5-19</UserId>
-      <RunLevel>LeastPrivilege</RunLevel>
-    </Principal>
-  </Principals>
-  <Settings>
-    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
-    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
-    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
-    <StartWhenAvailable>{late}</StartWhenAvailable>
-    <ExecutionTimeLimit>{limit}</ExecutionTimeLimit>
-  </Settings>
-  <Actions Context="Author">
-    <Exec>
-      <Command>{program}</Command>
-      <Arguments>{arguments}</Arguments>
-      <WorkingDirectory>{folder}</WorkingDirectory>
-    </Exec>
-  </Actions>
-</Task>
-"""
 
 
 def windows_files(start: ScheduledStart) -> SchedulerFiles:
     """Return the XML of the task."""
     schedule, limit = start.batch.schedule, start.time_limit()
-    text = _TASK.format(
-        name=start.batch.name,
-        at=schedule.at,
-        delay=f"      <RandomDelay>{_span(schedule.spread)}</RandomDelay>\n" if schedule.spread else "",
-        days=_days(schedule.days),
-        late="false" if start.batch.window is None else "true",
-        limit=_span(limit or timedelta()),  # PT0S is no limit
-        program=escape(start.program[0]),
-        arguments=escape(list2cmdline(start.argv[1:])),
-        folder=escape(str(start.file.parent)),
+    text = (
+        (files(__package__) / "task.xml")
+        .read_text(encoding="utf-8")
+        .format(
+            name=start.batch.name,
+            at=schedule.at,
+            delay=f"      <RandomDelay>{_span(schedule.spread)}</RandomDelay>\n" if schedule.spread else "",
+            days=_days(schedule.days),
+            late="false" if start.batch.window is None else "true",
+            limit=_span(limit or timedelta()),  # PT0S means unlimited
+            program=escape(start.program[0]),
+            arguments=escape(list2cmdline(start.argv[1:])),
+            folder=escape(str(start.file.parent)),
+        )
     )
     file = f"{start.unit}.xml"
     install = f"Register-ScheduledTask -TaskName {start.unit} -Xml (Get-Content -Raw -Encoding UTF8 {file})"
     zone = f"the time zone of the machine must be {schedule.timezone}: a task has none of its own"
-    return SchedulerFiles({file: text}, (install,), (zone,))
+    paths = "the paths are those of this machine: print the task where it runs"
+    return SchedulerFiles({file: text}, (install,), (zone, paths))
 
 
 def _days(days: tuple[Day, ...]) -> str:

@@ -16,6 +16,7 @@ from msauto.aspects import ASPECTS
 from msauto.diffing.comparison import mapping, text_of
 from msauto.interface.address import asset_path, channel_path, folder_path
 from msauto.interface.dialect import Dialect
+from msauto.model.desired import DOWNLOADS
 from msauto.model.identity import plain
 from msauto.model.live import parse_folder
 from msauto.model.plan import Action, Address, AspectName, Change, Plan, Request, Target
@@ -51,7 +52,7 @@ def _matches_changes(request: Request, changes: list[Change], target: Target) ->
     if not changes:
         return False
     if request.method == "GET":
-        shown = all(change.aspect in {"thumbnail", "proxy"} and change.key == request.dest for change in changes)
+        shown = all(change.aspect in DOWNLOADS and change.key == request.dest for change in changes)
         return shown and any(path.startswith(f"{known}/") for known in _asset_paths(target))
     if len(dict(parameters)) < len(parameters):
         return False  # a duplicate parameter: which one counts is up to the server

@@ -11,11 +11,8 @@ from msgspec import structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.asset import plan_deletion
-from msauto.aspects.command import plan_command
 from msauto.aspects.link import is_home
-from msauto.aspects.proxy import plan_proxy
 from msauto.aspects.rss_item import ChannelContext, plan_items
-from msauto.aspects.thumbnail import plan_thumbnail
 from msauto.aspects.xmp_batch import plan_batch
 from msauto.diffing.plan_builder import TASK, PlanBuilder, PlanContext, Trigger, refuse
 from msauto.errors import MsautoError, PlanningError
@@ -25,10 +22,8 @@ from msauto.model.desired import (
     ABSENT,
     DesiredAsset,
     DesiredChannel,
-    DesiredCommand,
     DesiredLink,
     DesiredOperation,
-    DesiredThumbnail,
     DesiredXmpBatch,
 )
 from msauto.model.live import Asset, Folder, RssChannel, show_folder
@@ -228,11 +223,10 @@ def context_of(
 
 
 def _run(context: PlanContext, desired: DesiredOperation, cause: Trigger) -> Callable[[], None]:
-    if isinstance(desired, DesiredCommand):
-        return partial(plan_command, context, desired, cause)
-    if isinstance(desired, DesiredThumbnail):
-        return partial(plan_thumbnail, context, desired, cause)
-    return partial(plan_proxy, context, desired, cause)
+    run = ASPECTS[desired.aspect].run
+    if run is None:
+        raise TypeError(desired)
+    return partial(run, context, desired, cause)
 
 
 def _check_in_point(context: PlanContext, desired: DesiredAsset) -> None:

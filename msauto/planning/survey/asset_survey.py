@@ -12,7 +12,7 @@ from msauto.diffing.comparison import mapping
 from msauto.diffing.memory_items import certain
 from msauto.diffing.plan_builder import refuse
 from msauto.errors import MsautoError, PlanningError
-from msauto.model.desired import Desired, DesiredAsset, DesiredOperation, DesiredProxy, DesiredThumbnail, TaskSource
+from msauto.model.desired import Desired, DesiredAsset, DesiredDownload, DesiredOperation, TaskSource
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import plain, same_text
 from msauto.model.plan import Address, Json, Settlement, Target, TargetId
@@ -230,8 +230,8 @@ async def _read_files(
     context: SurveyContext, runs: Sequence[DesiredOperation], recalled: RecalledMemory
 ) -> dict[str, str | None]:
     """Return the hashes of the files that were downloaded before: only these may have the desired content."""
-    downloads = [run for run in runs if isinstance(run, DesiredThumbnail | DesiredProxy)]
-    items = {f"{'proxy' if isinstance(run, DesiredProxy) else 'thumbnail'}:{run.dest}": run.dest for run in downloads}
+    downloads = [run for run in runs if isinstance(run, DesiredDownload)]
+    items = {f"{run.aspect}:{run.dest}": run.dest for run in downloads}
     return {dest: await context.disk.sha256(dest) for item, dest in items.items() if item in recalled.items}
 
 

@@ -37,6 +37,8 @@ Requirement = Literal["ok", "any"]
 """What a job requires of an earlier one: that it ended with 0, or only that it ended."""
 
 _BATCH_NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"  # Kubernetes limits the names of CronJobs to these
+_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_CREDENTIAL_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 _JOB_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
@@ -52,6 +54,18 @@ def _job_name(value: Any) -> str:
         return str(value)
     remedy = "use at most 63 letters, digits, hyphens, dots and underscores, such as news"
     raise invalid(f"{shown_value(value)} is not a valid job name", remedy)
+
+
+def _variable_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(_VARIABLE_NAME, value):
+        return str(value)
+    raise invalid(f"{shown_value(value)} is not a valid environment variable", "use a name such as CHAT_URL")
+
+
+def _credential_name(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(_CREDENTIAL_NAME, value):
+        return str(value)
+    raise invalid(f"{shown_value(value)} is not a valid credential name", "use letters, digits, hyphens and dots")
 
 
 def _minute(value: Any) -> time:
@@ -99,6 +113,8 @@ def _some_jobs(jobs: dict[str, Any]) -> dict[str, Any]:
 
 BatchName = Annotated[str, Read(_batch_name, type="string", pattern=_BATCH_NAME)]
 JobName = Annotated[str, Read(_job_name, type="string", pattern=_JOB_NAME)]
+VariableName = Annotated[str, Read(_variable_name, type="string", pattern=_VARIABLE_NAME)]
+CredentialName = Annotated[str, Read(_credential_name, type="string", pattern=_CREDENTIAL_NAME)]
 MinuteOfDay = Annotated[time, Read(_minute, type="string", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 """A time of day without seconds or a zone: no scheduler of all four can start more exactly."""
 UpToAWeek = Annotated[Span, AfterValidator(_some_time)]
@@ -127,10 +143,10 @@ class SecretSource(Model):
         ),
     )
 
-    env: Plain[Quoted] = key("name of an environment variable")
+    env: Plain[VariableName] = key("name of an environment variable")
     file: Plain[Name] = key("file that contains only the secret, relative to the batch file")
     keyring: Plain[Quoted] = key("service name of the secret in the system keyring; the user is the name of the batch")
-    credential: Plain[Quoted] = key("name of a file in systemd's credentials directory ($CREDENTIALS_DIRECTORY)")
+    credential: Plain[CredentialName] = key("name of a file in $CREDENTIALS_DIRECTORY, as systemd sets it")
 
 
 SecretOrText = Annotated[Then[SecretSource] | Else[SecretText], IF_MAP]
@@ -250,7 +266,7 @@ class JobArgs(JobKeys):
 class BatchFileArgs(Model):
     """Jobs that run unattended, one after another."""
 
-    name: BatchName = need("name of the batch: for its lock, its metrics and the units of a scheduler")
+    name: BatchName = need("name of the batch, which its lock, its metrics and the units of a scheduler have too")
     schedule: ScheduleArgs = need("when the batch starts")
     window: Plain[WindowArgs] = key("hours in which the batch may run; default: always")
     heartbeat: Plain[SecretOrText] = key("URL of a check in the healthchecks protocol, or the source of a secret one")

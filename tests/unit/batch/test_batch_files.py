@@ -119,6 +119,11 @@ def test_settings_are_those_beside_the_playbook_first(folder: Path) -> None:
         ("jobs: {a: {playbooks: x.yml, extra_vars: {env: 1}}}\n", "'env' is set by msauto"),
         ("notify: [{to: x, on: [fail]}]\njobs: {a: {plan: p}}\n", "an item of on cannot be 'fail'"),
         ("notify: [{to: {}, on: [ok]}]\njobs: {a: {plan: p}}\n", "to does not name a source of the secret"),
+        (
+            "notify: [{to: {credential: ../x}, on: [ok]}]\njobs: {a: {plan: p}}\n",
+            "'../x' is not a valid credential",
+        ),
+        ("heartbeat: {env: A B}\njobs: {a: {plan: p}}\n", "'A B' is not a valid environment variable"),
         ("notify: [{to: x, on: []}]\njobs: {a: {plan: p}}\n", "on names no event"),
         ("metrics: {file: x.txt}\njobs: {a: {plan: p}}\n", "the metrics file does not end with .prom"),
         ('window: {from: "03:10", to: "03:10"}\njobs: {a: {plan: p}}\n', "from and to are equal"),

@@ -44,8 +44,8 @@ async def trial(sim: Simulator, told: list[str]) -> tuple[str, ...] | None:
     return found.left
 
 
-def meet(sim: Simulator, fault: str, number: int) -> bool:
-    """Meet the fault at one request, once; return whether it was met."""
+def meet(sim: Simulator, fault: str, number: int) -> None:
+    """Meet the fault at one request, once."""
     before, told = shown(sim), list[str]()
     sim.faults.add(f"{fault}@ /*1+{number}")
     try:
@@ -54,7 +54,6 @@ def meet(sim: Simulator, fault: str, number: int) -> bool:
         left, told = (), [*told, str(error)]  # the trial was not begun, or it is told where it ended
     if not left:
         assert shown(sim) == before, (fault, number, told)
-    return any(entry.fault for entry in sim.log)
 
 
 def test_a_trial_takes_fewer_requests(sim: Simulator) -> None:
@@ -63,20 +62,9 @@ def test_a_trial_takes_fewer_requests(sim: Simulator) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("number", [*range(0, REQUESTS, 6)])
+@pytest.mark.parametrize("number", [*range(0, REQUESTS, 3)])
 def test_trouble_at_one_request(sim: Simulator, fault: str, number: int) -> None:
     meet(sim, fault, number)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_trouble_at_every_request(sim: Simulator, fault: str) -> None:
-    met = 0
-    for number in range(REQUESTS):
-        sim.state = state()
-        sim.faults.clear()
-        sim.clear_log()
-        met += meet(sim, fault, number)
-    assert met > 30
 
 
 async def interrupted(sim: Simulator, number: int, told: list[str], *, times: int = 1) -> bool:
