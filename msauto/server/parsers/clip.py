@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import structs
 
@@ -25,7 +27,6 @@ _SEGMENT_TEXTS = ("track", "rating", "keywords")
 _CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
 _LONE = re.compile(r"\\(?![/\\])")
 _PARAMETERS = frozenset({"param", "parameter"})
-_NO_ATTRIBUTE = _CONTAINERS | _PARAMETERS | {"marker", "segment", "link"}
 
 
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
@@ -36,13 +37,19 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     """
     clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
     own = attributes(clip)
-    holders = [clip, *(child for child in children(clip) if local(child).lower() in _CONTAINERS)]
-    parts = [child for holder in holders for child in children(holder)]
-    texts = {name: value for name, value in own.items() if name not in _ROOT}
+    containers: list[Element] = []
+    markers: list[Element] = []
+    segments: list[Element] = []
+    link_parts: list[Element] = []
+    parameters: list[Element] = []
+    parts = dict.fromkeys(_CONTAINERS, containers) | dict.fromkeys(_PARAMETERS, parameters)
+    parts |= {"marker": markers, "segment": segments, "link": link_parts}
+    texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
+    holders = tuple(containers)
     for holder in holders:
-        texts |= read_attrs(holder, skip=_NO_ATTRIBUTE)
+        texts |= read_attrs(holder, parts)
     folder = _home(own["folder"]) if "folder" in own else None
-    links = tuple(_link(part) for part in parts if local(part).lower() == "link")
+    links = tuple(map(_link, link_parts))
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -53,14 +60,10 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         link_id=whole(own.get("link_id")),
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
-        markers=tuple(_marker(part) for part in parts if local(part).lower() == "marker"),
-        segments=_titled(tuple(_segment(part) for part in parts if local(part).lower() == "segment")),
-        links=links if links or any(local(child).lower() == "links" for child in children(clip)) else None,
-        parameters=tuple(
-            attributes(part).get("name", "") or text_of(part).strip()
-            for part in parts
-            if local(part).lower() in _PARAMETERS
-        ),
+        markers=tuple(map(_marker, markers)),
+        segments=_titled(tuple(map(_segment, segments))),
+        links=links if links or any(local(each).lower() == "links" for each in holders) else None,
+        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parameters),
         folder_otherwise=folder if in_front else None,
     )
 
@@ -125,23 +128,25 @@ def _link(element: Element) -> Link:
 
 _TRUE = frozenset({"true", "1", "yes"})
 _FALSE = frozenset({"false", "0", "no"})
+_NO_PARTS: Mapping[str, list[Element]] = MappingProxyType({})
 _KNOWN = {name: name for name in NAMES}
 """The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
 
 
-def read_attrs(element: Element, *, skip: frozenset[str] = frozenset()) -> dict[str, str]:
+def read_attrs(element: Element, parts: Mapping[str, list[Element]] = _NO_PARTS) -> dict[str, str]:
     """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
 
-    ``skip`` are names of children to leave out, in lower case.
+    A child whose name in lower case is in ``parts`` is no text: it is added to the list there.
     """
     found: dict[str, str] = {}
-    for child in children(element):
+    for child in element:
         if child.tag == "Attr" and not len(child) and (name := child.get("name")) is not None:
             # The documented form, nearly always, and fast.
             found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
         kind = local(child)
-        if kind.lower() in skip:
+        if (part := parts.get(kind.lower())) is not None:
+            part.append(child)
             continue
         own = attributes(child)
         if kind.lower() == "attr" and "name" in own:

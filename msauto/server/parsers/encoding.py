@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 _TEXT_CODEC = re.compile(
     r"utf-8|utf-(16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rut]|mac-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+"
@@ -38,23 +38,19 @@ class Transcoder:
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes | None:
         """Return the next bytes as UTF-8; ``None`` if no candidate can decode them."""
-        if self._decoder is not None:
-            return _decode(self._decoder, data, final=final)
-        if self._is_ascii_common and data.isascii():
+        if self._decoder is None and self._is_ascii_common and data.isascii():
             return data
         for name in self._names:
-            decoder = codecs.getincrementaldecoder(name)()
-            clean = _decode(decoder, data, final=final)
-            if clean is not None:
-                self._decoder = decoder
-                return clean.removeprefix(codecs.BOM_UTF8)
-        return None
-
-
-def _decode(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool) -> bytes | None:
-    try:
-        return decoder.decode(data, final).encode("utf-8", "surrogatepass")
-    except UnicodeError:
+            decoder = self._decoder or codecs.getincrementaldecoder(name)()
+            try:
+                text = decoder.decode(data, final)
+            except UnicodeError:
+                continue
+            clean = data if name == "utf-8" else text.encode("utf-8", "surrogatepass")
+            if self._decoder is None:
+                self._names, self._decoder = [name], decoder
+                clean = clean.removeprefix(codecs.BOM_UTF8)
+            return clean
         return None
 
 
@@ -84,6 +80,7 @@ def _codecs(data: bytes, charset: str | None) -> list[str]:
     return [*dict.fromkeys([*known, "utf-8"])]
 
 
+@lru_cache(maxsize=64)
 def _codec(name: str | None) -> str | None:
     try:
         found = codecs.lookup(name.strip("\"' ")).name if name else None

@@ -11,6 +11,8 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from lxml import etree
@@ -34,13 +36,14 @@ _OPTIONS: Final[dict[str, Any]] = {
     "remove_pis": True,
     "encoding": "utf-8",
 }
+_PARSER: Final = etree.XMLParser(**_OPTIONS)
 _MOST_ATTRIBUTES: Final = 256
 _MOST_PREFIXES: Final = 100
 _UNDECLARED_PREFIX: Final = 201  # XML_NS_ERR_UNDEFINED_NAMESPACE
 _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IGNORECASE)
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _ROOT_NAME = re.compile(rb"<([^\s/>!?]+)")
-_STRAY_END = re.compile(rb"(?:</xml\s*+>\s*+)++\Z", re.IGNORECASE)
+_STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
 _MAYBE_STRAY = re.compile(rb"(?:</xml\s*+>\s*+)*+(?:<(?:/(?:x(?:m(?:l\s*+)?)?)?)?)?\Z", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -51,16 +54,16 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     if len(data) > MAX_BYTES:
         raise _too_large()
     _refuse_html(data)
-    clean = _start_of_document(_as_utf8(data, charset))
-    if _root_name(clean).lower() != b"xml":
+    clean, name = _start_of_document(_as_utf8(data, charset))
+    if name.lower() != b"xml":
         clean = _without_stray_end(clean)
     with _readable_errors():
         try:
-            return etree.fromstring(clean, etree.XMLParser(**_OPTIONS))
+            return etree.fromstring(clean, _PARSER)
         except etree.XMLSyntaxError as error:
             if not _is_undeclared_prefix(error):
                 raise
-            return etree.fromstring(_with_declared_prefixes(clean), etree.XMLParser(**_OPTIONS))
+            return etree.fromstring(_with_declared_prefixes(clean), _PARSER)
 
 
 class StreamedDocument:
@@ -122,8 +125,7 @@ class StreamedDocument:
         head = bytes(self._head)
         _refuse_html(head)
         self._transcoder = Transcoder(head, self._charset)
-        clean = _start_of_document(self._utf8(head))
-        name = _root_name(clean)
+        clean, name = _start_of_document(self._utf8(head))
         if not name:
             raise unreadable("the answer is not XML: it does not begin with an element")
         self._may_have_stray_end = name.lower() != b"xml"
@@ -162,6 +164,7 @@ def local(element: Element) -> str:
     return name_of(str(element.tag))
 
 
+@lru_cache(maxsize=1024)
 def name_of(qualified: str) -> str:
     """Return ``name`` of ``{namespace}name``, and of ``prefix:name`` where the prefix has no declaration."""
     return qualified.rpartition("}")[2].rpartition(":")[2]
@@ -193,7 +196,7 @@ def unwrap(root: Element) -> Element:
 
 def find_root(root: Element, name: str, what: str) -> Element:
     """Return the root, or an element inside a wrapper, that has this name. Raises :class:`UnreadableError`."""
-    for element in (root, *children(root), *(grand for child in children(root) for grand in children(child))):
+    for element in chain((root,), root, chain.from_iterable(root)):
         if local(element).lower() == name.lower():
             return element
     raise unreadable(f"the answer is not {what}: its root is <{local(root)}>, not <{name}>")
@@ -210,8 +213,8 @@ def decode_text(data: bytes, charset: str | None = None) -> str:
 def looks_like_html(data: bytes) -> bool:
     """Return whether this is a web page."""
     head = data[:4096].lstrip(codecs.BOM_UTF8)
-    rest = head[match.end() :].lower() if (match := _PROLOG.match(head)) else head.lower()
-    return rest.startswith((b"<!doctype html", b"<html"))
+    start = _root_start(head)
+    return head[start : start + 14].lower().startswith((b"<!doctype html", b"<html"))
 
 
 def looks_like_login(data: bytes) -> bool:
@@ -255,25 +258,21 @@ def _refuse_html(data: bytes) -> None:
     )
 
 
-def _start_of_document(clean: bytes) -> bytes:
-    """Return a document, or the beginning of one, without its XML declaration. Raises for a DTD."""
+def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
+    """Return a document, or the beginning of one, without its XML declaration, and its root's name. Raises for a DTD."""
     clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
     if not clean:
         raise unreadable("the answer is empty")
     start = _root_start(clean)
     if clean[start : start + 2] == b"<!":
         raise unreadable("the answer has a DTD, which is never read", "answers of the interface need none")
-    return clean
+    root = _ROOT_NAME.match(clean, start)
+    return clean, root[1] if root else b""
 
 
 def _root_start(clean: bytes) -> int:
     prolog = _PROLOG.match(clean)
     return prolog.end() if prolog else 0
-
-
-def _root_name(clean: bytes) -> bytes:
-    root = _ROOT_NAME.match(clean, _root_start(clean))
-    return root[1] if root else b""
 
 
 def _without_stray_end(clean: bytes) -> bytes:
@@ -282,8 +281,8 @@ def _without_stray_end(clean: bytes) -> bytes:
     Field notes: a published sample ends with a stray </xml>. Parsing still checks that the root is complete.
     """
     end = len(clean)
-    while stray := _STRAY_END.search(clean, max(0, end - 4096), end):
-        end = stray.start()
+    while (start := clean.rfind(b"</", 0, end)) >= 0 and _STRAY_END.fullmatch(clean, start, end):
+        end = start
     return clean[:end]  # cut once, so that many stray ends do not cost the square of their length
 
 
