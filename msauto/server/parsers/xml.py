@@ -259,7 +259,7 @@ def _refuse_html(data: bytes) -> None:
 
 
 def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
-    """Return a document, or the beginning of one, without its XML declaration, and its root's name. Raises for a DTD."""
+    """Return (the start of) a document without its XML declaration, and the root's name. Raises for a DTD."""
     clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
     if not clean:
         raise unreadable("the answer is empty")
