@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections import defaultdict
 
 from msgspec import structs
 
@@ -24,9 +23,14 @@ from msauto.server.parsers.xml import (
 _ROOT = frozenset({"folder", "hires", "proxy", "archive", "link_id", "finalized"})
 _SEGMENT = frozenset({"seg_num", "seg_name", "start_frame", "duration"})
 _SEGMENT_TEXTS = ("track", "rating", "keywords")
-_CONTAINERS = frozenset({"markers", "segments", "links", "attrs", "attributes", "params", "parameters"})
+_PARTS = {name: name for name in ("marker", "segment", "link", "param")} | {
+    "parameter": "param",
+    **dict.fromkeys(("markers", "segments", "links", "attrs", "attributes", "params", "parameters"), "container"),
+}
+"""What the children of a clip are that are no texts, by their names in lower case."""
+Parts = defaultdict[str, list[Element]]
+
 _LONE = re.compile(r"\\(?![/\\])")
-_PARAMETERS = frozenset({"param", "parameter"})
 
 
 def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -> Asset:
@@ -37,19 +41,13 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
     """
     clip = find_root(parse_document(data, charset), "Clip", "the description of an asset")
     own = attributes(clip)
-    containers: list[Element] = []
-    markers: list[Element] = []
-    segments: list[Element] = []
-    link_parts: list[Element] = []
-    parameters: list[Element] = []
-    parts = dict.fromkeys(_CONTAINERS, containers) | dict.fromkeys(_PARAMETERS, parameters)
-    parts |= {"marker": markers, "segment": segments, "link": link_parts}
+    parts: Parts = defaultdict(list)
     texts = {name: value for name, value in own.items() if name not in _ROOT} | read_attrs(clip, parts)
-    holders = tuple(containers)
+    holders = tuple(parts["container"])
     for holder in holders:
         texts |= read_attrs(holder, parts)
     folder = _home(own["folder"]) if "folder" in own else None
-    links = tuple(map(_link, link_parts))
+    links = tuple(map(_link, parts["link"]))
     in_front = folder is not None and folder[:1] == (database,)
     return Asset(
         title=texts.get("title", texts.get("clip_name")),
@@ -60,10 +58,10 @@ def parse_clip(data: bytes, charset: str | None = None, *, database: str = "") -
         link_id=whole(own.get("link_id")),
         finalized=read_flag(own.get("finalized")),
         attributes=texts,
-        markers=tuple(map(_marker, markers)),
-        segments=_titled(tuple(map(_segment, segments))),
+        markers=tuple(map(_marker, parts["marker"])),
+        segments=_titled(tuple(map(_segment, parts["segment"]))),
         links=links if links or any(local(each).lower() == "links" for each in holders) else None,
-        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parameters),
+        parameters=tuple(attributes(each).get("name", "") or text_of(each).strip() for each in parts["param"]),
         folder_otherwise=folder if in_front else None,
     )
 
@@ -128,15 +126,14 @@ def _link(element: Element) -> Link:
 
 _TRUE = frozenset({"true", "1", "yes"})
 _FALSE = frozenset({"false", "0", "no"})
-_NO_PARTS: Mapping[str, list[Element]] = MappingProxyType({})
 _KNOWN = {name: name for name in NAMES}
 """The names of the interface, interned: otherwise they would be nearly half of the memory of an asset."""
 
 
-def read_attrs(element: Element, parts: Mapping[str, list[Element]] = _NO_PARTS) -> dict[str, str]:
+def read_attrs(element: Element, parts: Parts | None = None) -> dict[str, str]:
     """Return the named texts of an element: ``Attr`` children, and plain children by their own name.
 
-    A child whose name in lower case is in ``parts`` is no text: it is added to the list there.
+    With ``parts``, the parts of a clip are no texts but added there, by what they are.
     """
     found: dict[str, str] = {}
     for child in element:
@@ -145,8 +142,8 @@ def read_attrs(element: Element, parts: Mapping[str, list[Element]] = _NO_PARTS)
             found[_KNOWN.get(name, name)] = child.text or child.get("value") or ""
             continue
         kind = local(child)
-        if (part := parts.get(kind.lower())) is not None:
-            part.append(child)
+        if parts is not None and (part := _PARTS.get(kind.lower())) is not None:
+            parts[part].append(child)
             continue
         own = attributes(child)
         if kind.lower() == "attr" and "name" in own:

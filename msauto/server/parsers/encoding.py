@@ -23,6 +23,7 @@ _BOMS = (
     (b"<\x00", "utf-16-le"),
     (b"\x00<", "utf-16-be"),
 )
+_MARKS = tuple(mark for mark, _ in _BOMS)
 
 
 class Transcoder:
@@ -32,7 +33,9 @@ class Transcoder:
     """
 
     def __init__(self, head: bytes, charset: str | None) -> None:
-        self._names = _codecs(head, charset)
+        marked = [codec for mark, codec in _BOMS if head.startswith(mark)] if head.startswith(_MARKS) else []
+        declared = _DECLARED.match(head[:512])
+        self._names = tuple(marked[:1]) or _codecs(charset, declared and declared[1])
         self._is_ascii_common = all(map(_holds_ascii, self._names))
         self._decoder: codecs.IncrementalDecoder | None = None
 
@@ -48,7 +51,7 @@ class Transcoder:
                 continue
             clean = data if name == "utf-8" else text.encode("utf-8", "surrogatepass")
             if self._decoder is None:
-                self._names, self._decoder = [name], decoder
+                self._names, self._decoder = (name,), decoder
                 clean = clean.removeprefix(codecs.BOM_UTF8)
             return clean
         return None
@@ -63,24 +66,20 @@ def _holds_ascii(name: str) -> bool:
         return False
 
 
-def _codecs(data: bytes, charset: str | None) -> list[str]:
-    """Return the codecs to try: byte order mark, HTTP, declaration (RFC 7303), UTF-8.
+@lru_cache(maxsize=64)
+def _codecs(charset: str | None, declared: bytes | None) -> tuple[str, ...]:
+    """Return the codecs to try without a byte order mark: HTTP, declaration (RFC 7303), UTF-8.
 
     A declared UTF-8 precedes the HTTP header, because text that is valid UTF-8 is almost always UTF-8. The default
     charset of a web server is often wrong, and any bytes are valid in an eight-bit encoding.
     """
-    for mark, codec in _BOMS:
-        if data.startswith(mark):
-            return [codec]
-    declared = _DECLARED.match(data[:512])
-    named = [_codec(charset), _codec(declared[1].decode("ascii", "replace") if declared else None)]
+    named = [_codec(charset), _codec(declared.decode("ascii", "replace") if declared else None)]
     known = [name for name in named if name]
     if named[1] == "utf-8":
         known.reverse()
-    return [*dict.fromkeys([*known, "utf-8"])]
+    return tuple(dict.fromkeys([*known, "utf-8"]))
 
 
-@lru_cache(maxsize=64)
 def _codec(name: str | None) -> str | None:
     try:
         found = codecs.lookup(name.strip("\"' ")).name if name else None

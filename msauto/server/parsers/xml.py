@@ -260,7 +260,9 @@ def _refuse_html(data: bytes) -> None:
 
 def _start_of_document(clean: bytes) -> tuple[bytes, bytes]:
     """Return (the start of) a document without its XML declaration, and the root's name. Raises for a DTD."""
-    clean = _DECLARATION.sub(rb"\1", clean, count=1).lstrip()
+    if declaration := _DECLARATION.match(clean):
+        clean = declaration[1] + clean[declaration.end() :]
+    clean = clean.lstrip()
     if not clean:
         raise unreadable("the answer is empty")
     start = _root_start(clean)
