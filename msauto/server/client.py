@@ -54,15 +54,16 @@ from msauto.server.transport import (
     ArrivingAnswer,
     ExactTransport,
     Headers,
+    HttpxAnswer,
     HttpxTransport,
     TimeLimits,
-    Transport,
 )
 
 if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+_Arriving = ArrivingAnswer | HttpxAnswer
 
 _READS: Final = frozenset({"GET", "HEAD"})
 _WHOLE_FILE: Final = frozenset({200, 203})
@@ -98,7 +99,7 @@ class AsyncMediaServer(Operations):
         self._headers = headers(self.spec)
         self._base = base_url(self.spec)
         self._secrets = EchoRedactor(self.spec)
-        self._transport: Transport = (
+        self._transport: ExactTransport | HttpxTransport = (
             HttpxTransport(self._base, transport)
             if transport is not None
             else ExactTransport(
@@ -220,14 +221,14 @@ class AsyncMediaServer(Operations):
         seconds = times.listing if listing else times.read
         return TimeLimits(times.connect, seconds, total=_WHOLE * seconds)
 
-    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[ArrivingAnswer]:
+    def _send(self, request: Request, limits: TimeLimits, more: Headers = _COMPRESSED) -> Awaitable[_Arriving]:
         headers = [*self._headers, *more]
         body = request.body
         if body is not None:
             headers.append(("Content-Type", body.media_type))
         return self._transport.send(request.method, request.path, headers, body.content if body else None, limits)
 
-    async def _reply(self, response: ArrivingAnswer, most: int) -> RawAnswer:
+    async def _reply(self, response: _Arriving, most: int) -> RawAnswer:
         """Return the answer with its body, or with the beginning of an error's body. Raises for a larger one."""
         failed = response.status >= 300
         most = _ERROR_BYTES if failed else most
@@ -270,7 +271,7 @@ class AsyncMediaServer(Operations):
                 partial(self._judge_download, response),
             )
 
-    async def _judge_download(self, response: ArrivingAnswer) -> None:
+    async def _judge_download(self, response: _Arriving) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
         if response.status >= 300 or kind in {"text/html", "text/xml", "application/xml", "text/plain"}:
             reply = await self._reply(response, _ERROR_BYTES)

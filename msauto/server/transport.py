@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 import aiohttp
@@ -68,34 +68,6 @@ class TimeLimits(Struct, frozen=True):
     read: float
     total: float | None = None
     pace: float | None = None
-
-
-class ArrivingAnswer(Protocol):
-    """An answer whose body is read piece by piece. It must be closed."""
-
-    status: int
-    headers: Mapping[str, str]
-
-    def header(self, name: str) -> str:
-        """Return a header, with all its values; empty without it."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes of the decompressed body; none at its end."""
-
-    async def aclose(self) -> None:
-        """Release the connection."""
-
-
-class Transport(Protocol):
-    """Sends each request once, byte for byte."""
-
-    async def send(
-        self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
-    ) -> ArrivingAnswer:
-        """Send the request to the target; return the answer when its head has arrived."""
-
-    async def aclose(self) -> None:
-        """Close all connections."""
 
 
 class ExactTransport:
@@ -155,7 +127,7 @@ class ExactTransport:
                 raise
             raise known from error
         self._keeps = self._keeps or not new_sockets
-        return _Answer(response, self._free, limits, deadline)
+        return ArrivingAnswer(response, self._free, limits, deadline)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -202,8 +174,8 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise _classified(error) from error
 
 
-class _Answer:
-    """An answer of aiohttp. Releases the connection and its slot once."""
+class ArrivingAnswer:
+    """An answer whose body is read piece by piece. It must be closed, which releases its connection and slot."""
 
     __slots__ = ("_deadline", "_free", "_limits", "_received", "_response", "headers", "status")
 
@@ -223,9 +195,11 @@ class _Answer:
         self._received = 0
 
     def header(self, name: str) -> str:
+        """Return a header, with all its values; empty without it."""
         return ", ".join(self._response.headers.getall(name, ()))
 
     async def read(self) -> bytes:
+        """Return the next bytes of the decompressed body; none at its end."""
         try:
             if self._limits.pace is None:
                 return await self._response.content.readany()
@@ -240,6 +214,7 @@ class _Answer:
         return chunk
 
     async def aclose(self) -> None:
+        """Release the connection and its slot, once."""
         if self._free is None:
             return
         free, self._free = self._free, None
@@ -256,7 +231,7 @@ class HttpxTransport:
 
     async def send(
         self, method: str, target: str, headers: Headers, content: bytes | None, limits: TimeLimits
-    ) -> ArrivingAnswer:
+    ) -> HttpxAnswer:
         """Send the request. Its extension ``target`` is the exact target, which httpx2 would rewrite in a URL."""
         import httpx2
 
@@ -265,7 +240,7 @@ class HttpxTransport:
         extensions = {"target": target.encode("ascii"), "timeout": timeout}
         request = httpx2.Request(method, self._url, headers=encoded, content=content, extensions=extensions)
         try:
-            return _HttpxAnswer(await self._transport.handle_async_request(request))
+            return HttpxAnswer(await self._transport.handle_async_request(request))
         except httpx2.TransportError as error:  # of a transport that is not ours: its classification is not reliable
             raise InDoubtError(f"the connection failed: {error}", remedy="check the server") from error
 
@@ -274,8 +249,8 @@ class HttpxTransport:
         await self._transport.aclose()
 
 
-class _HttpxAnswer:
-    """An answer of httpx2."""
+class HttpxAnswer:
+    """An answer of httpx2, with the methods of :class:`ArrivingAnswer`."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self.status = response.status_code
@@ -284,12 +259,15 @@ class _HttpxAnswer:
         self._chunks = response.aiter_bytes()
 
     def header(self, name: str) -> str:
+        """Return a header; empty without it."""
         return self.headers.get(name, "")
 
     async def read(self) -> bytes:
+        """Return the next bytes of the body; none at its end."""
         return await anext(self._chunks, b"")
 
     async def aclose(self) -> None:
+        """Close the answer."""
         await self._response.aclose()
 
 

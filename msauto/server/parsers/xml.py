@@ -44,7 +44,7 @@ _DECLARATION = re.compile(rb"\A(\s*+(?:<xml\s*+>\s*+)?)<\?xml\s[^>]*?\?>", re.IG
 _PROLOG = re.compile(rb"\A(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _ROOT_NAME = re.compile(rb"<([^\s/>!?]+)")
 _STRAY_END = re.compile(rb"</xml\s*+>\s*+", re.IGNORECASE)
-_MAYBE_STRAY = re.compile(rb"(?:</xml\s*+>\s*+)*+(?:<(?:/(?:x(?:m(?:l\s*+)?)?)?)?)?\Z", re.IGNORECASE)
+_MAYBE_STRAY = re.compile(rb"</xml\s*+>\s*+|<(?:/(?:x(?:m(?:l\s*+)?)?)?)?", re.IGNORECASE)
 _USED_PREFIX = re.compile(rb"(?:</?|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def parse_document(data: bytes, charset: str | None = None) -> Element:
     _refuse_html(data)
     clean, name = _start_of_document(_as_utf8(data, charset))
     if name.lower() != b"xml":
-        clean = _without_stray_end(clean)
+        clean = clean[: _before_stray_ends(clean)]
     with _readable_errors():
         try:
             return etree.fromstring(clean, _PARSER)
@@ -107,7 +107,7 @@ class StreamedDocument:
         if not self._is_begun:
             self._begin()
         self._parse(self._utf8(b"", final=True))
-        self._parse_clean(_without_stray_end(self._held))
+        self._parse_clean(self._held[: _before_stray_ends(self._held)])
         with _readable_errors():
             try:
                 self._parser.close()
@@ -143,8 +143,7 @@ class StreamedDocument:
     def _parse(self, clean: bytes) -> None:
         if self._may_have_stray_end:
             clean = self._held + clean
-            found = _MAYBE_STRAY.search(clean, max(0, len(clean) - 4096))
-            end = found.start() if found else len(clean)
+            end = _before_stray_ends(clean, _MAYBE_STRAY)
             clean, self._held = clean[:end], clean[end:]
         self._parse_clean(clean)
 
@@ -277,15 +276,15 @@ def _root_start(clean: bytes) -> int:
     return prolog.end() if prolog else 0
 
 
-def _without_stray_end(clean: bytes) -> bytes:
-    """Cut stray ends off the end of a document.
+def _before_stray_ends(clean: bytes, stray: re.Pattern[bytes] = _STRAY_END) -> int:
+    """Return the length of a document without stray ends at its end.
 
     Field notes: a published sample ends with a stray </xml>. Parsing still checks that the root is complete.
     """
     end = len(clean)
-    while (start := clean.rfind(b"</", 0, end)) >= 0 and _STRAY_END.fullmatch(clean, start, end):
+    while (start := clean.rfind(b"<", max(0, end - 4096), end)) >= 0 and stray.fullmatch(clean, start, end):
         end = start
-    return clean[:end]  # cut once, so that many stray ends do not cost the square of their length
+    return end
 
 
 def _with_declared_prefixes(clean: bytes) -> bytes:
