@@ -118,7 +118,11 @@ class LedgerJournal:
             self._store.write(
                 "UPDATE request SET state = ?, message = ?"
                 " WHERE run = ? AND target = ? AND position = ? AND state IN ('planned', 'sending')",
-                *((each.outcome, each.message, number, position, index) for index, each in enumerate(result.requests)),
+                *(
+                    (each.outcome, each.message, number, position, index)
+                    for index, each in enumerate(result.requests)
+                    if each.outcome == "not sent"  # the others are settled
+                ),
             )
             self._store.write(
                 "INSERT OR REPLACE INTO learned (run, target, item, value) VALUES (?, ?, ?, ?)",
