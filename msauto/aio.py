@@ -20,7 +20,7 @@ from msgspec import structs
 
 from msauto.applying.executor import Cancellation, RetryPolicy, ServerConnection, apply
 from msauto.applying.recovery import recover
-from msauto.applying.redacted_ports import RedactedJournal, RedactedObserver
+from msauto.applying.redacted_ports import RedactedObserver, redacted_journal
 from msauto.concurrency import concurrent_list
 from msauto.errors import MsautoError, RefusedError
 from msauto.ledger import Ledger, LockScope
@@ -190,7 +190,7 @@ async def recover_runs(
     if not killed:
         return ()
     lines: list[str] = []
-    journal: Journal = RedactedJournal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
+    journal: Journal = redacted_journal(ledger.journal, Redactor(secrets)) if secrets else ledger.journal
     memory = MemoryByUrl(ledger.memory, specs)
     async with _connect(specs, clock, partial(AsyncMediaServer, read_only=True)) as servers:
         for run in reversed(killed):
@@ -253,7 +253,7 @@ async def apply_plan(
     redactor = Redactor(plan.secrets)
     if plan.secrets:
         memory.settle_salt(journal)
-        journal = RedactedJournal(journal, Redactor(plan.secrets, memory.conceal))
+        journal = redacted_journal(journal, Redactor(plan.secrets, memory.conceal))
         observer = RedactedObserver(observer, redactor)
     with SecretsFound(plan.secrets.texts).redacted_errors():
         async with _connect(specs, clock) as servers:
