@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import structs
 
 from msauto.errors import InputError, Problem
 from msauto.model.desired import ChannelRef, DatabaseRef, Desired, Handler, Intent, Ref, TaskSource
@@ -58,7 +60,7 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[Intent]:
             intent = None if host_task is None else _intent(host_task, context.database)
             notify = _notified(task, context, scope)
             if intent is not None:
-                yield replace(intent, notify=notify, batch=context.batch)
+                yield structs.replace(intent, notify=notify, batch=context.batch)
     problems.check()
 
 
