@@ -12,16 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from msauto.errors import (
-    InputError,
-    LedgerError,
-    LockedError,
-    MsautoError,
-    PlanningError,
-    Problem,
-    RefusedError,
-    ServerError,
-)
+from msauto import errors
 from msauto.model.codec import to_json
 from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import is_hidden
@@ -58,32 +49,32 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
     return {**plan_json, "targets": targets, "result": _summary(result)}
 
 
-def problems_json(problems: Iterable[Problem]) -> dict[str, Any]:
+def problems_json(problems: Iterable[errors.Problem]) -> dict[str, Any]:
     """Return problems of playbooks and inventories as ``{"problems": [...]}``, each a :class:`ReportedProblem`."""
     return {"problems": [_problem(problem, "input") for problem in problems]}
 
 
-_CODES: Final[Mapping[type[MsautoError], str]] = {
-    PlanningError: "planning",
-    RefusedError: "refused",
-    LockedError: "locked",
-    LedgerError: "ledger",
-    ServerError: "server",
+_CODES: Final[Mapping[type[errors.MsautoError], str]] = {
+    errors.PlanningError: "planning",
+    errors.RefusedError: "refused",
+    errors.LockedError: "locked",
+    errors.LedgerError: "ledger",
+    errors.ServerError: "server",
 }
 
 
-def error_json(error: MsautoError | str, remedy: str = "") -> dict[str, Any]:
+def error_json(error: errors.MsautoError | str, remedy: str = "") -> dict[str, Any]:
     """Return why nothing was planned or applied as ``{"problems": [...]}``; a text is bad usage."""
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         return problems_json(error.problems)
     if isinstance(error, str):
-        return {"problems": [_problem(Problem(error, None, remedy), "usage")]}
+        return {"problems": [_problem(errors.Problem(error, None, remedy), "usage")]}
     code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "error")
-    place = error.place if isinstance(error, PlanningError) else None
-    return {"problems": [_problem(Problem(error.message, place, error.remedy), code)]}
+    place = error.place if isinstance(error, errors.PlanningError) else None
+    return {"problems": [_problem(errors.Problem(error.message, place, error.remedy), code)]}
 
 
-def _problem(problem: Problem, code: str) -> Any:
+def _problem(problem: errors.Problem, code: str) -> Any:
     place = problem.place
     return to_json(
         ReportedProblem(
