@@ -74,7 +74,10 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield _heading(heading, folder)
         yield from _paragraphs("error", [error])
     yield from _paragraphs("warning", plan.warnings)
-    yield from _servers(plan)
+    for server, targets in sentences.changing_by_server(plan).items():
+        yield f"<h2>{escape(show(server))}</h2>"
+        for target in targets:
+            yield from _target(target)
 
 
 def _recap(result: Result) -> Iterator[str]:
@@ -102,13 +105,6 @@ def _paragraphs(kind: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _heading(heading: str, folder: str) -> str:
     return f"<h3>{escape(heading)}{f' <small>{escape(folder)}</small>' if folder else ''}</h3>"
-
-
-def _servers(plan: Plan) -> Iterator[str]:
-    for server, targets in sentences.changing_by_server(plan).items():
-        yield f"<h2>{escape(show(server))}</h2>"
-        for target in targets:
-            yield from _target(target)
 
 
 def _target(target: Target) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +17,7 @@ from msauto import errors
 from msauto.model.codec import to_json
 from msauto.model.result import OUTCOMES, ReportedProblem, RequestResult, Result, TargetResult, key_of
 from msauto.report.sanitizing import is_hidden
+from msauto.report.sentences import TargetKey, target_key
 
 _UNPLAIN: Final = re.compile(r"[^\n -~]")
 """Signs that may have to be escaped: a plan of 300,000 targets has 400 MB, too many to check one by one."""
@@ -42,10 +44,13 @@ def result_json(plan_json: Mapping[str, Any], result: Result) -> dict[str, Any]:
     ``plan_json`` is not touched; targets are found by server, database, kind and name. A target that the run does
     not know (an error that was left out) was not attempted.
     """
-    results = _by_name(result)
-    targets = [
-        _with_result(target, next(results.get(_name(target), iter(())), None)) for target in plan_json["targets"]
-    ]
+    results: dict[TargetKey, deque[TargetResult]] = defaultdict(deque)
+    for each in result.targets:
+        results[target_key(each.target)].append(each)
+    targets = []
+    for target in plan_json["targets"]:
+        known = results[target["server"], target["database"], target["kind"], target["name"]]
+        targets.append(_with_result(target, known.popleft() if known else None))
     return {**plan_json, "targets": targets, "result": _summary(result)}
 
 
@@ -100,30 +105,10 @@ def _plain(value: object) -> str:
 
 @lru_cache(4096)
 def _harmless(sign: str) -> str:
-    return _escaped(sign) if is_hidden(sign) else sign
-
-
-def _escaped(sign: str) -> str:
-    code = ord(sign)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-
-
-_Name = tuple[Any, ...]
-
-
-def _name(target: Mapping[str, Any]) -> _Name:
-    return tuple(target.get(key) for key in ("server", "database", "kind", "name"))
-
-
-def _by_name(result: Result) -> dict[_Name, Iterator[TargetResult]]:
-    groups: dict[_Name, list[TargetResult]] = {}
-    for item in result.targets:
-        target = item.target
-        groups.setdefault((target.server, target.database, target.kind, target.name), []).append(item)
-    return {name: iter(items) for name, items in groups.items()}
+    if not is_hidden(sign):
+        return sign
+    units = struct.iter_unpack(">H", sign.encode("utf-16-be", "surrogatepass"))
+    return "".join(f"\\u{unit:04x}" for (unit,) in units)
 
 
 def _with_result(target: Mapping[str, Any], result: TargetResult | None) -> dict[str, Any]:

@@ -99,16 +99,15 @@ def _show_run(details: RunDetails, flags: Flags) -> None:
         "playbooks": " ".join(run.playbooks),
         "outcome": _outcome(run),
         "process": f"{details.pid} on {details.host}, msauto {details.msauto}",
-        **{name.replace("_", " "): text for name, text in details.notes.items() if _applies(name, text)},
+        **{
+            name.replace("_", " "): text
+            for name, text in details.notes.items()
+            if name != SETTINGS or Path(text).is_file()  # the path of settings only if they exist
+        },
     }
     _print_table(("fact", "value"), facts.items(), flags)
     lines = (line for target in details.targets for line in _target_lines(target))
     _print("".join(f"{line}\n" for line in lines))
-
-
-def _applies(name: str, text: str) -> bool:
-    """Return whether a note is shown: the path of settings only if they exist."""
-    return name != SETTINGS or Path(text).is_file()
 
 
 def _target_lines(record: TargetRecord) -> Iterator[str]:
@@ -142,7 +141,7 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
     """Return a target as in the plan, with its result and that of each request."""
     planned = to_json(record.target)
     requests = [
-        {**request, "result": _request_json(sent)}
+        {**request, "result": {"outcome": sent.state} | {n: v for n, v in to_json(sent).items() if n != "state"}}
         for request, sent in zip(planned["requests"], record.requests, strict=True)
     ]
     result = {
@@ -152,8 +151,3 @@ def _target_json(record: TargetRecord) -> dict[str, Any]:
         "differences": to_json(record.differences),
     }
     return {**planned, "requests": requests, "result": result}
-
-
-def _request_json(record: RequestRecord) -> dict[str, Any]:
-    fields = to_json(record)
-    return {"outcome": fields.pop("state"), **fields}
