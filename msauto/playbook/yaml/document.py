@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 from msauto.errors import InputError, Problem, SourceLocation
 
@@ -54,13 +54,6 @@ class Lines(Sequence[str]):
 
 
 _BREAKS = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
-
-
-class Places(Protocol):
-    """The places of a document by path: a mapping, or :class:`PackedPlaces`."""
-
-    def get(self, path: Path, /) -> SourceLocation | None:
-        """Return the place of a path, or ``None``."""
 
 
 def pack(line: int, column: int) -> int:
@@ -125,8 +118,8 @@ class Document:
 
     file: str
     data: Any = None
-    places: Places = field(default_factory=dict)
-    key_places: Places = field(default_factory=dict)
+    places: Mapping[Path, SourceLocation] | PackedPlaces = field(default_factory=dict)
+    key_places: Mapping[Path, SourceLocation] | PackedPlaces = field(default_factory=dict)
     lines: Sequence[str] = ()
     hidden: tuple[Hidden, ...] = ()
     flaws: tuple[Problem, ...] = ()

@@ -317,9 +317,10 @@ class _Reader:
         """Return all events of a node, aliases replaced by what they stand for; remember those with an anchor."""
         self._check_depth(depth, event)
         if type(event) is yaml.AliasEvent:
-            events = self.anchors.get(event.anchor)
+            name = str(event.anchor)
+            events = self.anchors.get(name)
             if events is None:
-                raise self._error("unknown anchor &{}", "", event, event.anchor)
+                raise self._error("unknown anchor &{}", "", event, name)
             self.aliased += sum(type(each) not in _ENDS for each in events)
             if self.aliased > MAX_ALIASED:
                 raise self._error("aliases make the document too large", "", event)
