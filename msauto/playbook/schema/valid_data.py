@@ -6,11 +6,11 @@ validates and explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, Discriminator, Tag
 
@@ -34,8 +34,8 @@ def model_of(model: type[M], data: Any, parts: Parts) -> M:
 
     Raises ``ValueError`` for data that is invalid, or that only pydantic can validate.
     """
-    made: M = (_read_model if issubclass(model, Model) else _read_root)(model, data, parts)
-    return made
+    made: Any = _read_model(model, data, parts) if issubclass(model, Model) else _read_root(model, data, parts)
+    return cast("M", made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _read_choice(choices: frozenset[str] | None, value: Any, _: Parts) -> Any:
     raise NotTakenError(type(value))
 
 
-def _read_tagged(choose: Callable[[Any], str], tagged: Mapping[str, _Reader], value: Any, parts: Parts) -> Any:
+def _read_tagged(choose: Callable[[Any], Hashable], tagged: Mapping[Hashable, _Reader], value: Any, parts: Parts) -> Any:
     return tagged[choose(value)](value, parts)
 
 
