@@ -175,7 +175,7 @@ def _read_choice(choices: frozenset[str] | None, value: Any, _: Parts) -> Any:
     raise NotTakenError(type(value))
 
 
-def _read_tagged(choose: Callable[[Any], Hashable], tagged: Mapping[Hashable, _Reader], value: Any, parts: Parts) -> Any:
+def _read_tagged(choose: Callable[[Any], Hashable], tagged: Mapping[Any, _Reader], value: Any, parts: Parts) -> Any:
     return tagged[choose(value)](value, parts)
 
 
