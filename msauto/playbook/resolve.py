@@ -23,8 +23,8 @@ from msauto.playbook.tasks.intents import TaskContext, task_handlers, task_inten
 from msauto.playbook.tasks.plays import Loader, Play
 from msauto.playbook.tasks.serial import Batches, BatchSizes, read_batch_sizes
 from msauto.playbook.tasks.task_secrets import render_shown
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.sandbox import UsesAssetError
+from msauto.playbook.templates.names import UsesAssetError
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, read_extra, read_variables
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest, outside_node
 

@@ -16,7 +16,7 @@ from msauto.playbook.schema.strict_model import Model
 from msauto.playbook.schema.value_types import UnrenderedTemplate, as_list, has_pending, mark, pending_templates
 from msauto.playbook.tasks.argument_checks import check_arguments
 from msauto.playbook.tasks.task_secrets import misplaced
-from msauto.playbook.templates.environment import check_template
+from msauto.playbook.templates.rendering import check_template
 from msauto.playbook.variables.variables import Level, Variable, read_variables
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.playbook.yaml.document import Problems, SourceNode, nearest

@@ -124,12 +124,12 @@ def _decode(data: bytes, file: str) -> str:
         raise InputError([Problem("the file is not UTF-8 here", place, "save it as UTF-8")]) from error
 
 
-def _read(text: str, file: str, lines: Lines) -> _Reader:
+def _read(text: str, file: str, lines: Lines) -> _EventReader:
     """Return the reader of a whole document."""
     try:
         with suppress(yaml.YAMLError):  # libyaml is faster, PyYAML's own parser has better messages
-            return _Reader(text, file, lines, getattr(yaml, "CLoader", yaml.Loader))
-        return _Reader(text, file, lines, yaml.Loader)
+            return _EventReader(text, file, lines, getattr(yaml, "CLoader", yaml.Loader))
+        return _EventReader(text, file, lines, yaml.Loader)
     except yaml.MarkedYAMLError as error:
         opened = "quoted scalar" in (error.context or "")
         mark = (error.context_mark if opened else None) or error.problem_mark or error.context_mark
@@ -156,7 +156,7 @@ _AUTH = 2
 """How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
 
 
-class _Reader:
+class _EventReader:
     """Reads a document from its events in one pass: ``data``, the places of all values, and flaws.
 
     An alias is read by repeating the events of its anchor, a merge by reading the merged mapping into the other one.
