@@ -22,7 +22,7 @@ from msauto.playbook.input_files import Files, repository_of
 from msauto.playbook.inventory.servers import servers_called
 from msauto.playbook.resolve import resolve
 from msauto.playbook.tasks.operation_modules import check_dest
-from msauto.playbook.templates.lookups import LookupContext
+from msauto.playbook.templates.lookup_context import LookupContext
 from msauto.playbook.yaml.document import Document, SourceNode
 from msauto.secrets.taint import SecretsFound
 

@@ -13,9 +13,7 @@ from typing import Any
 from msauto.errors import InputError, SourceLocation
 from msauto.model.plan import Limits
 from msauto.playbook.input_files import FILE_MIB, how_to_find
-from msauto.playbook.schema.schema_errors import read_as
-from msauto.playbook.schema.settings import DAYS, Day, LimitArgs, SettingsArgs, StateArgs
-from msauto.playbook.schema.value_types import as_list
+from msauto.playbook.settings.allowed_values import DAYS, Day
 from msauto.playbook.yaml.document import Document, SourceNode, outside_node
 from msauto.playbook.yaml.document import Path as DataPath
 from msauto.secrets.redacted_lines import redact_lines
@@ -58,12 +56,15 @@ def load_settings(path: str | Path | None, near: str | Path = ".") -> Settings:
         path = Path(near) / NAME
         if not path.is_file():
             return Settings()
-    document = _read(Path(path))
+    return _settings(_read(Path(path)), Path(path))
+
+
+def _settings(document: Document, path: Path) -> Settings:
+    from msauto.playbook.schema.schema_errors import read_as
+    from msauto.playbook.schema.settings import LimitArgs, SettingsArgs, StateArgs
+    from msauto.playbook.schema.value_types import as_list
+
     args = read_as(SettingsArgs, document.data, SourceNode(document))
-    return _settings(args, Path(path))
-
-
-def _settings(args: SettingsArgs, path: Path) -> Settings:
     limits, state = args.limits or LimitArgs(), args.state or StateArgs()
     default = Limits()
     return Settings(

@@ -25,8 +25,8 @@ from msauto.playbook.tasks.plays import SourceText, Task, unknown_handler
 from msauto.playbook.tasks.rss_module import desired_channel
 from msauto.playbook.tasks.task_secrets import render_shown, render_task, shown
 from msauto.playbook.templates.conditions import holds, refuse_pending, undecided, where_of
-from msauto.playbook.templates.environment import render_data
-from msauto.playbook.templates.sandbox import AssetView, UsesAssetError
+from msauto.playbook.templates.names import AssetView, UsesAssetError
+from msauto.playbook.templates.rendering import render_data
 from msauto.playbook.variables.variables import Level, TemplateScope, Variable, check_name
 from msauto.playbook.yaml.document import Problems, SourceNode
 

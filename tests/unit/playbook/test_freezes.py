@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from msauto.playbook.schema.settings import DAYS
+from msauto.playbook.settings.allowed_values import DAYS
 from msauto.playbook.settings.freezes import freeze_at
 from msauto.playbook.settings.settings import Freeze
 
